@@ -1,0 +1,151 @@
+"""Compiled objects on disk, so that the next process needs no compiler.
+
+An entry is one file named by its key: a magic line, the SHA-256 of the payload, the payload. The digest tells a
+damaged entry from a good one (it is no signature: whoever may write to the folder may run code, as with .pyc files).
+A write goes to a temporary file and is renamed over the entry, so that readers and rival writers see a whole file or
+none. The cache can only help: a folder that can't be read or written behaves like an empty one, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import stat
+import sys
+import time
+
+MAX_BYTES = 512 << 20
+"""Bytes the folder may hold before the entries least recently written or read are removed."""
+
+_MAGIC = b"dualflow object 1\n"
+_HEADER = len(_MAGIC) + hashlib.sha256().digest_size
+_SUFFIX = ".dfo"
+_TEMPORARY = ".tmp"
+_STALE_SECONDS = 3600.0
+_TOUCH_SECONDS = 86400.0
+_serial = itertools.count()
+
+
+def folder() -> str | None:
+    """The folder of the entries, or None where caching is off or no home folder is known.
+
+    ``DUALFLOW_CACHE_DIR`` names it; set to the empty string it turns the cache off. Otherwise it is the platform's
+    cache folder: ``$XDG_CACHE_HOME/dualflow`` or ``~/.cache/dualflow``, ``~/Library/Caches/dualflow`` on macOS,
+    ``%LOCALAPPDATA%\\dualflow`` on Windows.
+    """
+    chosen = os.environ.get("DUALFLOW_CACHE_DIR")
+    if chosen is not None:
+        return os.path.abspath(chosen) if chosen else None
+    parent = _platform_cache_folder()
+    return os.path.join(parent, "dualflow") if os.path.isabs(parent) else None
+
+
+def load(key: str) -> bytes | None:
+    """The object stored under ``key``, or None when there is none that is whole.
+
+    >>> load("0" * 64) is None
+    True
+    """
+    where = folder()
+    if where is None:
+        return None
+    try:
+        content = _read(os.path.join(where, key + _SUFFIX))
+    except OSError:
+        return None
+    payload = content[_HEADER:]
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : _HEADER] != hashlib.sha256(payload).digest():
+        return None
+    return payload
+
+
+def store(key: str, payload: bytes) -> None:
+    """Keep ``payload`` under ``key`` for later processes, if the folder lets us.
+
+    ``key`` is a hexadecimal digest: it becomes the file's name.
+    """
+    where = folder()
+    if where is None:
+        return
+    try:
+        os.makedirs(where, mode=0o700, exist_ok=True)
+        _write(where, key, _MAGIC + hashlib.sha256(payload).digest() + payload)
+    except OSError:
+        return
+    if int(key[:2], 16) < 4:  # one key in 64 pays for looking at the whole folder
+        evict(where, MAX_BYTES)
+
+
+def evict(where: str, limit: int) -> None:
+    """Remove the oldest entries of a folder until at most ``limit`` bytes are left.
+
+    Safe while other processes read, write and evict: a file that vanished meanwhile is somebody else's success. Temporary
+    files that a killed writer left behind go too.
+    """
+    entries: list[tuple[float, int, str]] = []
+    now = time.time()
+    try:
+        with os.scandir(where) as found:
+            for entry in found:
+                if not entry.name.endswith((_SUFFIX, _TEMPORARY)) or not entry.is_file(follow_symlinks=False):
+                    continue
+                about = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(_SUFFIX):
+                    entries.append((about.st_mtime, about.st_size, entry.path))
+                elif now - about.st_mtime > _STALE_SECONDS:
+                    _remove(entry.path)
+    except OSError:
+        return
+    held = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if held <= limit:
+            return
+        _remove(path)
+        held -= size
+
+
+def _platform_cache_folder() -> str:
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA", "")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches")
+    return os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+
+
+def _read(path: str) -> bytes:
+    # O_NONBLOCK: a pipe that stands in the entry's place must not stop us.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
+            return b""
+        content = file.read()
+    if time.time() - about.st_mtime > _TOUCH_SECONDS:
+        _mark_used(path)
+    return content
+
+
+def _mark_used(path: str) -> None:
+    try:
+        os.utime(path)
+    except OSError:
+        return
+
+
+def _write(where: str, key: str, content: bytes) -> None:
+    temporary = os.path.join(where, f"{key}.{os.getpid()}.{next(_serial)}{_TEMPORARY}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+        os.replace(temporary, os.path.join(where, key + _SUFFIX))
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
