@@ -1,0 +1,134 @@
+"""Python values and NumPy arrays as arrays of the dtypes that tensors have.
+
+Python's numbers take the default dtypes (int32, float32; int64 where int32 is too narrow); NumPy's keep theirs.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, as_dtype, complex128, float32, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+
+Array = np.ndarray[Any, Any]
+_INT32: Final = np.iinfo(np.int32)
+_SCALARS: Final = (bool, int, float, complex)
+
+
+def as_array(value: Any, dtype: DType | None = None) -> Array:
+    """``value`` as an array that shares no memory with it.
+
+    Args:
+        value: a Python number, a NumPy array or scalar, or nested lists of them.
+        dtype: the wanted dtype; Python's numbers must fit its kind, arrays are converted as ``astype`` does.
+
+    Raises:
+        DTypeError: strings, None, sets, other objects, or numbers of another kind than ``dtype``.
+        InvalidArgumentError: ragged lists, or integers outside int64.
+
+    >>> as_array([1, 2]).dtype, as_array([1.5]).dtype, as_array(np.float64(1)).dtype
+    (dtype('int32'), dtype('float32'), dtype('float64'))
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return _from_numpy(value, dtype)
+    if type(value) in _SCALARS:
+        return _from_python(np.array(value), value, [value], dtype)
+    if hasattr(value, "__array__") and not isinstance(value, list | tuple):
+        return _from_numpy(np.asarray(value), dtype)
+    if isinstance(value, range):
+        value = list(value)
+    if not isinstance(value, list | tuple | numbers.Number):
+        raise DTypeError(_unsuitable(value))
+    return _from_list(value, dtype)
+
+
+def _from_numpy(value: Any, dtype: DType | None) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise DTypeError(f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first.")
+    target = dtype.dtype if dtype is not None else as_dtype(array.dtype).dtype
+    with np.errstate(all="ignore"):
+        return np.array(array, dtype=target)
+
+
+def _from_list(value: Any, dtype: DType | None) -> Array:
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise InvalidArgumentError(f"Rows of different lengths can't make one tensor: {_short(value)}.") from None
+        raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}.") from None
+    except OverflowError:
+        raise InvalidArgumentError(f"An integer in {_short(value)} is outside int64.") from None
+    except MemoryError:
+        raise ResourceExhaustedError(f"{_short(value)} is too large for memory.") from None
+    leaves = _leaves(value)
+    if array.dtype.kind not in "biufc":
+        odd = next((x for x in leaves if not isinstance(x, numbers.Number | np.generic)), value)
+        raise DTypeError(_unsuitable(odd)) if array.dtype.kind != "O" or not all(
+            isinstance(x, int) for x in leaves
+        ) else InvalidArgumentError(f"An integer in {_short(value)} is outside int64.")
+    if leaves and type(leaves[0]) is bool and array.dtype.kind != "b":
+        raise InvalidArgumentError(f"{_short(value)} begins with a bool but holds numbers; make them of one kind.")
+    return _from_python(array, value, leaves, dtype)
+
+
+def _leaves(value: Any) -> list[Any]:
+    found, pending = [], [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list | tuple):
+            pending.extend(reversed(item))
+        elif isinstance(item, np.ndarray):
+            found.extend([item.dtype.type(0)] if item.size else [])
+        else:
+            found.append(item)
+    return found
+
+
+def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | None) -> Array:
+    default = _default(array, leaves)
+    if dtype is None:
+        return array if default is None else array.astype(default.dtype)
+    kinds = {"b": "b", "i": "iufcb", "u": "iufcb", "f": "fc", "c": "c"}
+    numpy_leaf = any(isinstance(x, np.generic) for x in leaves)
+    allowed = dtype.kind in kinds[array.dtype.kind] or (array.dtype.kind == "b" and dtype.kind in "iuf")
+    if leaves and not allowed and not numpy_leaf:
+        raise DTypeError(f"Can't make a tensor of dtype {dtype.name} from {_short(value)}; cast it with df.cast.")
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.dtype)
+
+
+def _default(array: Array, leaves: list[Any]) -> DType | None:
+    """The dtype for Python's numbers, None to keep the array's own."""
+    kind = array.dtype.kind
+    if not leaves:
+        return float32
+    if kind == "f":
+        floats = (x for x in leaves if isinstance(x, np.floating) and not isinstance(x, np.float16 | np.float32))
+        wide = any(type(x) is np.float64 for x in floats)
+        return None if wide or all(isinstance(x, np.generic) for x in leaves) else float32
+    if kind in "iu":
+        if all(isinstance(x, np.generic) for x in leaves) and array.dtype != np.int64:
+            return None
+        if kind == "u":
+            raise InvalidArgumentError("An integer is outside int64; give a dtype such as uint64.")
+        small = array.size == 0 or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+        return int32 if small else int64
+    return complex128 if kind == "c" and not any(isinstance(x, np.generic) for x in leaves) else None
+
+
+def _unsuitable(value: Any) -> str:
+    if value is None:
+        return "None can't become a tensor; was a value forgotten?"
+    if isinstance(value, str | bytes):
+        return f"Strings can't become tensors: {_short(value)}. dualflow computes with numbers only."
+    return f"An object of type {type(value).__name__} can't become a tensor: {_short(value)}."
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,111 @@
+"""Which engine is current: the one switch between running now and recording a graph.
+
+An engine takes an op record and tensors and answers with tensors. The eager engine is the base; a trace or a
+tape is another engine for the length of a ``with`` block. The switch is a context variable, so threads and
+asyncio tasks each have their own.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dualflow.core.dtypes import DType
+    from dualflow.core.shape import Shape
+    from dualflow.core.spec import TensorSpec
+    from dualflow.ops.record import Op
+
+
+class AbstractTensor:
+    """What engines hand around: something with a shape and a dtype."""
+
+    __slots__ = ()
+    shape: Shape
+    dtype: DType
+    spec: TensorSpec
+
+
+class AbstractVariable:
+    """State that an engine can read and assign."""
+
+    __slots__ = ()
+    shape: Shape
+    dtype: DType
+    trainable: bool
+
+
+class Engine:
+    """How ops run. ``unary`` and ``binary`` exist because the eager engine answers the common calls faster."""
+
+    __slots__ = ()
+    eager = False
+
+    def unary(self, op: Op, x: Any) -> Any:
+        """Run a one-input op without attributes on a value of any kind."""
+        return self.run(op, op.prepare((x,), self), {})
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        """Run a two-input op without attributes on values of any kind."""
+        return self.run(op, op.prepare((x, y), self), {})
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run ``op`` on values of any kind."""
+        return self.run(op, op.prepare(inputs, self), attrs)
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run ``op`` on this engine's tensors: a tensor, or a tuple of them for an op with several outputs."""
+        raise NotImplementedError
+
+    def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:
+        """A tensor that holds ``array``, which nobody else will change."""
+        raise NotImplementedError
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        """``tensor``, perhaps of another engine, as one of this engine's."""
+        return tensor
+
+    def read(self, variable: Any) -> AbstractTensor:
+        """The variable's value at this point of the program."""
+        raise NotImplementedError
+
+    def assign(self, variable: Any, value: Any) -> None:
+        """Give the variable a new value, a tensor of its dtype and shape."""
+        raise NotImplementedError
+
+    def create_variable(self, variable: Any, initial: Any) -> None:
+        """Give a variable that is being constructed its first value."""
+        raise NotImplementedError
+
+
+_current: ContextVar[Engine]
+
+
+def current() -> Engine:
+    """The engine of this thread or task. Call it as ``dispatch.current()``: :func:`install` replaces it."""
+    raise RuntimeError("no engine is installed: import dualflow")
+
+
+def install(base: Engine) -> None:
+    """Make ``base`` the engine of every context that has chosen none."""
+    global _current, current
+    _current = ContextVar("dualflow_engine", default=base)
+    current = _current.get
+
+
+class using:
+    """``with using(engine):`` makes ``engine`` current for the block."""
+
+    __slots__ = ("_engine", "_token")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Engine:
+        self._token: Token[Engine] = _current.set(self._engine)
+        return self._engine
+
+    def __exit__(self, *exc: object) -> None:
+        _current.reset(self._token)

@@ -1,0 +1,163 @@
+"""The element types of tensors, and how two of them combine.
+
+``DType`` is a thin, interned name for a NumPy dtype that prints and compares as TensorFlow's does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError
+
+
+class DType:
+    """An element type, such as ``dualflow.float32``.
+
+    Equal to its NumPy dtype, its name and the Python type NumPy maps to it; NumPy takes it wherever it
+    takes a dtype.
+
+    >>> float32 == "float32", float32 == np.float32, float32.size
+    (True, True, 4)
+    >>> np.zeros(2, dtype=float32).dtype
+    dtype('float32')
+    """
+
+    __slots__ = ("char", "dtype", "is_complex", "is_floating", "is_integer", "is_unsigned", "kind", "name")
+
+    def __init__(self, numpy_dtype: Any) -> None:
+        dtype = np.dtype(numpy_dtype)
+        self.dtype: Final = dtype
+        self.name: Final[str] = dtype.name
+        self.kind: Final[str] = dtype.kind
+        self.char: Final[str] = dtype.char
+        self.is_floating: Final = dtype.kind == "f"
+        self.is_integer: Final = dtype.kind in "iu"
+        self.is_unsigned: Final = dtype.kind == "u"
+        self.is_complex: Final = dtype.kind == "c"
+
+    @property
+    def as_numpy_dtype(self) -> type[np.generic]:
+        """The NumPy scalar type: ``np.float32`` for ``float32``."""
+        return self.dtype.type
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "b"
+
+    @property
+    def is_inexact(self) -> bool:
+        """Floating or complex: the dtypes that gradients flow through."""
+        return self.kind in "fc"
+
+    @property
+    def real(self) -> DType:
+        """The dtype of a complex number's parts; a real dtype's own."""
+        return _TYPES[np.dtype(f"f{self.size // 2}")] if self.is_complex else self
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def as_datatype_enum(self) -> str:
+        return self.name
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value."""
+        return np.finfo(self.dtype).min if self.is_inexact else np.iinfo(self.dtype).min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value."""
+        return np.finfo(self.dtype).max if self.is_inexact else np.iinfo(self.dtype).max
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other
+        try:
+            return self.dtype == np.dtype(other)  # type: ignore[call-overload]  # any object may be compared
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"dualflow.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+def _numeric_types() -> dict[np.dtype[Any], DType]:
+    names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    return {t.dtype: t for t in map(DType, names.split())}
+
+
+_TYPES: Final = _numeric_types()
+bool_ = _TYPES[np.dtype("bool")]
+int8, int16, int32, int64 = (_TYPES[np.dtype(f"int{n}")] for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (_TYPES[np.dtype(f"uint{n}")] for n in (8, 16, 32, 64))
+float16, float32, float64 = (_TYPES[np.dtype(f"float{n}")] for n in (16, 32, 64))
+complex64, complex128 = _TYPES[np.dtype("complex64")], _TYPES[np.dtype("complex128")]
+ALL: Final = tuple(_TYPES.values())
+_PYTHON: Final[dict[Any, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
+
+
+def as_dtype(value: Any) -> DType:
+    """The :class:`DType` that ``value`` names: a DType, NumPy dtype or scalar type, string or Python type.
+
+    Python's ``int`` and ``float`` mean the defaults ``int32`` and ``float32``.
+
+    Raises:
+        DTypeError: ``value`` names no dtype that tensors can have.
+
+    >>> as_dtype("float64"), as_dtype(np.int8), as_dtype(float)
+    (dualflow.float64, dualflow.int8, dualflow.float32)
+    """
+    if type(value) is DType:
+        return value
+    found = _TYPES.get(value) if isinstance(value, np.dtype) else _PYTHON.get(value) if isinstance(value, type) else None
+    if found is not None:
+        return found
+    try:
+        return _TYPES[np.dtype(value).newbyteorder("=")]
+    except (TypeError, KeyError):
+        known = ", ".join(t.name for t in ALL)
+        raise DTypeError(f"{value!r} is not a dtype that tensors can have; use one of {known}.") from None
+
+
+def promote(x: DType, y: DType) -> DType:
+    """The dtype in which tensors of dtypes ``x`` and ``y`` meet.
+
+    Floats meet in the wider float, integers in the integer that holds both, and an integer with a float takes
+    the float (the Array API's rules; int with float as Keras, JAX and PyTorch do).
+
+    Raises:
+        DTypeError: no common dtype exists (``uint64`` with a signed integer).
+
+    >>> promote(int64, float32), promote(uint8, int8), promote(float32, float64)
+    (dualflow.float32, dualflow.int16, dualflow.float64)
+    """
+    if x is y:
+        return x
+    if x.is_inexact and not y.is_inexact:
+        return x
+    if y.is_inexact and not x.is_inexact:
+        return y
+    meet = _TYPES[np.result_type(x.dtype, y.dtype)]
+    if meet.is_inexact and x.is_integer:
+        raise DTypeError(f"{x.name} and {y.name} have no common integer dtype; cast one of them first.")
+    return meet
+
+
+def float_for(dtype: DType) -> DType:
+    """The dtype in which a real function of ``dtype`` is computed: itself, or float32 for integers and bools."""
+    return dtype if dtype.is_inexact else float32

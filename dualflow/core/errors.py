@@ -1,0 +1,46 @@
+"""The few error classes of dualflow: each is also the built-in error that users already catch.
+
+A message says what went wrong, with which shapes and dtypes, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class DualflowError(Exception):
+    """Base of every error that dualflow raises on purpose."""
+
+
+class InvalidArgumentError(DualflowError, ValueError):
+    """A value, shape or dtype that the operation can't take."""
+
+
+class DTypeError(DualflowError, TypeError):
+    """A Python object or dtype of the wrong kind."""
+
+
+class OutOfRangeError(InvalidArgumentError, IndexError):
+    """An index outside its axis."""
+
+
+class FailedPreconditionError(DualflowError, RuntimeError):
+    """A call at the wrong time: a tape used twice, a variable not initialised."""
+
+
+class OperatorNotAllowedInGraphError(DualflowError, TypeError):
+    """A symbolic tensor was used where Python needs a value now (``if``, ``for``, ``int()``)."""
+
+
+class InaccessibleTensorError(DualflowError, TypeError, ValueError):
+    """A symbolic tensor outlived the trace that made it."""
+
+
+class ResourceExhaustedError(DualflowError, MemoryError):
+    """An array too large for this machine."""
+
+
+class NotFoundError(DualflowError, LookupError):
+    """A name, file or op that does not exist."""
+
+
+class InternalError(DualflowError, AssertionError):
+    """A broken promise inside dualflow: please report it, with the message."""

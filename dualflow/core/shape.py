@@ -1,0 +1,154 @@
+"""Shapes and broadcasting."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+
+Dim = int | None
+
+
+class Shape(tuple[Dim, ...]):
+    """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
+
+    >>> s = Shape([2, 3])
+    >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
+    (2, [2, 3], 6, True)
+    """
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self)
+
+    @property
+    def ndims(self) -> int:
+        return len(self)
+
+    @property
+    def dims(self) -> list[Dim]:
+        return list(self)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every size is known."""
+        return None not in self
+
+    def as_list(self) -> list[Dim]:
+        return list(self)
+
+    def is_fully_defined(self) -> bool:
+        return self.is_static
+
+    def num_elements(self) -> Dim:
+        """How many elements, or None when a size is unknown."""
+        return math.prod(self) if self.is_static else None  # type: ignore[arg-type]  # static: no None left
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other)) if isinstance(other, list | tuple) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return Shape(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Iterable[Dim]) -> Shape:  # type: ignore[override]  # lists join too, as in TensorFlow
+        return Shape((*self, *other))
+
+    def __repr__(self) -> str:
+        return tuple.__repr__(self)
+
+
+MAX_BYTES = 1 << 46
+SCALAR = Shape()
+
+
+def as_shape(value: Any) -> Shape:
+    """``value`` (an int, or a sequence of ints or None) as a :class:`Shape`.
+
+    Raises:
+        DTypeError: an entry is not an integer.
+        InvalidArgumentError: an entry is negative.
+        ResourceExhaustedError: more elements than any machine holds.
+    """
+    if type(value) is Shape:
+        return value
+    entries = value if isinstance(value, Iterable) else (value,)
+    try:
+        shape = Shape(None if d is None else operator.index(d) for d in entries)
+    except TypeError:
+        raise DTypeError(f"A shape is a sequence of integers, not {value!r}.") from None
+    check_size(shape)
+    return shape
+
+
+def check_size(shape: Sequence[Dim]) -> None:
+    """Refuse negative sizes, and shapes that no machine can hold."""
+    if any(d is not None and d < 0 for d in shape):
+        raise InvalidArgumentError(f"A shape has no negative sizes, but got {tuple(shape)}.")
+    known = [d for d in shape if d is not None]
+    if math.prod(known) > MAX_BYTES:
+        raise ResourceExhaustedError(f"A tensor of shape {tuple(shape)} has more elements than memory can hold.")
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """The shape that ``shapes`` broadcast to, by NumPy's rule.
+
+    Raises:
+        InvalidArgumentError: two sizes of one axis differ and neither is 1.
+
+    >>> broadcast([Shape([3, 1]), Shape([4])])
+    (3, 4)
+    """
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    rank = max(map(len, shapes))
+    return Shape(_meet([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes) for i in range(rank))
+
+
+def _meet(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+    known = {d for d in dims if d is not None and d != 1}
+    if len(known) > 1:
+        listed = " and ".join(str(tuple(s)) for s in shapes)
+        raise InvalidArgumentError(
+            f"shapes {listed} do not broadcast: sizes {' and '.join(map(str, sorted(known)))} meet on one axis. "
+            "Sizes must be equal or 1, counted from the last axis; reshape or transpose one of them."
+        )
+    return known.pop() if known else (None if None in dims else 1)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """``axis`` counted from the front.
+
+    Raises:
+        InvalidArgumentError: ``axis`` is outside ``[-rank, rank)``.
+    """
+    try:
+        index = operator.index(axis)
+    except TypeError:
+        raise DTypeError(f"An axis is an integer, not {axis!r}.") from None
+    if not -rank <= index < rank:
+        raise InvalidArgumentError(f"axis {index} is out of range for a tensor of rank {rank}: use {-rank}..{rank - 1}.")
+    return index % rank
+
+
+def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Every axis for None, else the given axis or axes counted from the front, sorted and distinct."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, Iterable) else (axis,)
+    axes = [normalize_axis(a, rank) for a in given]
+    if len(set(axes)) != len(axes):
+        raise InvalidArgumentError(f"axis {axis} names an axis twice.")
+    return tuple(sorted(axes))

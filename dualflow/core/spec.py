@@ -1,0 +1,75 @@
+"""What is known of a tensor before it has a value: its shape and dtype."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core.dtypes import DType, as_dtype, float32
+from dualflow.core.shape import Shape, as_shape
+
+
+class TensorSpec:
+    """Shape and dtype of a tensor, and the name of an argument.
+
+    Args:
+        shape: sizes, ``None`` where any size is taken.
+        dtype: element type; float32 by default.
+        name: shown in printed graphs.
+
+    >>> TensorSpec([None, 3], "int64", name="ids")
+    TensorSpec(shape=(None, 3), dtype=dualflow.int64, name='ids')
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
+        self.shape: Final[Shape] = as_shape(shape)
+        self.dtype: Final[DType] = as_dtype(dtype)
+        self.name: Final = name
+
+    @classmethod
+    def of(cls, shape: Shape, dtype: DType) -> TensorSpec:
+        """A spec from parts that are known to be right (no checks)."""
+        spec = cls.__new__(cls)
+        spec.shape, spec.dtype, spec.name = shape, dtype, None  # type: ignore[misc]  # the constructor's own writes
+        return spec
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of an existing tensor or array."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements; every size must be known."""
+        count = self.shape.num_elements()
+        assert count is not None, f"{self} has no static size"
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.size
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor of ``other``'s shape and dtype may stand where this spec is asked for."""
+        shape = as_shape(other.shape)
+        same_rank = len(shape) == len(self.shape)
+        return as_dtype(other.dtype) is self.dtype and same_rank and all(
+            mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self.dtype is other.dtype and self.shape == other.shape
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape!r}, dtype={self.dtype!r}, name={self.name!r})"
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"

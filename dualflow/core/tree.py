@@ -1,0 +1,126 @@
+"""Structures of values: lists, tuples, dicts, namedtuples and dataclasses, flattened and put back together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Structure:
+    """The shape of a tree: the node's kind, its keys, and its children; a leaf has no kind.
+
+    Equal structures have equal kinds and keys all the way down; a dict's order does not matter.
+    """
+
+    kind: Any = None
+    keys: tuple[Any, ...] = ()
+    children: tuple[Structure, ...] = ()
+
+    @property
+    def leaves(self) -> int:
+        return 1 if self.kind is None else sum(c.leaves for c in self.children)
+
+
+LEAF = Structure()
+
+
+def _is_namedtuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
+    """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children."""
+    if value is None:
+        return type(None), (), []
+    if _is_namedtuple(value):
+        return type(value), tuple(value._fields), list(value)
+    if type(value) in (list, tuple):
+        return type(value), (), list(value)
+    if isinstance(value, Mapping):
+        try:
+            keys = sorted(value)
+        except TypeError:
+            keys = list(value)
+        return type(value), tuple(keys), [value[k] for k in keys]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "spec"):
+        names = tuple(f.name for f in dataclasses.fields(value) if f.init)
+        return type(value), names, [getattr(value, n) for n in names]
+    return None
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of ``tree`` from left to right (a dict's by sorted key), and its structure.
+
+    >>> leaves, structure = flatten({"b": [1, 2], "a": (3, None)})
+    >>> leaves, unflatten(structure, [30, 10, 20])
+    ([3, 1, 2], {'a': (30, None), 'b': [10, 20]})
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> Structure:
+    opened = _open(tree)
+    if opened is None:
+        leaves.append(tree)
+        return LEAF
+    kind, keys, children = opened
+    return Structure(kind, keys, tuple(_flatten(c, leaves) for c in children))
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of ``tree`` from left to right."""
+    return flatten(tree)[0]
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """The tree of ``structure`` whose leaves are ``leaves``."""
+    if len(leaves) != structure.leaves:
+        raise InvalidArgumentError(f"a structure of {structure.leaves} leaves was given {len(leaves)}")
+    return _build(structure, iter(leaves))
+
+
+def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
+    kind = structure.kind
+    if kind is None:
+        return next(leaves)
+    if kind is type(None):
+        return None
+    children = [_build(c, leaves) for c in structure.children]
+    if kind in (list, tuple):
+        return kind(children)
+    if hasattr(kind, "_fields"):
+        return kind(*children)
+    if issubclass(kind, Mapping):
+        return _mapping(kind, zip(structure.keys, children, strict=True))
+    return kind(**dict(zip(structure.keys, children, strict=True)))
+
+
+def _mapping(kind: Any, items: Any) -> Any:
+    try:
+        return kind(items)
+    except TypeError:
+        return dict(items)
+
+
+def map_structure(function: Callable[..., Any], *trees: Any) -> Any:
+    """``function`` of the leaves of ``trees``, which share one structure, in that structure.
+
+    Raises:
+        DTypeError: the structures differ.
+
+    >>> map_structure(lambda x, y: x + y, {"a": [1, 2]}, {"a": [10, 20]})
+    {'a': [11, 22]}
+    """
+    flat, structure = flatten(trees[0])
+    rows = [flat]
+    for tree in trees[1:]:
+        other, other_structure = flatten(tree)
+        if other_structure != structure:
+            raise DTypeError(f"The structures differ: {trees[0]!r} and {tree!r}.")
+        rows.append(other)
+    return unflatten(structure, [function(*row) for row in zip(*rows, strict=True)])

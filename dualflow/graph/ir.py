@@ -1,0 +1,194 @@
+"""The graph: immutable nodes in program order, joined by values.
+
+    Graph
+      inputs     values from outside: the arguments, then the captures
+      captures   where each captured input comes from (a variable, a tensor)
+      nodes      Node(op, inputs, attrs, specs, origin), each after the nodes it reads
+      outputs    values handed back
+      updates    new values of captured variables
+
+A variable is read once, at its input, and written once, by its update: the trace resolves the reads and
+assignments between. What is left of order is that of the effects (random, print, Python), which stay in the order of
+``nodes``. Bodies of fused nodes, branches and loops are graphs in ``attrs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from dualflow.core.errors import InternalError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.record import Op
+
+
+class Origin(NamedTuple):
+    """The user's line that asked for a node."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f'File "{self.file}", line {self.line}, in {self.function}'
+
+
+class Value:
+    """One result of a node, or an input of the graph (``node`` is None). Compared by identity."""
+
+    __slots__ = ("index", "node", "spec")
+
+    def __init__(self, spec: TensorSpec, node: Node | None = None, index: int = 0) -> None:
+        self.spec = spec
+        self.node = node
+        self.index = index
+
+    def __repr__(self) -> str:
+        source = "input" if self.node is None else self.node.op.name
+        return f"<value {source}:{self.index} {self.spec}>"
+
+
+class Node:
+    """An op applied to values. Immutable by convention; compared by identity."""
+
+    __slots__ = ("attrs", "inputs", "op", "origin", "outputs")
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attrs: Mapping[str, Any],
+        specs: Sequence[TensorSpec],
+        origin: Origin | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = tuple(inputs)
+        self.attrs = attrs
+        self.origin = origin
+        self.outputs = tuple(Value(spec, self, i) for i, spec in enumerate(specs))
+
+    @property
+    def output(self) -> Value:
+        """The result of a node that has one."""
+        return self.outputs[0]
+
+    @property
+    def specs(self) -> tuple[TensorSpec, ...]:
+        return tuple(v.spec for v in self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name} -> {', '.join(str(s) for s in self.specs)}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capture:
+    """Where a captured input comes from: ``source`` is a variable (read at each call) or a tensor."""
+
+    source: Any
+    variable: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Update:
+    """The graph gives the variable captured by ``input`` the value ``value``."""
+
+    input: Value
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A traced computation. See the module's first lines for its parts."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    captures: tuple[Capture, ...] = ()
+    updates: tuple[Update, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """The inputs that are not captures."""
+        return self.inputs[: len(self.inputs) - len(self.captures)]
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """Every value that leaves the graph: outputs, then updates."""
+        return (*self.outputs, *(u.value for u in self.updates))
+
+    def with_results(self, results: Sequence[Value], **changes: Any) -> Graph:
+        """The graph with other values in the place of :attr:`results`."""
+        count = len(self.outputs)
+        updates = tuple(Update(u.input, v) for u, v in zip(self.updates, results[count:], strict=True))
+        return replace(self, outputs=tuple(results[:count]), updates=updates, **changes)
+
+    def users(self) -> dict[Value, list[Node]]:
+        """The nodes that read each value."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.inputs):
+                found.setdefault(value, []).append(node)
+        return found
+
+
+class GraphBuilder:
+    """A graph under construction."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs: list[Value] = []
+        self.captures: list[tuple[Value, Capture]] = []
+        self.nodes: list[Node] = []
+
+    def argument(self, spec: TensorSpec) -> Value:
+        """A new input that the caller gives."""
+        value = Value(spec)
+        self.inputs.append(value)
+        return value
+
+    def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
+        """A new input whose value ``source`` holds."""
+        value = Value(spec)
+        self.captures.append((value, Capture(source, variable)))
+        return value
+
+    def add(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None) -> Node:
+        """Append a node; its specs come from the op's own rule, which raises for what the op can't take."""
+        node = Node(op, inputs, attrs, op.specs([v.spec for v in inputs], dict(attrs)), origin)
+        self.nodes.append(node)
+        return node
+
+    def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
+        """The graph built so far."""
+        captured = [v for v, _ in self.captures]
+        return Graph(
+            name=self.name,
+            inputs=(*self.inputs, *captured),
+            nodes=tuple(self.nodes),
+            outputs=tuple(outputs),
+            captures=tuple(c for _, c in self.captures),
+            updates=tuple(updates),
+        )
+
+
+def verify(graph: Graph) -> None:
+    """Raise InternalError where ``graph`` breaks a rule of the IR; run between passes in tests."""
+    known = set(graph.inputs)
+    if len(known) != len(graph.inputs):
+        raise InternalError(f"{graph.name}: an input appears twice")
+    for node in graph.nodes:
+        missing = [v for v in node.inputs if v not in known]
+        if missing:
+            raise InternalError(f"{graph.name}: {node} reads {missing[0]} before it is made")
+        inferred = node.op.specs([v.spec for v in node.inputs], dict(node.attrs))
+        if inferred != node.specs:
+            raise InternalError(f"{graph.name}: {node} should have specs {inferred}")
+        known.update(node.outputs)
+    for value in graph.results:
+        if value not in known:
+            raise InternalError(f"{graph.name}: result {value} is made by no node of the graph")
+    for update in graph.updates:
+        if update.input.spec != update.value.spec or update.input not in graph.inputs:
+            raise InternalError(f"{graph.name}: update of {update.input} by {update.value} changes its spec")

@@ -1,0 +1,1 @@
+"""The passes, in the one order in which they run."""

@@ -1,0 +1,120 @@
+"""The constructor of elementwise ops: shape by broadcasting, dtype by a rule, one element's code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, bool_
+from dualflow.core.errors import DTypeError
+from dualflow.core.shape import broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops import maths_reference
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+
+
+class OpFunction(Protocol):
+    """The function a user calls, which knows its record."""
+
+    op: Op
+    __name__: str
+
+    def __call__(self, *inputs: Any, name: str | None = None) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DTypeRule:
+    """How the inputs agree on a dtype, which kinds are accepted, and what the result has."""
+
+    promotion: Promotion
+    kinds: str
+    wants: str
+    result: Callable[[DType], DType] = lambda dtype: dtype
+
+
+def _real_part(dtype: DType) -> DType:
+    return dtype if not dtype.is_complex else dtype.real
+
+
+number = DTypeRule(Promotion.TOGETHER, "biufc", "numbers")
+signed = DTypeRule(Promotion.TOGETHER, "iufc", "numbers other than bools")
+ordered = DTypeRule(Promotion.TOGETHER, "biuf", "real numbers")
+real = DTypeRule(Promotion.TOGETHER, "iuf", "real numbers other than bools")
+as_float = DTypeRule(Promotion.FLOAT, "fc", "numbers")
+as_real_float = DTypeRule(Promotion.FLOAT, "f", "real numbers")
+as_quotient = DTypeRule(Promotion.DIVIDE, "fc", "numbers")
+magnitude = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", _real_part)
+comparison = DTypeRule(Promotion.TOGETHER, "biuf", "real numbers", lambda dtype: bool_)
+equality = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_)
+test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_)
+truth = DTypeRule(Promotion.TOGETHER, "b", "bools", lambda dtype: bool_)
+bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
+
+
+def elementwise(
+    name: str,
+    doc: str,
+    *,
+    dtype: DTypeRule,
+    code: Callable[..., Any],
+    samples: Domain | tuple[Domain, ...],
+    eager: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
+    cost: float = 1.0,
+) -> OpFunction:
+    """Register an elementwise op and answer its function.
+
+    Args:
+        name: the op's name, and the function's.
+        doc: one line of what it computes, with its example.
+        dtype: how inputs agree and what the result has.
+        code: ``code(m, *elements)``: one element, see :class:`~dualflow.ops.forms.Element`.
+        samples: the domain of each input; their number is the number of inputs.
+        eager: the NumPy kernel; ``code`` run on arrays when not given.
+        vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
+        cost: the work of one element in additions.
+    """
+    domains = (samples,) if isinstance(samples, Domain) else samples
+    kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
+    op = register(
+        Op(
+            name=name,
+            doc=doc,
+            infer=lambda *specs: _infer(dtype, specs),
+            kernel=kernel,
+            form=Element(code, cost),
+            vjp=(vjp,) if callable(vjp) else vjp,
+            promotion=dtype.promotion,
+            samples=(Sample(domains),),
+        )
+    )
+    return _function(op, len(domains))
+
+
+def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
+    dtype = specs[0].dtype
+    if dtype.kind not in rule.kinds:
+        raise DTypeError(f"takes {rule.wants}, not {dtype.name}; convert the input with df.cast.")
+    return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
+
+
+def _function(op: Op, arity: int) -> OpFunction:
+    def unary(x: Any, name: str | None = None) -> Any:
+        return dispatch.current().unary(op, x)
+
+    def binary(x: Any, y: Any, name: str | None = None) -> Any:
+        return dispatch.current().binary(op, x, y)
+
+    def ternary(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
+        return dispatch.current().apply(op, (x, y, z), {})
+
+    function = cast(OpFunction, (unary, binary, ternary)[arity - 1])
+    function.op = op
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.doc
+    function.__module__ = "dualflow.ops"
+    return function

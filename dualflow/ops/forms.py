@@ -1,0 +1,82 @@
+"""How a graph compiles an op: the forms a record can take.
+
+The compiler asks only for the form, never for the name of an op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of the output from one element of each input, which broadcast: fusable.
+
+    ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given NumPy
+    arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
+    ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program when
+    ``ok`` is false. ``cost`` is the work of one element in additions.
+    """
+
+    code: Callable[..., Any]
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A reduction over the axes ``attrs["axis"]`` (a sorted tuple); ``attrs["keepdims"]`` keeps them as size 1.
+
+    The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
+    ``step(m, acc, x, index)`` takes one more element whose position along the reduced axes is ``index``,
+    ``merge(m, acc, acc)`` joins two (``acc`` of the earlier elements first), ``finish(m, acc)`` is the result.
+    """
+
+    start: Callable[..., tuple[Any, ...]]
+    step: Callable[..., tuple[Any, ...]]
+    merge: Callable[..., tuple[Any, ...]]
+    finish: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The input's elements under another shape: ``view(array, **attrs)`` answers a NumPy view or raises ValueError."""
+
+    view: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Assemble:
+    """An output put together from copies of its inputs.
+
+    ``pieces(out, *inputs, **attrs)`` answers ``(destination, source)`` pairs of views of equal shape, which
+    together cover ``out``; a source may be a Python number. The NumPy kernel and the compiler both read it.
+    """
+
+    pieces: Callable[..., list[tuple[Any, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Matrix product of the last two axes, the leading ones broadcast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value known while tracing, in ``attrs["value"]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given."""
+
+    reason: str
+
+
+Form = Element | Fold | View | Assemble | Take | Contraction | Literal | Opaque

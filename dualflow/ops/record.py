@@ -1,0 +1,190 @@
+"""What an op is: one frozen record, and the registry that everything else reads.
+
+A record says how the op's result is typed (``infer``), how it runs now (``kernel``), how a graph compiles it
+(``form``), how gradients flow (``vjp``) and where it may be tested (``samples``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, promote
+from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from dualflow.ops.forms import Form
+    from dualflow.ops.samples import Sample
+
+Specs = tuple[TensorSpec, ...]
+Infer = Callable[..., "TensorSpec | Specs"]
+
+
+class Promotion(Enum):
+    """How the inputs of an op agree on a dtype."""
+
+    NONE = "each input keeps its own dtype"
+    TOGETHER = "tensors promote to a common dtype, Python numbers adapt"
+    FLOAT = "as TOGETHER, and integers become float32"
+    DIVIDE = "as TOGETHER, and integers become float64 (of up to 16 bits: float32)"
+    AFTER_FIRST = "the first input keeps its dtype, the others promote together"
+
+
+class Effect(Enum):
+    """Why an op may be neither dropped, merged nor reordered with another effect."""
+
+    RANDOM = "advances a generator"
+    PYTHON = "calls Python"
+    PRINT = "writes output"
+    CHECK = "may stop the program"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """Everything the engines know of one op.
+
+    Attributes:
+        name: unique in the registry.
+        doc: one line.
+        infer: ``infer(*specs, **attrs)`` answers the output's spec, or a tuple of them; it raises
+            InvalidArgumentError for shapes and DTypeError for dtypes the op can't take.
+        kernel: ``kernel(*arrays, **attrs)`` in NumPy; never writes to its inputs.
+        form: how a graph lowers it.
+        vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
+            or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
+        promotion: how inputs agree on a dtype before the op sees them.
+        samples: inputs that the op matrix tests it with.
+        variadic: takes any number of inputs.
+        outputs: number of outputs; None when the attributes decide.
+        effect: set when the op is more than its value.
+    """
+
+    name: str
+    doc: str
+    infer: Infer
+    kernel: Callable[..., Any]
+    form: Form
+    vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
+    promotion: Promotion = Promotion.NONE
+    samples: tuple[Sample, ...] = ()
+    outputs: int | None = 1
+    effect: Effect | None = None
+
+    def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
+        """Values of any kind as tensors of ``engine``, of dtypes that agree."""
+        return _prepare(self, inputs, engine)
+
+    def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
+        """The output specs; errors name the op and what it was given."""
+        try:
+            found = self.infer(*inputs, **attrs)
+        except (InvalidArgumentError, DTypeError) as error:
+            raise type(error)(f"{self.name}({self._shown(inputs, attrs)}): {error}") from None
+        return found if isinstance(found, tuple) else (found,)
+
+    def cotangent(self, i: int, g: Any, out: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The cotangent of input ``i`` given ``g``, the output's; None where no gradient flows."""
+        rule = self.vjp[i] if isinstance(self.vjp, tuple) else self.vjp
+        if rule is None:
+            return None
+        return rule(g, out, *inputs, **attrs) if isinstance(self.vjp, tuple) else rule(i, g, out, *inputs, **attrs)
+
+    def differentiable(self, i: int) -> bool:
+        """Whether a gradient can reach input ``i``."""
+        return self.vjp is not None and (not isinstance(self.vjp, tuple) or self.vjp[i] is not None)
+
+    def _shown(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> str:
+        return ", ".join([str(s) for s in inputs] + [f"{k}={v!r}" for k, v in attrs.items()])
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+REGISTRY: dict[str, Op] = {}
+
+
+def register(op: Op) -> Op:
+    """Add ``op`` to the registry. An op that nothing can test can't register."""
+    if op.name in REGISTRY:
+        raise InternalError(f"op {op.name} is registered twice")
+    if not op.samples and op.effect is None:
+        raise InternalError(f"op {op.name} has no samples to test it with")
+    REGISTRY[op.name] = op
+    return op
+
+
+def _prepare(op: Op, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
+    values = [_as_tensor(x, engine) for x in inputs]
+    keep = {Promotion.NONE: len(values), Promotion.AFTER_FIRST: 1}.get(op.promotion, 0)
+    kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
+    if keep >= len(values):
+        return tuple(kept)
+    target = _common_dtype(op, values[keep:])
+    return (*kept, *(_as_dtype(x, target, engine) for x in values[keep:]))
+
+
+def _as_tensor(x: Any, engine: Engine) -> Any:
+    """A tensor of ``engine``; a NumPy or Python value stays raw until its dtype is known."""
+    if isinstance(x, AbstractTensor):
+        return engine.adopt(x)
+    if isinstance(x, AbstractVariable):
+        return engine.read(x)
+    if isinstance(x, list | tuple) and _holds_tensors(x):
+        return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
+    return x
+
+
+def _holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
+    return any(
+        isinstance(x, AbstractTensor | AbstractVariable) or (isinstance(x, list | tuple) and _holds_tensors(x))
+        for x in value
+    )
+
+
+def is_raw(x: Any) -> bool:
+    """Whether ``x`` is a NumPy or Python value rather than a tensor."""
+    return not isinstance(x, AbstractTensor)
+
+
+def _as_dtype(x: Any, dtype: DType, engine: Engine) -> AbstractTensor:
+    if is_raw(x):
+        return engine.constant(as_array(as_array(x), dtype))
+    return x if x.dtype is dtype else engine.apply(REGISTRY["cast"], (x,), {"dtype": dtype})
+
+
+def _common_dtype(op: Op, values: Sequence[Any]) -> DType:
+    strong = [x.dtype for x in values if not is_raw(x)] or [as_dtype(x.dtype) for x in values if _is_numpy(x)]
+    target: DType | None = None
+    for dtype in strong:
+        target = dtype if target is None else promote(target, dtype)
+    for x in values:
+        if is_raw(x):
+            target = _adapt(target, as_dtype(as_array(x).dtype))
+    assert target is not None, "an op that promotes has inputs"
+    return _in_floats(op.promotion, target)
+
+
+def _is_numpy(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic)
+
+
+def _adapt(target: DType | None, own: DType) -> DType:
+    """The dtype where a raw value of dtype ``own`` meets ``target``, which it only changes by a higher kind."""
+    if target is None:
+        return own
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    return own if rank[own.kind] > rank[target.kind] else target
+
+
+def _in_floats(promotion: Promotion, dtype: DType) -> DType:
+    if dtype.is_inexact or promotion in (Promotion.TOGETHER, Promotion.AFTER_FIRST):
+        return dtype
+    wide = promotion is Promotion.DIVIDE and dtype.size > 2
+    return float64 if wide else float32

@@ -1,0 +1,54 @@
+"""Where an op may be tested: every record carries samples, and the op matrix draws its inputs from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Values from which a test input is drawn.
+
+    Attributes:
+        low, high: the interval; integers include ``low`` and exclude ``high``.
+        kinds: NumPy dtype kinds that the input may have ("f", "i", "u", "b", "c").
+        shape: the input's shape, or None where any shape that broadcasts will do.
+        kinks: points without a derivative, which gradient checks keep away from.
+        values: the very values to use instead of draws.
+    """
+
+    low: float = -2.0
+    high: float = 2.0
+    kinds: str = "f"
+    shape: tuple[int, ...] | None = None
+    kinks: tuple[float, ...] = ()
+    values: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One way to call an op: a domain for each input, and the attributes."""
+
+    inputs: tuple[Domain, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+def reals(low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()) -> Domain:
+    """Floating-point values in ``[low, high]``."""
+    return Domain(low, high, "f", shape, kinks)
+
+
+def numbers(low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()) -> Domain:
+    """Floating-point or integer values in ``[low, high]``."""
+    return Domain(low, high, "fi", shape, kinks)
+
+
+def integers(low: int, high: int, *, shape: tuple[int, ...] | None = None) -> Domain:
+    """Integers in ``[low, high)``."""
+    return Domain(low, high, "i", shape)
+
+
+def booleans(*, shape: tuple[int, ...] | None = None) -> Domain:
+    """True and False."""
+    return Domain(0, 2, "b", shape)
