@@ -1,8 +1,8 @@
 """LLVM IR text in, callable addresses out: the one place that talks to LLVM.
 
-The text is vector code already, so LLVM is asked to clean up, allocate registers and schedule, and not to look for
-vectors of its own. Each library is linked by an LLJIT of its own: dropping the library returns all its memory.
-This module imports llvmlite; nothing imports this module before the first compile.
+The text is vector code already, so LLVM is asked to clean up, allocate registers and schedule, and not to
+look for vectors of its own. Each library is linked by an LLJIT of its own: dropping the library returns all
+its memory. This module imports llvmlite; nothing imports this module before the first compile.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PassSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """What one compilation cost, in milliseconds; the first three stages are 0 when the object came from disk."""
+    """What one compilation cost, in milliseconds; building stages are 0 when the object came from disk."""
 
     key: str
     from_cache: bool
@@ -54,8 +54,8 @@ class CompileReport:
 class Library:
     """Machine code in memory, with the addresses of its exported functions.
 
-    The memory lives as long as this object; whoever keeps an address keeps the library too. A forked child may go
-    on calling.
+    The memory lives as long as this object; whoever keeps an address keeps the library too. A forked child
+    may go on calling.
     """
 
     __slots__ = ("__weakref__", "_addresses", "_tracker", "report", "text")
@@ -94,9 +94,9 @@ class Library:
 def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library:
     """Compile a module of LLVM IR, or fetch its object from disk, and link it into this process.
 
-    ``exports`` are the functions whose addresses are wanted. ``symbols`` gives the address of everything that the text
-    declares and does not define; C's maths and memory functions need not be named. Raises InternalError for text that
-    LLVM refuses and for a symbol that nobody provides. Safe from any thread.
+    ``exports`` are the functions whose addresses are wanted. ``symbols`` gives the address of everything that
+    the text declares and does not define; C's maths and memory functions need not be named. Raises
+    InternalError for text that LLVM refuses and for a symbol that nobody provides. Safe from any thread.
 
     >>> double = compile_text(
     ...     "define double @twice(double %x) { %y = fadd double %x, %x  ret double %y }", ["twice"], {}
@@ -121,7 +121,14 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     return Library(text, {name: tracker[name] for name in exports}, tracker, report)
 
 
-# LLVM is used by one thread at a time; a fork waits for it, so that a child never inherits LLVM half way through.
+def shipped_text(name: str) -> str:
+    """One of the ``.ll`` files of this package, such as ``pool.ll``."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="ascii") as file:
+        return file.read()
+
+
+# LLVM is used by one thread at a time; a fork waits for it, so that a child never inherits LLVM half way
+# through.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -136,18 +143,18 @@ _VERSIONS = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
 # What LLVM may call on its own account, and what kernels may declare without giving an address.
 _MATHS = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim
-floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 modf nearbyint nextafter pow remainder rint
-round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
+floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 modf nearbyint nextafter pow remainder
+rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
 """
-_RUNTIME = frozenset(_MATHS.split()) | {name + "f" for name in _MATHS.split()} | {"memcpy", "memmove", "memset"}
+_RUNTIME = {name + width for name in _MATHS.split() for width in ("", "f")} | {"memcpy", "memmove", "memset"}
 
-_DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]+)"|([\w.$]+))|^@(?:"([^"]+)"|([\w.$]+)) = external ', re.MULTILINE)
+_DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )", re.MULTILINE)
 _target: list[llvm.TargetMachine] = []
 
 
 def _resolve(text: str, symbols: Mapping[str, int]) -> dict[str, int]:
     """The address of every outside symbol that the text declares."""
-    names = {next(filter(None, groups)) for groups in _DECLARED.findall(text)}
+    names = {function or variable for function, variable in _DECLARED.findall(text)}
     found: dict[str, int] = {}
     for name in names:
         if name.startswith("llvm."):
@@ -213,7 +220,7 @@ def _optimised_module(
 
 
 def _link(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> llvm.ResourceTracker:
-    """Load an object; its own LLJIT dies with the tracker, for an LLJIT never returns a library's name and tables."""
+    """Load an object in an LLJIT of its own: a shared one would keep a dead library's tables for ever."""
     linker = llvm.create_lljit_compiler(_target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True)
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name, address in imports.items():

@@ -1,9 +1,10 @@
 """Compiled objects on disk, so that the next process needs no compiler.
 
-An entry is one file named by its key: a magic line, the SHA-256 of the payload, the payload. The digest tells a
-damaged entry from a good one (it is no signature: whoever may write to the folder may run code, as with .pyc files).
-A write goes to a temporary file and is renamed over the entry, so that readers and rival writers see a whole file or
-none. The cache can only help: a folder that can't be read or written behaves like an empty one, and nothing is raised.
+An entry is one file named by its key: a magic line, the SHA-256 of the payload, the payload. The digest tells
+a damaged entry from a good one (it is no signature: whoever may write to the folder may run code, as with
+.pyc files). A write goes to a temporary file and is renamed over the entry, so that readers and rival writers
+see a whole file or none. The cache can only help: a folder that can't be read or written behaves like an
+empty one, and nothing is raised.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _serial = itertools.count()
 def folder() -> str | None:
     """The folder of the entries, or None where caching is off or no home folder is known.
 
-    ``DUALFLOW_CACHE_DIR`` names it; set to the empty string it turns the cache off. Otherwise it is the platform's
-    cache folder: ``$XDG_CACHE_HOME/dualflow`` or ``~/.cache/dualflow``, ``~/Library/Caches/dualflow`` on macOS,
-    ``%LOCALAPPDATA%\\dualflow`` on Windows.
+    ``DUALFLOW_CACHE_DIR`` names it; set to the empty string it turns the cache off. Otherwise it is the
+    platform's cache folder: ``$XDG_CACHE_HOME/dualflow`` or ``~/.cache/dualflow``,
+    ``~/Library/Caches/dualflow`` on macOS, ``%LOCALAPPDATA%\\dualflow`` on Windows.
     """
     chosen = os.environ.get("DUALFLOW_CACHE_DIR")
     if chosen is not None:
@@ -80,8 +81,8 @@ def store(key: str, payload: bytes) -> None:
 def evict(where: str, limit: int) -> None:
     """Remove the oldest entries of a folder until at most ``limit`` bytes are left.
 
-    Safe while other processes read, write and evict: a file that vanished meanwhile is somebody else's success. Temporary
-    files that a killed writer left behind go too.
+    Safe while other processes read, write and evict: a file that vanished meanwhile is somebody else's
+    success. Temporary files that a killed writer left behind go too.
     """
     entries: list[tuple[float, int, str]] = []
     now = time.time()
