@@ -1,0 +1,123 @@
+"""IR types: what a register holds, how many lanes, and how a Python number is spelled there."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError
+
+_SCALARS = {("f", 16): "half", ("f", 32): "float", ("f", 64): "double", ("p", 64): "ptr", ("v", 0): "void"}
+
+
+class Type:
+    """An interned IR type: equal types are the same object.
+
+    `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void; a scalar has 1 lane.
+    LLVM does not know signs: a value's kind chooses between, say, ``sdiv`` and ``udiv``.
+
+    >>> str(Type("f", 32, 16)), str(I64), Type("f", 32).as_int is I32, F32.vector(8).suffix
+    ('<16 x float>', 'i64', True, 'v8f32')
+    """
+
+    __slots__ = ("bits", "kind", "lanes", "suffix", "text")
+    _interned: ClassVar[dict[tuple[str, int, int], Type]] = {}
+    kind: str
+    bits: int
+    lanes: int
+    text: str
+    suffix: str
+
+    def __new__(cls, kind: str, bits: int, lanes: int = 1) -> Type:
+        found = cls._interned.get((kind, bits, lanes))
+        return found or cls._interned.setdefault((kind, bits, lanes), cls._create(kind, bits, lanes))
+
+    @classmethod
+    def _create(cls, kind: str, bits: int, lanes: int) -> Type:
+        self = object.__new__(cls)
+        self.kind, self.bits, self.lanes = kind, bits, lanes
+        scalar = _SCALARS.get((kind, bits)) or f"i{bits}"
+        short = "p0" if kind == "p" else f"{'f' if kind == 'f' else 'i'}{bits}"
+        self.text = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+        self.suffix = short if lanes == 1 else f"v{lanes}{short}"
+        return self
+
+    @staticmethod
+    def of_dtype(dtype: np.dtype[Any] | type, lanes: int = 1) -> Type:
+        """The type that holds one element of a NumPy dtype (bool, any int, float16/32/64).
+
+        >>> str(Type.of_dtype(np.float64, 4)), Type.of_dtype(np.bool_) is BOOL
+        ('<4 x double>', True)
+        """
+        given = np.dtype(dtype)
+        if given.kind not in "fiub" or given.itemsize > 8:
+            raise DTypeError(
+                f"no machine type for dtype {given}: only bool, integers and float16/32/64 have one"
+            )
+        return Type(given.kind, 1 if given.kind == "b" else 8 * given.itemsize, lanes)
+
+    def vector(self, lanes: int) -> Type:
+        """This element type with so many lanes."""
+        return Type(self.kind, self.bits, lanes)
+
+    @property
+    def scalar(self) -> Type:
+        """The element type."""
+        return Type(self.kind, self.bits)
+
+    @property
+    def as_int(self) -> Type:
+        """The signed integers of the same width and lanes."""
+        return Type("i", self.bits, self.lanes)
+
+    @property
+    def memory(self) -> Type:
+        """The type in memory: a boolean is a byte there."""
+        return Type("u", 8, self.lanes) if self.kind == "b" else self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one element in memory."""
+        return max(self.bits // 8, 1)
+
+    def literal(self, number: float) -> str:
+        """A Python number as a constant of this type: floats round to nearest, integers wrap.
+
+        >>> F32.literal(0.1), I8.literal(-1), BOOL.vector(2).literal(True), Type("f", 16).literal(1)
+        ('0x3FB99999A0000000', '255', 'splat (i1 true)', '0xH3C00')
+        """
+        if self.kind == "f":
+            text = _float_literal(self.bits, float(number))
+        elif self.kind == "b":
+            text = "true" if number else "false"
+        elif number == int(number):
+            text = str(int(number) & ((1 << self.bits) - 1))
+        else:
+            raise DTypeError(f"{number} is not an integer: cast the {self} value to a float type first")
+        return text if self.lanes == 1 else f"splat ({self.scalar.text} {text})"
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+
+def _float_literal(bits: int, number: float) -> str:
+    """LLVM writes float and double alike, as the bits of a double; half has a form of its own."""
+    if bits != 64:
+        form = "<f" if bits == 32 else "<e"
+        try:
+            (number,) = struct.unpack(form, struct.pack(form, number))
+        except OverflowError:
+            number = float("inf") if number > 0 else float("-inf")
+        if bits == 16:
+            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
+F16, F32, F64 = Type("f", 16), Type("f", 32), Type("f", 64)
+I8, I16, I32, I64 = Type("i", 8), Type("i", 16), Type("i", 32), Type("i", 64)
+U8, U16, U32, U64 = Type("u", 8), Type("u", 16), Type("u", 32), Type("u", 64)
+BOOL, PTR, VOID = Type("b", 1), Type("p", 64), Type("v", 0)
