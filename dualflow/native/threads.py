@@ -156,8 +156,9 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 def _immortal_memory() -> int:
     """Zeroed memory that nobody frees: workers may look at it until the very end of the process."""
-    allocate = ctypes.pythonapi.PyMem_RawCalloc
-    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_size_t]
+    allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
+        ("PyMem_RawCalloc", ctypes.pythonapi)
+    )
     start: int | None = allocate(1, _POOL_BYTES + _ALIGNMENT)
     if start is None:
         raise MemoryError

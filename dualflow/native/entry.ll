@@ -1,0 +1,394 @@
+; A call from Python to a kernel, without the interpreter: the C side of a built-in function.
+;
+; CPython calls df_entry(self, args, count) for a METH_FASTCALL function. `self` is a tuple whose first item is a bytes
+; object that holds a %descriptor: which tensors are expected, what to allocate, what to call. One copy of this code
+; serves every graph. Any surprise (another type, dtype, shape or layout, a variable's buffer that somebody else can
+; see) is no error: the call is passed on, untouched, to the Python function `fallback`, which can do everything.
+; How a call is checked is in match.ll, which is compiled together with this file.
+;
+; The numbers that are offsets into CPython's and NumPy's structures (64-bit, with the GIL, not a debug build) are
+; checked against this process by `probe` in fastcall.py before this code is used:
+;
+;   object:  0 reference count   8 type
+;   tuple:  24 first item                          bytes:  32 first byte
+;   ndarray: 16 data   24 ndim (i32)   32 dims   56 dtype   64 flags (i32)
+;
+; Who owns what: `args` and everything the descriptor points to are kept alive by the caller and by `self`. Arrays
+; made here belong to this call until a tensor, or the error path, takes them over.
+
+%descriptor = type {
+  ptr,                                  ;  0 kernel: void (ptr buffers, ptr params, ptr status)
+  ptr,                                  ;  1 params: the kernel's table of numbers
+  ptr,                                  ;  2 tensor type
+  i64,                                  ;  3 where a tensor keeps its array
+  i64,                                  ;  4 where a variable keeps its tensor
+  i64, ptr,                             ;  5 inputs:    count, operands
+  i64, ptr,                             ;  7 variables: count, operands
+  i64, ptr,                             ;  9 constants: count, addresses
+  i64, ptr,                             ; 11 outputs:   count, operands
+  i64, ptr,                             ; 13 arena: bytes, and the idle one (null while a call uses it)
+  i64,                                  ; 15 heavy: release the GIL around the kernel
+  i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
+  ptr, ptr, ptr                         ; 17 fallback(*args), 18 on_error(status), 19 pack(tuple)
+}
+%operand = type {
+  ptr,                                  ;  0 the Variable, else null
+  ptr,                                  ;  1 dtype
+  ptr,                                  ;  2 dims
+  i32, i32,                             ;  3 ndim, 4 flags that the array must have
+  i64                                   ;  5 exclusive: nobody else may hold the variable's tensor or its array
+}
+
+@PyArray_Type = external global i8
+@_Py_NoneStruct = external global i8
+declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare ptr @PyErr_NoMemory()
+declare ptr @PyMem_RawMalloc(i64)
+declare void @PyMem_RawFree(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+; Buffers go to the kernel in the order inputs, variables, constants, outputs, arena.
+define ptr @df_entry(ptr %self, ptr %args, i64 %count) nounwind {
+entry:
+  %item = getelementptr i8, ptr %self, i64 24
+  %bytes = load ptr, ptr %item
+  %d = getelementptr i8, ptr %bytes, i64 32
+  %inputs.at = getelementptr %descriptor, ptr %d, i64 0, i32 5
+  %inputs = load i64, ptr %inputs.at
+  %variables.at = getelementptr %descriptor, ptr %d, i64 0, i32 7
+  %variables = load i64, ptr %variables.at
+  %constants.at = getelementptr %descriptor, ptr %d, i64 0, i32 9
+  %constants = load i64, ptr %constants.at
+  %outputs.at = getelementptr %descriptor, ptr %d, i64 0, i32 11
+  %outputs = load i64, ptr %outputs.at
+  %right.count = icmp eq i64 %count, %inputs
+  br i1 %right.count, label %gather, label %fallback
+
+gather:
+  %variable.first = add i64 %inputs, %variables
+  %output.first = add i64 %variable.first, %constants
+  %arena.index = add i64 %output.first, %outputs
+  %slots = add i64 %arena.index, 1
+  %buffers = alloca ptr, i64 %slots
+  %arrays = alloca ptr, i64 %slots      ; the ndarray behind each buffer of a variable or output
+  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %inputs, ptr %buffers)
+  br i1 %inputs.fit, label %gather.variables, label %fallback
+
+gather.variables:
+  %variable.buffers = getelementptr ptr, ptr %buffers, i64 %inputs
+  %variable.arrays = getelementptr ptr, ptr %arrays, i64 %inputs
+  %variables.fit = call i1 @gather_variables(ptr %d, i64 %variables, ptr %variable.buffers, ptr %variable.arrays)
+  br i1 %variables.fit, label %allocate, label %fallback
+
+fallback:
+  %fallback.at = getelementptr %descriptor, ptr %d, i64 0, i32 17
+  %function = load ptr, ptr %fallback.at
+  %answer = tail call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr null)
+  ret ptr %answer
+
+allocate:
+  %constant.buffers = getelementptr ptr, ptr %buffers, i64 %variable.first
+  %constant.table.at = getelementptr %descriptor, ptr %d, i64 0, i32 10
+  %constant.table = load ptr, ptr %constant.table.at
+  %constant.bytes = mul i64 %constants, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %constant.buffers, ptr %constant.table, i64 %constant.bytes, i1 false)
+  %output.buffers = getelementptr ptr, ptr %buffers, i64 %output.first
+  %output.arrays = getelementptr ptr, ptr %arrays, i64 %output.first
+  %allocated = call i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %output.buffers, ptr %output.arrays)
+  br i1 %allocated, label %choose.arena, label %failed
+
+failed:
+  ret ptr null
+
+choose.arena:
+  %arena.at = getelementptr ptr, ptr %buffers, i64 %arena.index
+  %arena.bytes.at = getelementptr %descriptor, ptr %d, i64 0, i32 13
+  %arena.bytes = load i64, ptr %arena.bytes.at
+  %large = icmp ugt i64 %arena.bytes, 16384
+  br i1 %large, label %take.arena, label %stack.arena
+
+stack.arena:
+  %stack = alloca i8, i64 %arena.bytes, align 64
+  store ptr %stack, ptr %arena.at
+  br label %run
+
+take.arena:
+  %idle.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
+  %busy = icmp eq ptr %idle, null       ; another thread, or a call further up this stack, is using it
+  br i1 %busy, label %temporary.arena, label %own.arena
+
+own.arena:
+  store ptr %idle, ptr %arena.at
+  br label %run
+
+temporary.arena:
+  %padded = add i64 %arena.bytes, 64
+  %raw = call ptr @PyMem_RawMalloc(i64 %padded)
+  %none = icmp eq ptr %raw, null
+  br i1 %none, label %no.memory, label %align.arena
+
+no.memory:
+  %error = call ptr @PyErr_NoMemory()
+  call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
+  ret ptr null
+
+align.arena:
+  %address = ptrtoint ptr %raw to i64
+  %beyond = add i64 %address, 63
+  %aligned = and i64 %beyond, -64
+  %start = inttoptr i64 %aligned to ptr
+  store ptr %start, ptr %arena.at
+  br label %run
+
+run:
+  %lent = phi ptr [ null, %stack.arena ], [ %idle, %own.arena ], [ null, %align.arena ]
+  %bought = phi ptr [ null, %stack.arena ], [ null, %own.arena ], [ %raw, %align.arena ]
+  %status = call i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %variable.arrays)
+  br i1 %large, label %put.back, label %finish
+
+put.back:
+  %free.it = icmp eq ptr %lent, null
+  br i1 %free.it, label %free.arena, label %return.arena
+
+return.arena:
+  %home = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  store atomic ptr %lent, ptr %home release, align 8
+  br label %finish
+
+free.arena:
+  call void @PyMem_RawFree(ptr %bought)
+  br label %finish
+
+finish:
+  %fine = icmp eq i64 %status, 0
+  br i1 %fine, label %deliver, label %report
+
+report:
+  call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
+  %raised = call ptr @raise(ptr %d, i64 %status)
+  ret ptr %raised
+
+deliver:
+  %result = call ptr @deliver(ptr %d, i64 %outputs, ptr %output.arrays)
+  ret ptr %result
+}
+
+; New arrays for the outputs; false, with Python's error set and nothing left behind, when memory is short.
+define internal i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %buffers, ptr %arrays) nounwind alwaysinline {
+entry:
+  %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 12
+  %operands = load ptr, ptr %operands.at
+  br label %next
+
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %take ]
+  %more = icmp ult i64 %i, %outputs
+  br i1 %more, label %make, label %yes
+
+make:
+  %operand = getelementptr %operand, ptr %operands, i64 %i
+  %dtype.at = getelementptr %operand, ptr %operand, i64 0, i32 1
+  %dtype = load ptr, ptr %dtype.at
+  %dims.at = getelementptr %operand, ptr %operand, i64 0, i32 2
+  %dims = load ptr, ptr %dims.at
+  %ndim.at = getelementptr %operand, ptr %operand, i64 0, i32 3
+  %ndim = load i32, ptr %ndim.at
+  call void @Py_IncRef(ptr %dtype)                ; PyArray_Empty takes a reference over
+  %array = call ptr @PyArray_Empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
+  %failed = icmp eq ptr %array, null
+  br i1 %failed, label %no, label %take
+
+take:
+  %array.at = getelementptr ptr, ptr %arrays, i64 %i
+  store ptr %array, ptr %array.at
+  %data.at = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %data.at
+  %buffer.at = getelementptr ptr, ptr %buffers, i64 %i
+  store ptr %data, ptr %buffer.at
+  %i.next = add i64 %i, 1
+  br label %next
+
+yes:
+  ret i1 true
+
+no:
+  call void @drop(ptr %arrays, i64 0, i64 %i)
+  ret i1 false
+}
+
+; Run the kernel and answer its status, 0 when all is well. While the GIL is released another thread may assign to a
+; variable, so its array is held for the duration.
+define internal i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %arrays) nounwind alwaysinline {
+entry:
+  %status = alloca i64
+  store i64 0, ptr %status
+  %kernel = load ptr, ptr %d
+  %params.at = getelementptr %descriptor, ptr %d, i64 0, i32 1
+  %params = load ptr, ptr %params.at
+  %heavy.at = getelementptr %descriptor, ptr %d, i64 0, i32 15
+  %heavy = load i64, ptr %heavy.at
+  %light = icmp eq i64 %heavy, 0
+  br i1 %light, label %quick, label %hold
+
+quick:
+  call void %kernel(ptr %buffers, ptr %params, ptr %status)
+  br label %end
+
+hold:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %hold.one ]
+  %more = icmp ult i64 %i, %variables
+  br i1 %more, label %hold.one, label %release
+
+hold.one:
+  %array.at = getelementptr ptr, ptr %arrays, i64 %i
+  %array = load ptr, ptr %array.at
+  call void @Py_IncRef(ptr %array)
+  %i.next = add i64 %i, 1
+  br label %hold
+
+release:
+  %thread = call ptr @PyEval_SaveThread()
+  call void %kernel(ptr %buffers, ptr %params, ptr %status)
+  call void @PyEval_RestoreThread(ptr %thread)
+  call void @drop(ptr %arrays, i64 0, i64 %variables)
+  br label %end
+
+end:
+  %code = load i64, ptr %status
+  ret i64 %code
+}
+
+; Hand the output arrays over as the result that Python sees.
+define internal ptr @deliver(ptr %d, i64 %outputs, ptr %arrays) nounwind alwaysinline {
+entry:
+  %form.at = getelementptr %descriptor, ptr %d, i64 0, i32 16
+  %form = load i64, ptr %form.at
+  switch i64 %form, label %tuple [ i64 0, label %nothing
+                                   i64 1, label %single ]
+
+nothing:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+
+single:
+  %only = load ptr, ptr %arrays
+  %tensor = call ptr @wrap(ptr %d, ptr %only)
+  ret ptr %tensor
+
+tuple:
+  %made = call ptr @PyTuple_New(i64 %outputs)
+  %no.tuple = icmp eq ptr %made, null
+  br i1 %no.tuple, label %drop.all, label %next
+
+drop.all:
+  call void @drop(ptr %arrays, i64 0, i64 %outputs)
+  ret ptr null
+
+next:
+  %i = phi i64 [ 0, %tuple ], [ %i.next, %put ]
+  %items = getelementptr i8, ptr %made, i64 24
+  %more = icmp ult i64 %i, %outputs
+  br i1 %more, label %take, label %complete
+
+take:
+  %i.next = add i64 %i, 1
+  %array.at = getelementptr ptr, ptr %arrays, i64 %i
+  %array = load ptr, ptr %array.at
+  %element = call ptr @wrap(ptr %d, ptr %array)
+  %unmade = icmp eq ptr %element, null
+  br i1 %unmade, label %drop.rest, label %put
+
+put:
+  %item.at = getelementptr ptr, ptr %items, i64 %i
+  store ptr %element, ptr %item.at
+  br label %next
+
+drop.rest:
+  call void @drop(ptr %arrays, i64 %i.next, i64 %outputs)
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
+
+complete:
+  %plain = icmp eq i64 %form, 2
+  br i1 %plain, label %as.is, label %pack
+
+as.is:
+  ret ptr %made
+
+pack:
+  %pack.at = getelementptr %descriptor, ptr %d, i64 0, i32 19
+  %function = load ptr, ptr %pack.at
+  %packed = call ptr @PyObject_CallOneArg(ptr %function, ptr %made)
+  call void @Py_DecRef(ptr %made)
+  ret ptr %packed
+}
+
+; A tensor around `array`, which it takes over; null, with `array` dropped, when memory is short.
+define internal ptr @wrap(ptr %d, ptr %array) nounwind {
+entry:
+  %type.at = getelementptr %descriptor, ptr %d, i64 0, i32 2
+  %type = load ptr, ptr %type.at
+  %slot.at = getelementptr %descriptor, ptr %d, i64 0, i32 3
+  %slot = load i64, ptr %slot.at
+  %tensor = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %tensor, null
+  br i1 %failed, label %no, label %yes
+
+yes:
+  %array.at = getelementptr i8, ptr %tensor, i64 %slot
+  store ptr %array, ptr %array.at
+  ret ptr %tensor
+
+no:
+  call void @Py_DecRef(ptr %array)
+  ret ptr null
+}
+
+; Call on_error(status), which raises; should it return, its value is the call's.
+define internal ptr @raise(ptr %d, i64 %status) nounwind noinline cold {
+entry:
+  %function.at = getelementptr %descriptor, ptr %d, i64 0, i32 18
+  %function = load ptr, ptr %function.at
+  %number = call ptr @PyLong_FromLongLong(i64 %status)
+  %failed = icmp eq ptr %number, null
+  br i1 %failed, label %no, label %yes
+
+yes:
+  %answer = call ptr @PyObject_CallOneArg(ptr %function, ptr %number)
+  call void @Py_DecRef(ptr %number)
+  ret ptr %answer
+
+no:
+  ret ptr null
+}
+
+; Give up the references arrays[from .. to).
+define internal void @drop(ptr %arrays, i64 %from, i64 %to) nounwind {
+entry:
+  br label %next
+
+next:
+  %i = phi i64 [ %from, %entry ], [ %i.next, %one ]
+  %more = icmp ult i64 %i, %to
+  br i1 %more, label %one, label %end
+
+one:
+  %array.at = getelementptr ptr, ptr %arrays, i64 %i
+  %array = load ptr, ptr %array.at
+  call void @Py_DecRef(ptr %array)
+  %i.next = add i64 %i, 1
+  br label %next
+
+end:
+  ret void
+}
