@@ -1,16 +1,21 @@
-"""Sums, products, quotients, powers and rounding."""
+"""Sums, products, quotients, remainders and magnitudes."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dualflow.ops.elementwise import as_quotient, elementwise, number, signed
-from dualflow.ops.samples import numbers
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal
+from dualflow.ops.elementwise import as_float, as_quotient, elementwise, magnitude, real, signed
+from dualflow.ops.samples import Domain, numbers, reals
 
 add = elementwise(
     "add",
     """Sum of ``x`` and ``y``, elementwise: ``df.add(1, 2)`` is 3.""",
-    dtype=number,
+    dtype=signed,
     eager=np.add,
     code=lambda m, x, y: x + y,
     vjp=(lambda g, out, x, y: g, lambda g, out, x, y: g),
@@ -30,7 +35,7 @@ subtract = elementwise(
 multiply = elementwise(
     "multiply",
     """Product of ``x`` and ``y``, elementwise.""",
-    dtype=number,
+    dtype=signed,
     eager=np.multiply,
     code=lambda m, x, y: x * y,
     vjp=(lambda g, out, x, y: g * y, lambda g, out, x, y: g * x),
@@ -57,3 +62,120 @@ negative = elementwise(
     vjp=lambda g, out, x: -g,
     samples=numbers(-50, 50),
 )
+
+_BY_ZERO = "integer division by zero. Replace the zeros, or divide floats, which give inf and nan."
+
+
+def _dividing(ufunc: np.ufunc) -> Any:
+    def kernel(x: Any, y: Any) -> Any:
+        if y.dtype.kind in "iu" and not y.all():
+            raise InvalidArgumentError(_BY_ZERO)
+        return ufunc(x, y)
+
+    return kernel
+
+
+def _floordiv(m: Any, x: Any, y: Any) -> Any:
+    if m.dtype(y).is_integer:
+        m.check(m.not_equal(y, 0), _BY_ZERO)
+    return m.floor_divide(x, y)
+
+
+def _mod(m: Any, x: Any, y: Any) -> Any:
+    if m.dtype(y).is_integer:
+        m.check(m.not_equal(y, 0), _BY_ZERO)
+    return m.mod(x, y)
+
+
+floordiv = elementwise(
+    "floordiv",
+    """The quotient rounded down, as Python's ``//``. Dividing integers by zero is an InvalidArgumentError.""",
+    dtype=real,
+    eager=_dividing(np.floor_divide),
+    code=_floordiv,
+    samples=(numbers(-50, 50), numbers(1, 50)),
+    cost=8,
+)
+
+mod = elementwise(
+    "mod",
+    """What ``//`` leaves, with the sign of ``y``, as Python's ``%``. Integers by zero are an InvalidArgumentError.""",
+    dtype=real,
+    eager=_dividing(np.remainder),
+    code=_mod,
+    vjp=(lambda g, out, x, y: g, lambda g, out, x, y: -g * floordiv(x, y)),
+    samples=(numbers(-50, 50), Domain(3, 50, "fi")),
+    cost=8,
+)
+
+multiply_no_nan = elementwise(
+    "multiply_no_nan",
+    """``x * y``, and 0 where ``y`` is 0 even if ``x`` is inf or nan there.""",
+    dtype=as_float,
+    eager=lambda x, y: np.where(y == 0, y.dtype.type(0), x * y),
+    code=lambda m, x, y: m.where(m.equal(y, 0), 0, x * y),
+    vjp=(lambda g, out, x, y: multiply_no_nan(g, y), lambda g, out, x, y: g * x),
+    samples=(reals(-50, 50), reals(-50, 50)),
+)
+
+sign = elementwise(
+    "sign",
+    """-1, 0 or 1, as ``x`` is negative, zero or positive.""",
+    dtype=real,
+    eager=np.sign,
+    code=lambda m, x: m.sign(x),
+    vjp=lambda g, out, x: g * 0,
+    samples=Domain(-50, 50, "fi", kinks=(0.0,)),
+)
+
+abs = elementwise(
+    "abs",
+    """Magnitude; of a complex number a real one.""",
+    dtype=magnitude,
+    eager=np.absolute,
+    code=lambda m, x: m.abs(x),
+    vjp=lambda g, out, x: g * sign(x),
+    samples=Domain(-50, 50, "fi", kinks=(0.0,)),
+)
+
+maximum = elementwise(
+    "maximum",
+    """The larger of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    dtype=real,
+    eager=np.maximum,
+    code=lambda m, x, y: m.maximum(x, y),
+    vjp=(lambda g, out, x, y: where(x >= y, g, 0), lambda g, out, x, y: where(x >= y, 0, g)),
+    samples=(numbers(-50, 50), numbers(-50, 50)),
+)
+
+minimum = elementwise(
+    "minimum",
+    """The smaller of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    dtype=real,
+    eager=np.minimum,
+    code=lambda m, x, y: m.minimum(x, y),
+    vjp=(lambda g, out, x, y: where(x <= y, g, 0), lambda g, out, x, y: where(x <= y, 0, g)),
+    samples=(numbers(-50, 50), numbers(-50, 50)),
+)
+
+
+square = elementwise(
+    "square",
+    """``x * x``.""",
+    dtype=signed,
+    eager=np.square,
+    code=lambda m, x: x * x,
+    vjp=lambda g, out, x: g * x * 2,
+    samples=numbers(-50, 50),
+)
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y``, and 0 where ``y`` is 0."""
+    zero = equal(y, 0)
+    return where(zero, 0, x / where(zero, 1, y))
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+    """``(x - y) ** 2``."""
+    return square(subtract(x, y))

@@ -53,6 +53,7 @@ equality = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_
 test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_)
 truth = DTypeRule(Promotion.TOGETHER, "b", "bools", lambda dtype: bool_)
 bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
+integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
 
 def elementwise(
@@ -92,7 +93,7 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    return _function(op, len(domains))
+    return _function(op, len(domains), dtype, code.__module__)
 
 
 def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
@@ -102,7 +103,7 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int) -> OpFunction:
+def _function(op: Op, arity: int, rule: DTypeRule, module: str) -> OpFunction:
     def unary(x: Any, name: str | None = None) -> Any:
         return dispatch.current().unary(op, x)
 
@@ -115,6 +116,15 @@ def _function(op: Op, arity: int) -> OpFunction:
     function = cast(OpFunction, (unary, binary, ternary)[arity - 1])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.doc
-    function.__module__ = "dualflow.ops"
+    function.__doc__ = f"{op.doc}\n\n{_CONTRACT.format(wants=rule.wants, promotion=rule.promotion.value)}"
+    function.__module__ = module
     return function
+
+
+_CONTRACT = """Takes {wants}, as tensors, arrays, Python numbers or lists of them; shapes broadcast.
+Dtypes: {promotion}.
+
+Raises:
+    DTypeError: an input of a dtype that the op can't take.
+    InvalidArgumentError: shapes that do not broadcast.
+"""

@@ -17,7 +17,8 @@ class Element:
     ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given NumPy
     arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
     ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program when
-    ``ok`` is false. ``cost`` is the work of one element in additions.
+    ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one element in
+    additions.
     """
 
     code: Callable[..., Any]

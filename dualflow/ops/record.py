@@ -94,7 +94,11 @@ class Op:
         rule = self.vjp[i] if isinstance(self.vjp, tuple) else self.vjp
         if rule is None:
             return None
-        return rule(g, out, *inputs, **attrs) if isinstance(self.vjp, tuple) else rule(i, g, out, *inputs, **attrs)
+        return (
+            rule(g, out, *inputs, **attrs)
+            if isinstance(self.vjp, tuple)
+            else rule(i, g, out, *inputs, **attrs)
+        )
 
     def differentiable(self, i: int) -> bool:
         """Whether a gradient can reach input ``i``."""
@@ -143,7 +147,8 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
 
 def _holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
     return any(
-        isinstance(x, AbstractTensor | AbstractVariable) or (isinstance(x, list | tuple) and _holds_tensors(x))
+        isinstance(x, AbstractTensor | AbstractVariable)
+        or (isinstance(x, list | tuple) and _holds_tensors(x))
         for x in value
     )
 

@@ -34,12 +34,16 @@ class Sample:
     attrs: dict[str, Any] = field(default_factory=dict)
 
 
-def reals(low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()) -> Domain:
+def reals(
+    low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()
+) -> Domain:
     """Floating-point values in ``[low, high]``."""
     return Domain(low, high, "f", shape, kinks)
 
 
-def numbers(low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()) -> Domain:
+def numbers(
+    low: float, high: float, *, shape: tuple[int, ...] | None = None, kinks: tuple[float, ...] = ()
+) -> Domain:
     """Floating-point or integer values in ``[low, high]``."""
     return Domain(low, high, "fi", shape, kinks)
 

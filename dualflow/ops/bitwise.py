@@ -1,0 +1,58 @@
+"""Operations on the bits of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.ops.elementwise import OpFunction, bits, elementwise, integral
+from dualflow.ops.samples import Domain
+
+
+def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any) -> OpFunction:
+    domains = (Domain(-50, 50, "ib"),) * ufunc.nin
+    return elementwise(name, doc, dtype=bits, eager=ufunc, code=code, samples=domains)
+
+
+bitwise_and = _bitwise("bitwise_and", """Bits set in both.""", np.bitwise_and, lambda m, x, y: x & y)
+bitwise_or = _bitwise("bitwise_or", """Bits set in either.""", np.bitwise_or, lambda m, x, y: x | y)
+bitwise_xor = _bitwise("bitwise_xor", """Bits set in exactly one.""", np.bitwise_xor, lambda m, x, y: x ^ y)
+invert = _bitwise("invert", """Every bit flipped; of bools, the opposite.""", np.invert, lambda m, x: ~x)
+
+
+def _fits(m: Any, y: Any) -> Any:
+    """Whether ``y`` is a number of places that the machine's shift can move by."""
+    return (y >= 0) & (y < 8 * m.dtype(y).size)
+
+
+def _left_shift(m: Any, x: Any, y: Any) -> Any:
+    fits = _fits(m, y)
+    return m.where(fits, x << m.where(fits, y, 0), 0)
+
+
+def _right_shift(m: Any, x: Any, y: Any) -> Any:
+    fits = _fits(m, y)
+    emptied = x >> (8 * m.dtype(x).size - 1) if m.dtype(x).kind == "i" else x ^ x
+    return m.where(fits, x >> m.where(fits, y, 0), emptied)
+
+
+_SHIFTS = (Domain(-50, 50, "i"), Domain(0, 10, "i"))
+
+left_shift = elementwise(
+    "left_shift",
+    """The bits of ``x`` moved up by ``y`` places; 0 when none is left.""",
+    dtype=integral,
+    eager=np.left_shift,
+    code=_left_shift,
+    samples=_SHIFTS,
+)
+
+right_shift = elementwise(
+    "right_shift",
+    """The bits of ``x`` moved down by ``y`` places, the sign filling in from above.""",
+    dtype=integral,
+    eager=np.right_shift,
+    code=_right_shift,
+    samples=_SHIFTS,
+)

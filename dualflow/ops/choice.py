@@ -1,0 +1,66 @@
+"""Choosing between values: ``where`` and clipping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError
+from dualflow.core.shape import broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Sample, booleans, numbers
+
+
+def _infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    if condition.dtype.kind != "b":
+        raise DTypeError(
+            f"the condition is of bools, not {condition.dtype.name}; write a comparison such as x > 0."
+        )
+    return TensorSpec.of(broadcast([condition.shape, x.shape, y.shape]), x.dtype)
+
+
+WHERE = register(
+    Op(
+        name="where",
+        doc="""Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere.""",
+        infer=_infer,
+        kernel=np.where,
+        form=Element(lambda m, condition, x, y: m.where(condition, x, y)),
+        vjp=(
+            None,
+            lambda g, out, condition, x, y: where(condition, g, 0),
+            lambda g, out, condition, x, y: where(condition, 0, g),
+        ),
+        promotion=Promotion.AFTER_FIRST,
+        samples=(Sample((booleans(), numbers(-50, 50), numbers(-50, 50))),),
+    )
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; all three broadcast.
+
+    No gradient reaches the side that was not chosen; but if computing it gave an infinite derivative there, the
+    product with zero is nan: give it a safe argument too (``where(ok, log(where(ok, x, 1)), 0)``).
+
+    Args:
+        condition: bools.
+        x: value where true.
+        y: value where false.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        DTypeError: ``condition`` is not of bools, or ``x`` or ``y`` is missing.
+        InvalidArgumentError: the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.where([True, False], [1, 2], 0).numpy()
+    array([1, 0], dtype=int32)
+    """
+    if x is None or y is None:
+        raise DTypeError("where takes both x and y; for the positions of the true elements use boolean_mask.")
+    return dispatch.current().apply(WHERE, (condition, x, y), {})

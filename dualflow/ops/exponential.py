@@ -1,0 +1,75 @@
+"""Exponentials, logarithms and the sigmoid family."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualflow.ops import maths_reference
+from dualflow.ops.elementwise import as_float, as_real_float, elementwise
+from dualflow.ops.samples import numbers
+
+exp = elementwise(
+    "exp",
+    """e to the power ``x``.""",
+    dtype=as_float,
+    eager=np.exp,
+    code=lambda m, x: m.exp(x),
+    vjp=lambda g, out, x: g * out,
+    samples=numbers(-5, 5),
+    cost=10,
+)
+
+expm1 = elementwise(
+    "expm1",
+    """``exp(x) - 1``, exact near 0.""",
+    dtype=as_float,
+    eager=np.expm1,
+    code=lambda m, x: m.expm1(x),
+    vjp=lambda g, out, x: g * (out + 1),
+    samples=numbers(-5, 5),
+    cost=12,
+)
+
+log1p = elementwise(
+    "log1p",
+    """``log(1 + x)``, exact near 0.""",
+    dtype=as_float,
+    eager=np.log1p,
+    code=lambda m, x: m.log1p(x),
+    vjp=lambda g, out, x: g / (x + 1),
+    samples=numbers(0, 50),
+    cost=12,
+)
+
+sigmoid = elementwise(
+    "sigmoid",
+    """``1 / (1 + exp(-x))``.""",
+    dtype=as_real_float,
+    eager=maths_reference.sigmoid,
+    code=lambda m, x: m.sigmoid(x),
+    vjp=lambda g, out, x: g * out * (1 - out),
+    samples=numbers(-20, 20),
+    cost=12,
+)
+
+softplus = elementwise(
+    "softplus",
+    """``log(1 + exp(x))``, without overflow.""",
+    dtype=as_real_float,
+    eager=lambda x: np.logaddexp(x, x.dtype.type(0)),
+    code=lambda m, x: m.log1p(m.exp(-m.abs(x))) + m.maximum(x, 0),
+    vjp=lambda g, out, x: g * sigmoid(x),
+    samples=numbers(-20, 20),
+    cost=24,
+)
+
+logaddexp = elementwise(
+    "logaddexp",
+    """``log(exp(x) + exp(y))``, without overflow.""",
+    dtype=as_real_float,
+    eager=np.logaddexp,
+    code=lambda m, x, y: m.logaddexp(x, y),
+    vjp=(lambda g, out, x, y: g * sigmoid(x - y), lambda g, out, x, y: g * sigmoid(y - x)),
+    samples=(numbers(-20, 20), numbers(-20, 20)),
+    cost=25,
+)

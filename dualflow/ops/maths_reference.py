@@ -1,0 +1,73 @@
+"""The maths namespace of element code, in NumPy: the reference that every engine is tested against.
+
+``Element.code(m, ...)`` and the parts of a ``Fold`` call these names. The compiler's namespace has the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import InternalError, InvalidArgumentError
+from dualflow.ops.error_function import erf as erf
+from dualflow.ops.error_function import erfc as erfc
+
+exp, exp2, expm1 = np.exp, np.exp2, np.expm1
+log, log2, log10, log1p, logaddexp = np.log, np.log2, np.log10, np.log1p, np.logaddexp
+sin, cos, tan = np.sin, np.cos, np.tan
+asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
+sinh, cosh, tanh = np.sinh, np.cosh, np.tanh
+asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
+sqrt, pow = np.sqrt, np.power
+abs, sign, copysign = np.abs, np.sign, np.copysign
+floor, ceil, trunc = np.floor, np.ceil, np.trunc
+maximum, minimum = np.maximum, np.minimum
+mod, floor_divide, fmod = np.remainder, np.floor_divide, np.fmod
+equal, not_equal = np.equal, np.not_equal
+where, isnan, isinf, isfinite = np.where, np.isnan, np.isinf, np.isfinite
+
+
+def round(x: Any) -> Any:
+    """The nearest integer, ties to even."""
+    return np.asarray(x).round()
+
+
+def rsqrt(x: Any) -> Any:
+    """``1 / sqrt(x)``."""
+    return 1 / np.sqrt(x)
+
+
+def sigmoid(x: Any) -> Any:
+    """``1 / (1 + exp(-x))``, from the side where the exponential can't overflow."""
+    decay = np.exp(-np.abs(x))
+    upper = 1 / (1 + decay)
+    return np.where(x < 0, decay * upper, upper)
+
+
+def cast(x: Any, target: DType) -> Any:
+    """``x`` in another dtype."""
+    return np.asarray(x).astype(target.dtype)
+
+
+def dtype(x: Any) -> DType:
+    """The dtype of the element, for code that differs between kinds of numbers."""
+    return as_dtype(np.asarray(x).dtype)
+
+
+def check(ok: Any, message: str) -> None:
+    """Stop with ``message`` unless every element of ``ok`` holds.
+
+    Raises:
+        InvalidArgumentError: an element of ``ok`` is false.
+    """
+    if not np.all(ok):
+        raise InvalidArgumentError(message)
+
+
+def index(axis: int) -> NoReturn:
+    """The element's position in the output, which only a kernel that loops over it knows."""
+    raise InternalError(
+        "m.index has no meaning for whole arrays: an op that uses it needs its own eager kernel"
+    )

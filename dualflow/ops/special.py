@@ -1,0 +1,35 @@
+"""The error function and its complement."""
+
+from __future__ import annotations
+
+import math
+
+from dualflow.ops import error_function
+from dualflow.ops.arithmetic import square
+from dualflow.ops.elementwise import as_real_float, elementwise
+from dualflow.ops.exponential import exp
+from dualflow.ops.samples import numbers
+
+_SLOPE = 2 / math.sqrt(math.pi)
+
+erf = elementwise(
+    "erf",
+    """The error function: the integral of ``2 / sqrt(pi) exp(-t^2)`` from 0 to ``x``.""",
+    dtype=as_real_float,
+    eager=error_function.erf,
+    code=lambda m, x: m.erf(x),
+    vjp=lambda g, out, x: g * (_SLOPE * exp(-square(x))),
+    samples=numbers(-3, 3),
+    cost=20,
+)
+
+erfc = elementwise(
+    "erfc",
+    """``1 - erf(x)``, with full relative precision where it is small.""",
+    dtype=as_real_float,
+    eager=error_function.erfc,
+    code=lambda m, x: m.erfc(x),
+    vjp=lambda g, out, x: g * (-_SLOPE * exp(-square(x))),
+    samples=numbers(-3, 3),
+    cost=25,
+)
