@@ -1,1 +1,1 @@
-"""Graph in, machine code out: schedule, memory plan, element maths, emission, threads, object cache, executable."""
+"""Graph in, machine code out: kernels, memory plan, emission, threads, object cache, executable."""

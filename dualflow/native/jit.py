@@ -7,6 +7,7 @@ its memory. This module imports llvmlite; nothing imports this module before the
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -109,16 +110,13 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     key = _key(text, settings)
     with _lock:
         code = object_cache.load(key)
-        from_cache = code is not None
-        stages = (0.0, 0.0, 0.0)
-        if code is None:
-            code, stages = _build(text, settings)
-            object_cache.store(key, code)
-        start = time.perf_counter()
-        tracker = _link(code, exports, imports)
-        link_ms = 1e3 * (time.perf_counter() - start)
-    report = CompileReport(key, from_cache, len(text), len(code), *stages, link_ms)
-    return Library(text, {name: tracker[name] for name in exports}, tracker, report)
+        if code is not None:
+            # A whole entry that is no object for this process is built anew.
+            with contextlib.suppress(InternalError):
+                return _finish(text, key, code, exports, imports, None)
+        code, stages = _build(text, settings)
+        object_cache.store(key, code)
+        return _finish(text, key, code, exports, imports, stages)
 
 
 def shipped_text(name: str) -> str:
@@ -217,6 +215,22 @@ def _optimised_module(
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return module, 1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)
+
+
+def _finish(
+    text: str,
+    key: str,
+    code: bytes,
+    exports: Sequence[str],
+    imports: Mapping[str, int],
+    stages: tuple[float, float, float] | None,
+) -> Library:
+    """Link an object; ``stages`` are the milliseconds that building it took, None when it came from disk."""
+    start = time.perf_counter()
+    tracker = _link(code, exports, imports)
+    link_ms = 1e3 * (time.perf_counter() - start)
+    report = CompileReport(key, stages is None, len(text), len(code), *(stages or (0.0, 0.0, 0.0)), link_ms)
+    return Library(text, {name: tracker[name] for name in exports}, tracker, report)
 
 
 def _link(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> llvm.ResourceTracker:

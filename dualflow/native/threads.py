@@ -91,9 +91,7 @@ def max_threads() -> int:
 
 def num_threads() -> int:
     """The threads that a loop may use now, the caller included."""
-    if not _pools:
-        return _threads[0]
-    return _field(_pools[0], _WANTED).value + 1
+    return _field(_shared[0], _WANTED).value + 1 if _shared else _threads[0]
 
 
 def set_num_threads(count: int) -> None:
@@ -108,25 +106,38 @@ def set_num_threads(count: int) -> None:
         )
     with _lock:
         _threads[0] = count
-        for pool in _pools:
+        for pool in _shared:
             _field(pool, _WANTED).value = count - 1
 
 
 def pool() -> Pool:
     """The pool of this process, made on the first call; the first loop that needs workers starts them."""
     with _lock:
-        if not _pools:
-            _pools.append(_make_pool())
-        return _pools[0]
+        if not _shared:
+            _shared.append(make_pool(_threads[0] - 1))
+        return _shared[0]
+
+
+def make_pool(workers: int) -> Pool:
+    """A pool apart from the shared one, with its own workers, which live as long as the process."""
+    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
+    process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    # Without workers none of these is ever called; what the platform lacks is bound to abort.
+    symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
+    library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
+    made = Pool(_immortal_memory(), library.address("df_pfor"), library)
+    _field(made, _WANTED).value = min(workers, MOST_THREADS - 1) if available() else 0
+    _pools.append(made)
+    return made
 
 
 def status() -> PoolStatus:
-    """Figures for reports.
+    """What the shared pool does now.
 
     >>> status().threads >= 1
     True
     """
-    started = _field(_pools[0], _RUNNING).value if _pools else 0
+    started = _field(_shared[0], _RUNNING).value if _shared else 0
     if not available():
         reason = "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
     elif num_threads() == 1:
@@ -134,17 +145,6 @@ def status() -> PoolStatus:
     else:
         reason = ""
     return PoolStatus(num_threads(), started, reason)
-
-
-def _make_pool() -> Pool:
-    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
-    process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
-    # Without workers none of these is ever called; what the platform lacks is bound to abort.
-    symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
-    library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
-    made = Pool(_immortal_memory(), library.address("df_pfor"), library)
-    _field(made, _WANTED).value = _threads[0] - 1
-    return made
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:
@@ -202,6 +202,7 @@ def _restart_in_child() -> None:
 
 _lock = threading.RLock()
 _pools: list[Pool] = []
+_shared: list[Pool] = []
 _max_threads = _configured_threads()
 _threads = [_max_threads]
 if hasattr(os, "register_at_fork"):
