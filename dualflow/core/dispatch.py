@@ -95,6 +95,11 @@ def install(base: Engine) -> None:
     current = _current.get
 
 
+def switch(engine: Engine) -> None:
+    """Make ``engine`` current until the next switch: for tapes, whose blocks may end in any order."""
+    _current.set(engine)
+
+
 class using:
     """``with using(engine):`` makes ``engine`` current for the block."""
 

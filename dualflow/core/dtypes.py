@@ -97,7 +97,9 @@ class DType:
 
 
 def _numeric_types() -> dict[np.dtype[Any], DType]:
-    names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    names = (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    )
     return {t.dtype: t for t in map(DType, names.split())}
 
 
@@ -108,6 +110,9 @@ uint8, uint16, uint32, uint64 = (_TYPES[np.dtype(f"uint{n}")] for n in (8, 16, 3
 float16, float32, float64 = (_TYPES[np.dtype(f"float{n}")] for n in (16, 32, 64))
 complex64, complex128 = _TYPES[np.dtype("complex64")], _TYPES[np.dtype("complex128")]
 ALL: Final = tuple(_TYPES.values())
+of_array: Final = (
+    _TYPES.__getitem__
+)  # from a NumPy dtype that tensors are known to have, without as_dtype's questions
 _PYTHON: Final[dict[Any, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
 
 
@@ -124,7 +129,13 @@ def as_dtype(value: Any) -> DType:
     """
     if type(value) is DType:
         return value
-    found = _TYPES.get(value) if isinstance(value, np.dtype) else _PYTHON.get(value) if isinstance(value, type) else None
+    found = (
+        _TYPES.get(value)
+        if isinstance(value, np.dtype)
+        else _PYTHON.get(value)
+        if isinstance(value, type)
+        else None
+    )
     if found is not None:
         return found
     try:

@@ -1,0 +1,151 @@
+"""The base engine: an op runs now, as its NumPy kernel.
+
+``binary`` is the path of ``t + t``, and short on purpose: two exact type checks, one dtype check, the kernel, one new
+object. Whatever it doesn't know goes through the op's own ``prepare``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array, as_array
+from dualflow.core.dispatch import AbstractTensor, Engine
+from dualflow.core.dtypes import ALL, of_array
+from dualflow.core.errors import DualflowError, InaccessibleTensorError, ResourceExhaustedError
+from dualflow.core.quiet import quiet
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.ops.record import Op, Promotion
+
+_TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
+_new: Final = object.__new__
+_asarray: Final = np.asarray
+_ndarray: Final = np.ndarray
+_float32: Final = np.dtype("float32")
+
+
+class EagerEngine(Engine):
+    """Runs ops on :class:`EagerTensor`."""
+
+    __slots__ = ()
+    eager = True
+
+    def unary(self, op: Op, x: Any) -> Any:
+        if type(x) is EagerTensor:
+            array = x._array
+            dtype = array.dtype
+            if dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT:
+                try:
+                    result = quiet().run(op.kernel, array)
+                except Exception as error:
+                    explain(error, op, (x,), {})
+                    raise
+                tensor = _new(EagerTensor)
+                tensor._array = result if type(result) is _ndarray else _asarray(result)
+                return tensor
+        return self.run(op, op.prepare((x,), self), {})
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        if type(x) is EagerTensor:
+            if type(y) is not EagerTensor:
+                y = fit(y, x._array.dtype)
+        elif type(y) is EagerTensor:
+            x = fit(x, y._array.dtype)
+        if type(x) is type(y) is EagerTensor:
+            a, b = x._array, y._array
+            dtype = a.dtype
+            if dtype is b.dtype and (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT):
+                try:
+                    result = quiet().run(op.kernel, a, b)
+                except Exception as error:
+                    explain(error, op, (x, y), {})
+                    raise
+                tensor = _new(EagerTensor)
+                tensor._array = result if type(result) is _ndarray else _asarray(result)
+                return tensor
+        return self.run(op, op.prepare((x, y), self), {})
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        arrays = [x._array for x in inputs]
+        if op.effect is not None:
+            result = op.kernel(*arrays, **attrs)
+        else:
+            try:
+                result = quiet().run(op.kernel, *arrays, **attrs)
+            except Exception as error:
+                explain(error, op, inputs, attrs)
+                raise
+        if type(result) is _ndarray:
+            return wrap(result)
+        if isinstance(result, tuple | list):
+            return tuple(wrap(_asarray(r)) for r in result)
+        return wrap(_asarray(result))
+
+    def constant(self, array: Array) -> AbstractTensor:
+        return wrap(array)
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        if type(tensor) is EagerTensor:
+            return tensor
+        raise InaccessibleTensorError(
+            f"{tensor!r} stands for a value inside of a traced function and has none here; return it from the function."
+        )
+
+    def read(self, variable: Any) -> AbstractTensor:
+        tensor: AbstractTensor = variable._tensor
+        return tensor
+
+    def assign(self, variable: Any, value: Any) -> None:
+        array = value._array
+        if array.base is not None or not array.flags.c_contiguous:
+            array = array.copy()
+        variable._tensor = wrap(array)
+
+    def create_variable(self, variable: Any, initial: Any) -> None:
+        self.assign(variable, initial)
+
+
+_FITTED_MAX: Final = 1024
+_floats: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if t.is_inexact}
+_ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if not t.is_bool}
+
+
+def fit(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number as a tensor of ``dtype``, where it adapts to it; anything else as it is.
+
+    Numbers are kept for next time, in tables by the number's type, as 2 == 2.0.
+    """
+    kind = type(value)
+    table = _floats.get(dtype) if kind is float else _ints.get(dtype) if kind is int else None
+    if table is None:
+        return value
+    found = table.get(value)
+    return found if found is not None else _remember(value, dtype, table)
+
+
+def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTensor]) -> EagerTensor:
+    """The number as a tensor, put in the table; 0.0 is not, as it equals -0.0, nor what isn't finite."""
+    tensor = wrap(as_array(as_array(number), of_array(dtype)))
+    if number and math.isfinite(number):
+        if len(table) >= _FITTED_MAX:
+            table.clear()
+        table[number] = tensor
+    return tensor
+
+
+def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]) -> None:
+    """Raise what is wrong with the inputs in the op's own words, if the op's shape and dtype rule finds it."""
+    if isinstance(error, DualflowError):
+        return
+    shown = ", ".join(str(x.spec) for x in inputs)
+    if isinstance(error, MemoryError):
+        raise ResourceExhaustedError(f"{op.name}({shown}) needs more memory than there is: {error}") from error
+    op.specs([x.spec for x in inputs], attrs)
+    error.add_note(f"in the dualflow op {op.name}({shown})")
+
+
+EAGER: Final = EagerEngine()
+dispatch.install(EAGER)

@@ -1,0 +1,186 @@
+"""The tensor that has its value: an array nobody writes to, which NumPy and Python see as their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import Array
+from dualflow.core.dtypes import DType, as_dtype, of_array
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.tensor import Tensor
+
+DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+_shapes: Final[dict[tuple[int, ...], Shape]] = {}
+_SHAPES_MAX: Final = 4096
+
+
+class EagerTensor(Tensor):
+    """A tensor with its value: what ops give outside of a traced function.
+
+    Its elements never change; :meth:`numpy` shows them to NumPy read-only. Made by :func:`dualflow.constant`,
+    :func:`dualflow.convert_to_tensor` and by every op.
+
+    >>> import dualflow as df
+    >>> df.matmul([[2.0]], [[2.0]])
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[4.]], dtype=float32)>
+    """
+
+    __slots__ = ("__weakref__", "_array")
+    __array_priority__ = 100
+    _array: Array
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
+        found = _shapes.get(self._array.shape)
+        return found if found is not None else _remember_shape(self._array.shape)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]  # as shape
+        return of_array(self._array.dtype)
+
+    @property
+    def spec(self) -> TensorSpec:  # type: ignore[override]  # as shape
+        return TensorSpec.of(self.shape, self.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._array.ndim
+
+    @property
+    def device(self) -> str:
+        """The device that holds the tensor, by TensorFlow's full name."""
+        return DEVICE
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array that can't be written to, or as a NumPy scalar for a tensor without axes.
+
+        The array shows the tensor's own memory: to change it, take a ``.copy()``.
+        """
+        return _readonly(self._array) if self._array.ndim else self._array[()]
+
+    def item(self) -> Any:
+        """The only element, as a Python number.
+
+        Raises:
+            InvalidArgumentError: there isn't exactly one element.
+        """
+        return self._only("a Python number").item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def _only(self, wanted: str) -> Array:
+        if self._array.size != 1:
+            raise InvalidArgumentError(
+                f"A tensor of shape {self.shape} has {self._array.size} elements and can't become {wanted}; "
+                "reduce it or index it to one element first."
+            )
+        return self._array
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise InvalidArgumentError(
+                f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} elements; "
+                "use df.reduce_any or df.reduce_all."
+            )
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        return int(self._only("an int").item())
+
+    def __float__(self) -> float:
+        return float(self._only("a float").item())
+
+    def __complex__(self) -> complex:
+        return complex(self._only("a complex number").item())
+
+    def __index__(self) -> int:
+        if self._array.ndim or self._array.dtype.kind not in "iu":
+            raise DTypeError(
+                f"Only a tensor of one integer can be an index or a size, not {self.spec}; cast it with int()."
+            )
+        return int(self._array.item())
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise DTypeError("A tensor without axes can't be iterated over; df.reshape(x, [-1]) has one axis.")
+        return (self[i] for i in range(self._array.shape[0]))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._array == np.asarray(value)).any())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array.item(), spec) if spec and not self._array.ndim else format(str(self), spec)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = _readonly(self._array)
+        return np.array(array, dtype=None if dtype is None else as_dtype(dtype).dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        try:
+            return _readonly(self._array).__dlpack__(**options)
+        except BufferError:  # the consumer's protocol can't say read-only, so it gets memory of its own
+            return self._array.copy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __copy__(self) -> EagerTensor:
+        return wrap(self._array)
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return wrap(self._array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._array,)
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({_on_own_line(str(self._array))}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        value = _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={value}>"
+
+
+_new: Final = object.__new__
+
+
+def wrap(array: Array) -> EagerTensor:
+    """A tensor of ``array``, of a tensor's dtype, which nobody will write to any more."""
+    tensor = _new(EagerTensor)
+    tensor._array = array
+    return tensor
+
+
+def _restore(array: Array) -> EagerTensor:
+    """An unpickled tensor: its array's dtype is the interned one that fast paths compare by identity."""
+    return wrap(array.view(of_array(array.dtype).dtype))
+
+
+def _readonly(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _remember_shape(sizes: tuple[int, ...]) -> Shape:
+    """Equal shapes are one object, so that comparing the shapes of two tensors is comparing identities."""
+    if len(_shapes) >= _SHAPES_MAX:
+        _shapes.clear()
+    return _shapes.setdefault(sizes, Shape(sizes))
+
+
+def _on_own_line(text: str) -> str:
+    return "\n" + text if "\n" in text else text
