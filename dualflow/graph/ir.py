@@ -8,8 +8,8 @@
       updates    new values of captured variables
 
 A variable is read once, at its input, and written once, by its update: the trace resolves the reads and
-assignments between. What is left of order is that of the effects (random, print, Python), which stay in the order of
-``nodes``. Bodies of fused nodes, branches and loops are graphs in ``attrs``.
+assignments between. What is left of order is that of the effects (random, print, Python), which stay in the
+order of ``nodes``. Bodies of fused nodes, branches and loops are graphs in ``attrs``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
+from dualflow.graph import printer
 from dualflow.ops.record import Op
 
 
@@ -50,9 +51,12 @@ class Value:
 
 
 class Node:
-    """An op applied to values. Immutable by convention; compared by identity."""
+    """An op applied to values. Immutable by convention; compared by identity.
 
-    __slots__ = ("attrs", "inputs", "op", "origin", "outputs")
+    ``also`` holds the other lines of a node into which a rewrite has merged several.
+    """
+
+    __slots__ = ("also", "attrs", "inputs", "op", "origin", "outputs")
 
     def __init__(
         self,
@@ -61,12 +65,18 @@ class Node:
         attrs: Mapping[str, Any],
         specs: Sequence[TensorSpec],
         origin: Origin | None = None,
+        also: tuple[Origin, ...] = (),
     ) -> None:
         self.op = op
         self.inputs = tuple(inputs)
         self.attrs = attrs
         self.origin = origin
-        self.outputs = tuple(Value(spec, self, i) for i, spec in enumerate(specs))
+        self.also = also
+        self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+
+    def with_inputs(self, inputs: Sequence[Value]) -> Node:
+        """The same op applied to other values of the same specs."""
+        return Node(self.op, inputs, self.attrs, self.specs, self.origin, self.also)
 
     @property
     def output(self) -> Value:
@@ -75,7 +85,7 @@ class Node:
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
-        return tuple(v.spec for v in self.outputs)
+        return tuple([v.spec for v in self.outputs])
 
     def __repr__(self) -> str:
         return f"<node {self.op.name} -> {', '.join(str(s) for s in self.specs)}>"
@@ -132,6 +142,9 @@ class Graph:
                 found.setdefault(value, []).append(node)
         return found
 
+    def __str__(self) -> str:
+        return printer.text(self)
+
 
 class GraphBuilder:
     """A graph under construction."""
@@ -141,6 +154,8 @@ class GraphBuilder:
         self.inputs: list[Value] = []
         self.captures: list[tuple[Value, Capture]] = []
         self.nodes: list[Node] = []
+        self._inferred: dict[tuple[Any, ...], tuple[TensorSpec, ...]] = {}
+        self._specs: dict[TensorSpec, TensorSpec] = {}
 
     def argument(self, spec: TensorSpec) -> Value:
         """A new input that the caller gives."""
@@ -154,11 +169,25 @@ class GraphBuilder:
         self.captures.append((value, Capture(source, variable)))
         return value
 
-    def add(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None) -> Node:
+    def add(
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
+    ) -> Node:
         """Append a node; its specs come from the op's own rule, which raises for what the op can't take."""
-        node = Node(op, inputs, attrs, op.specs([v.spec for v in inputs], dict(attrs)), origin)
+        specs = (
+            self._infer(op, inputs, attrs)
+            if attrs
+            else self._inferred.get((op, *[id(v.spec) for v in inputs]))
+        )
+        if specs is None:
+            specs = self._inferred[(op, *[id(v.spec) for v in inputs])] = self._infer(op, inputs, attrs)
+        node = Node(op, inputs, attrs, specs, origin)
         self.nodes.append(node)
         return node
+
+    def _infer(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
+        """The specs of a node, equal ones as one object: ``add`` knows by id what it inferred before."""
+        found = op.specs([v.spec for v in inputs], dict(attrs))
+        return tuple([self._specs.setdefault(spec, spec) for spec in found])
 
     def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
         """The graph built so far."""

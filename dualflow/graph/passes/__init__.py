@@ -1,1 +1,47 @@
-"""The passes, in the one order in which they run."""
+"""The passes, in the one order in which they run.
+
+A pass is a plain function from a graph to a graph that computes the same results, value for value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes.algebra import simplify_algebra
+from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
+from dualflow.graph.passes.constant_folding import fold_constants
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+
+
+class Pass(NamedTuple):
+    """One step of the optimiser, and why it stands where it does."""
+
+    name: str
+    function: Callable[[Graph], Graph]
+    reason: str
+
+
+SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+    Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
+    Pass("constants", fold_constants, "what is known now isn't computed at each call"),
+    Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
+    Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
+    Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
+)
+
+PASSES: Final[tuple[Pass, ...]] = (*SIMPLIFICATIONS,)
+
+
+def optimise(
+    graph: Graph,
+    observe: Callable[[str, Graph], None] | None = None,
+    passes: Sequence[Pass] = PASSES,
+) -> Graph:
+    """``graph`` after every pass of ``passes`` in turn; ``observe(name, graph)`` sees each result."""
+    for name, function, _ in passes:
+        graph = function(graph)
+        if observe is not None:
+            observe(name, graph)
+    return graph

@@ -1,0 +1,89 @@
+"""Run a graph node by node: the reference for compiled graphs, and the way to inline one in another trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InternalError
+from dualflow.core.quiet import quiet
+from dualflow.graph import origin
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.forms import Literal
+
+Array = np.ndarray[Any, Any]
+
+
+def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    """The results of ``graph`` (outputs, then updates) for one array per input, by the ops' NumPy kernels.
+
+    An array that no later node reads is let go. An error carries the user's line as a note.
+
+    Raises:
+        InternalError: another number of arrays than the graph has inputs.
+    """
+    if len(arrays) != len(graph.inputs):
+        raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs and was given {len(arrays)}")
+    known = dict(zip(graph.inputs, arrays, strict=True))
+    last = _last_reads(graph)
+    for node in graph.nodes:
+        known.update(zip(node.outputs, run_node(node, [known[v] for v in node.inputs]), strict=True))
+        for value in last.get(node, ()):
+            del known[value]
+    return [known[v] for v in graph.results]
+
+
+def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of one node, by its op's NumPy kernel; a fused node's, by its body.
+
+    Whatever the kernel raises goes through, with the user's line added.
+    """
+    body = body_of(node)
+    if body is not None:
+        return tuple(evaluate(body, arrays))
+    try:
+        if node.op.effect is None:
+            found = quiet().run(node.op.kernel, *arrays, **node.attrs)
+        else:
+            found = node.op.kernel(*arrays, **node.attrs)
+    except Exception as error:
+        error.add_note(f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else ""))
+        raise
+    several = found if isinstance(found, tuple | list) else (found,)
+    return tuple([x if type(x) is np.ndarray else np.asarray(x) for x in several])
+
+
+def replay(graph: Graph, tensors: Sequence[Any]) -> list[Any]:
+    """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
+
+    Eager engines run the ops, a trace records them as its own with their lines, tapes watch each.
+    """
+    engine = dispatch.current()
+    known: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
+    for node in graph.nodes:
+        if isinstance(node.op.form, Literal):
+            known[node.output] = engine.constant(node.attrs["value"])
+            continue
+        with origin.forced(node.origin):
+            found = engine.apply(node.op, tuple([known[v] for v in node.inputs]), dict(node.attrs))
+        outputs = found if isinstance(found, tuple) else (found,)
+        known.update(zip(node.outputs, outputs, strict=True))
+    return [known[v] for v in graph.results]
+
+
+def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
+    """The values that may be dropped after each node: read there for the last time, or made for nobody."""
+    kept = set(graph.results)
+    last: dict[Value, Node] = {}
+    for node in graph.nodes:
+        for value in (*node.outputs, *node.inputs):
+            last[value] = node
+    dropped: dict[Node, list[Value]] = {}
+    for value, node in last.items():
+        if value not in kept:
+            dropped.setdefault(node, []).append(value)
+    return dropped

@@ -1,0 +1,46 @@
+"""When two Python values are the same to a trace: type for type and bit for bit.
+
+Python itself takes 1 for True, 0.0 for -0.0, and no NaN for another; a graph computes other things from each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+_COMPARED_BYTES = 1 << 16
+
+
+def exact(value: Any) -> Hashable:
+    """A key equal to another's exactly when the two values are the same.
+
+    Arrays over 64 KiB, and objects without a hash, are the same only when they are one object, which the
+    caller must keep alive.
+
+    >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
+    (False, False, True)
+    """
+    kind = type(value)
+    if kind is float:
+        return kind, value.hex()
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    if kind is tuple:
+        return kind, *map(exact, value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        small = value.nbytes <= _COMPARED_BYTES
+        return kind, value.dtype.str, value.shape, value.tobytes() if small else id(value)
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value)
+    return kind, value
+
+
+def exact_attrs(attrs: Mapping[str, Any]) -> Hashable:
+    """The key of a node's attributes."""
+    return tuple([(name, exact(attrs[name])) for name in sorted(attrs)]) if attrs else ()

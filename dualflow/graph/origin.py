@@ -1,0 +1,48 @@
+"""The user's line that asks for an op: the innermost frame outside this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextvars import ContextVar, Token
+
+from dualflow.graph.ir import Origin
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_inside: dict[str, bool] = {}
+_forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
+
+
+def caller() -> Origin | None:
+    """The line now running outside dualflow; inside :class:`forced`, the line given there.
+
+    Walks the stack: about 0.1 us for each frame of dualflow's own.
+    """
+    given = _forced.get()
+    if given is not None:
+        return given
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        inside = _inside.get(code.co_filename)
+        if inside is None:
+            inside = _inside[code.co_filename] = code.co_filename.startswith(_PACKAGE)
+        if not inside:
+            return Origin(code.co_filename, frame.f_lineno, code.co_qualname)
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
+    return None
+
+
+class forced:
+    """``with forced(origin):`` ops in the block come from ``origin``, if it is not None."""
+
+    __slots__ = ("_origin", "_token")
+
+    def __init__(self, origin: Origin | None) -> None:
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        self._token: Token[Origin | None] = _forced.set(self._origin or _forced.get())
+
+    def __exit__(self, *exc: object) -> None:
+        _forced.reset(self._token)

@@ -1,0 +1,281 @@
+"""Algebraic simplification: identities that give every element the same value, to the bit.
+
+So nothing here holds only of real numbers. ``x + 0.0`` stays, as it turns -0.0 into 0.0; ``x * 0`` stays, as inf
+makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no value.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.constant_folding import fold
+from dualflow.graph.rewrite import Make, Replacement, Rule, first_of, producer, rewrite
+
+_LOOKED_AT = 4096
+
+
+def simplify_algebra(graph: Graph) -> Graph:
+    """``graph`` with the identities of :data:`RULES` applied wherever they fit."""
+    return rewrite(graph, _rule)
+
+
+def _rule(node: Node, make: Make) -> Replacement:
+    simpler = _BY_OP.get(node.op.name)
+    found = simpler(node, make) if simpler is not None else None
+    return found if found is not None else fold(node, make)
+
+
+def uniform(value: Value) -> Any:
+    """The number that every element of a constant is; None if they differ or ``value`` is no constant."""
+    node = value.node
+    while node is not None and node.op.name in ("broadcast_to", "reshape"):
+        node = node.inputs[0].node
+    if node is None or node.op.name != "constant":
+        return None
+    array = node.attrs["value"]
+    if not 0 < array.size <= _LOOKED_AT:
+        return None
+    first = array.flat[0]
+    same = array.size == 1 or array.tobytes() == first.tobytes() * array.size
+    return first if same else None
+
+
+def _is(value: Value, number: float, *, negative_zero: bool = False) -> bool:
+    """Whether every element of ``value`` is ``number``; the sign tells one floating zero from the other."""
+    found = uniform(value)
+    if found is None or found != number:
+        return False
+    return number != 0 or not value.spec.dtype.is_inexact or bool(np.signbit(found)) is negative_zero
+
+
+def _real(value: Value) -> bool:
+    """Complex products and quotients mix the parts: (inf + 0j) * 1 has a nan part."""
+    return not value.spec.dtype.is_complex
+
+
+def _spread(value: Value, node: Node, make: Make) -> Replacement:
+    """``value`` in the shape of ``node``'s output, to which it broadcasts."""
+    shape = node.output.spec.shape
+    if value.spec.shape == shape:
+        return (value,)
+    return (make("broadcast_to", (value,), {"shape": tuple(shape)}),) if shape.is_static else None
+
+
+def _either(node: Node, test: Callable[[Value], bool]) -> Value | None:
+    """The other input of a commutative node one of whose inputs passes ``test``."""
+    x, y = node.inputs
+    return x if test(y) else y if test(x) else None
+
+
+def times_one(node: Node, make: Make) -> Replacement:
+    """x * 1 = x"""
+    x = _either(node, lambda v: _is(v, 1))
+    return _spread(x, node, make) if x is not None and _real(x) else None
+
+
+def times_minus_one(node: Node, make: Make) -> Replacement:
+    """x * -1 = -x"""
+    x = _either(node, lambda v: _is(v, -1))
+    if x is None or x.spec.dtype.kind not in "if":
+        return None
+    return _spread(make("negative", (x,)), node, make)
+
+
+def product_of_negatives(node: Node, make: Make) -> Replacement:
+    """-x * -y = x * y, and the same of quotients"""
+    x, y = (producer(v, "negative") for v in node.inputs)
+    return (make(node.op.name, (x.inputs[0], y.inputs[0])),) if x and y else None
+
+
+def over_one(node: Node, make: Make) -> Replacement:
+    """x / 1 = x"""
+    x, y = node.inputs
+    return _spread(x, node, make) if _is(y, 1) and _real(x) else None
+
+
+def over_power_of_two(node: Node, make: Make) -> Replacement:
+    """x / 2^k = x * 2^-k: both round the same exact value"""
+    x, y = node.inputs
+    source = y.node
+    if source is None or source.op.name != "constant" or y.spec.dtype.kind != "f":
+        return None
+    divisors = source.attrs["value"]
+    if not 0 < divisors.size <= _LOOKED_AT:
+        return None
+    with np.errstate(all="ignore"):
+        inverse = np.asarray(1 / divisors, dtype=divisors.dtype)
+        power = np.abs(np.frexp(divisors)[0]) == 0.5
+        normal = np.isfinite(inverse) & (np.abs(inverse) >= np.finfo(divisors.dtype).tiny)
+    if not np.all(power & normal):
+        return None
+    return (make("multiply", (x, make("constant", (), {"value": inverse}))),)
+
+
+def plus_zero(node: Node, make: Make) -> Replacement:
+    """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 turns -0.0 into 0.0"""
+    x = _either(node, lambda v: _is(v, 0, negative_zero=True) and _real(v))
+    return _spread(x, node, make) if x is not None else None
+
+
+def plus_negative(node: Node, make: Make) -> Replacement:
+    """x + -y = x - y"""
+    x, y = node.inputs
+    if minus := producer(y, "negative"):
+        return (make("subtract", (x, minus.inputs[0])),)
+    minus = producer(x, "negative")
+    return (make("subtract", (y, minus.inputs[0])),) if minus else None
+
+
+def minus_zero(node: Node, make: Make) -> Replacement:
+    """x - 0.0 = x, with either sign of x"""
+    x, y = node.inputs
+    return _spread(x, node, make) if _is(y, 0) and _real(x) else None
+
+
+def minus_negative(node: Node, make: Make) -> Replacement:
+    """x - -y = x + y"""
+    minus = producer(node.inputs[1], "negative")
+    return (make("add", (node.inputs[0], minus.inputs[0])),) if minus else None
+
+
+def double_negation(node: Node, make: Make) -> Replacement:
+    """--x = x"""
+    inner = producer(node.inputs[0], "negative")
+    return inner.inputs if inner else None
+
+
+def integer_chain(node: Node, make: Make) -> Replacement:
+    """(n + a) + b = n + (a + b) of integers, which wrap, and the same of their products"""
+    name, (x, y) = node.op.name, node.inputs
+    inner = producer(x, name)
+    if inner is None or node.output.spec.dtype.kind not in "iu" or producer(y, "constant") is None:
+        return None
+    n, a = inner.inputs
+    if producer(a, "constant") is None or inner.output.spec.shape != node.output.spec.shape:
+        return None
+    constant = make(name, (a, y))
+    regrouped = producer(constant, "constant") is not None
+    return (make(name, (n, constant)),) if regrouped and n.spec.shape == node.output.spec.shape else None
+
+
+def small_power(node: Node, make: Make) -> Replacement:
+    """pow(x, 1) = x and pow(x, 2) = x * x"""
+    x, y = node.inputs
+    if not _real(x) or x.spec.shape != node.output.spec.shape:
+        return None
+    if _is(y, 1):
+        return (x,)
+    return (make("multiply", (x, x)),) if _is(y, 2) else None
+
+
+def same_value(node: Node, make: Make) -> Replacement:
+    """identity(x) = stop_gradient(x) = x, once gradients have been taken"""
+    return node.inputs
+
+
+def custom_gradient_values(node: Node, make: Make) -> Replacement:
+    """custom_gradient(*values, *inputs) = values, once gradients have been taken"""
+    return node.inputs[: len(node.outputs)]
+
+
+def cast_chain(node: Node, make: Make) -> Replacement:
+    """cast(x, own dtype) = x; cast(cast(x, wider), t) = cast(x, t) where every x is exact in ``wider``"""
+    x, target = node.inputs[0], node.attrs["dtype"]
+    if x.spec.dtype is target:
+        return (x,)
+    inner = producer(x, "cast")
+    if inner is None:
+        return None
+    source = inner.inputs[0]
+    own = source.spec.dtype
+    if not _holds(x.spec.dtype, own) or (own.is_inexact and not target.is_inexact):
+        return None
+    return (source,) if own is target else (make("cast", (source,), {"dtype": target}),)
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether every value of ``narrow`` is a value of ``wide``."""
+    if wide.is_inexact and narrow.is_integer:
+        bits = 8 * narrow.size - (not narrow.is_unsigned)
+        return bits <= np.finfo(wide.dtype).nmant + 1
+    return bool(np.can_cast(narrow.dtype, wide.dtype, "safe"))
+
+
+def reshape_chain(node: Node, make: Make) -> Replacement:
+    """reshape(x, own shape) = x; reshape(reshape(x, s), t) = reshape(x, t)"""
+    x = node.inputs[0]
+    if x.spec.shape == node.output.spec.shape and x.spec.shape.is_static:
+        return (x,)
+    inner = producer(x, "reshape")
+    if inner is None or not node.output.spec.shape.is_static:
+        return None
+    return (make("reshape", inner.inputs, {"shape": tuple(node.output.spec.shape)}),)
+
+
+def broadcast_chain(node: Node, make: Make) -> Replacement:
+    """broadcast(x, own shape) = x; broadcast(broadcast(x, s), t) = broadcast(x, t)"""
+    x = node.inputs[0]
+    if x.spec.shape == node.output.spec.shape and x.spec.shape.is_static:
+        return (x,)
+    inner = producer(x, "broadcast_to")
+    return (make("broadcast_to", inner.inputs, node.attrs),) if inner else None
+
+
+def transpose_chain(node: Node, make: Make) -> Replacement:
+    """transpose(x, 0 1 2...) = x; transpose(transpose(x, p), q) = transpose(x, p[q])"""
+    x, perm = node.inputs[0], node.attrs["perm"]
+    if perm == tuple(range(len(perm))):
+        return (x,)
+    inner = producer(x, "transpose")
+    if inner is None:
+        return None
+    first = inner.attrs["perm"]
+    return (make("transpose", inner.inputs, {"perm": tuple([first[axis] for axis in perm])}),)
+
+
+def reduction_of_one(node: Node, make: Make) -> Replacement:
+    """A product, minimum, maximum, any or all over axes of size 1, or over none, is its one element."""
+    x = node.inputs[0]
+    sizes = [x.spec.shape[axis] for axis in node.attrs["axis"]]
+    if any(size != 1 for size in sizes) or x.spec.dtype is not node.output.spec.dtype:
+        return None
+    shape = node.output.spec.shape
+    return (make("reshape", (x,), {"shape": tuple(shape)}),) if shape.is_static else None
+
+
+def sum_of_one(node: Node, make: Make) -> Replacement:
+    """sum(x) over axes of size 1, or over none, is 0.0 + x: NumPy's sum of -0.0 is 0.0"""
+    found = reduction_of_one(node, make)
+    dtype = node.output.spec.dtype
+    if found is None or not dtype.is_inexact:
+        return found
+    return (make("add", (found[0], make("constant", (), {"value": np.zeros((), dtype.dtype)}))),)
+
+
+RULES: Final[dict[str, tuple[Rule, ...]]] = {
+    "add": (plus_zero, plus_negative, integer_chain),
+    "subtract": (minus_zero, minus_negative),
+    "multiply": (times_one, times_minus_one, product_of_negatives, integer_chain),
+    "divide": (over_one, product_of_negatives, over_power_of_two),
+    "negative": (double_negation,),
+    "pow": (small_power,),
+    "identity": (same_value,),
+    "stop_gradient": (same_value,),
+    "custom_gradient": (custom_gradient_values,),
+    "cast": (cast_chain,),
+    "reshape": (reshape_chain,),
+    "broadcast_to": (broadcast_chain,),
+    "transpose": (transpose_chain,),
+    "reduce_sum": (sum_of_one,),
+    "reduce_prod": (reduction_of_one,),
+    "reduce_max": (reduction_of_one,),
+    "reduce_min": (reduction_of_one,),
+    "reduce_any": (reduction_of_one,),
+    "reduce_all": (reduction_of_one,),
+}
+_BY_OP: Final = {name: first_of(rules) for name, rules in RULES.items()}

@@ -1,0 +1,26 @@
+"""Common subexpression elimination: what is computed twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.key import exact_attrs
+from dualflow.graph.rewrite import Make, Replacement, rewrite
+
+
+def merge_common_subexpressions(graph: Graph) -> Graph:
+    """``graph`` where equal nodes (op, inputs, attributes to the bit) are one node, the earliest.
+
+    Nodes with an effect are never merged: two draws are two draws.
+    """
+    first: dict[Hashable, Node] = {}
+
+    def same_as_before(node: Node, make: Make) -> Replacement:
+        """f(x) and f(x) are one value."""
+        if node.op.effect is not None:
+            return None
+        earlier = first.setdefault((node.op, node.inputs, exact_attrs(node.attrs)), node)
+        return None if earlier is node else earlier.outputs
+
+    return rewrite(graph, same_as_before)

@@ -1,0 +1,32 @@
+"""Dead code elimination: what nobody reads isn't computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dualflow.graph.ir import Graph, Node, Value
+
+
+def eliminate_dead_code(graph: Graph) -> Graph:
+    """``graph`` without the nodes, captures and updates that change nothing.
+
+    A pure node goes if nothing reads it, even one that would fail when run. Nodes with an effect stay, and so
+    do the arguments, which the caller gives. A variable assigned its own value needs no update.
+    """
+    updates = tuple([u for u in graph.updates if u.value is not u.input])
+    live: set[Value] = {*graph.outputs, *(u.value for u in updates)}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.op.effect is not None or not live.isdisjoint(node.outputs):
+            kept.append(node)
+            live.update(node.inputs)
+    live.update(u.input for u in updates)
+    first = len(graph.arguments)
+    captured = [(v, c) for v, c in zip(graph.inputs[first:], graph.captures, strict=True) if v in live]
+    return replace(
+        graph,
+        inputs=(*graph.arguments, *(v for v, _ in captured)),
+        captures=tuple([c for _, c in captured]),
+        nodes=tuple(reversed(kept)),
+        updates=updates,
+    )

@@ -1,0 +1,76 @@
+"""A graph as text that a person can read.
+
+    graph step(%x: float32[8, 3], %weight: float32[3, 1] = variable)
+        %0: float32[8, 1] = matmul(%x, %weight)   # train.py:12
+        return %0
+
+The bodies of fused nodes, branches and loops stand indented under their node.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dualflow.graph.ir import Graph, Node, Value
+
+_INDENT = "    "
+_ELEMENTS = 6
+
+
+def text(graph: Graph) -> str:
+    """The lines of ``graph``, joined."""
+    return "\n".join(_lines(graph, ""))
+
+
+def _lines(graph: Graph, margin: str) -> Iterator[str]:
+    names = _input_names(graph)
+    inputs = [f"{names[v]}: {v.spec}" for v in graph.inputs]
+    first = len(graph.arguments)
+    for i, capture in enumerate(graph.captures, start=first):
+        inputs[i] += " = variable" if capture.variable else " = captured tensor"
+    yield f"{margin}graph {graph.name}({', '.join(inputs)})"
+    inner = margin + _INDENT
+    for node in graph.nodes:
+        for value in node.outputs:
+            names[value] = f"%{len(names) - len(graph.inputs)}"
+        bodies = {k: v for k, v in node.attrs.items() if isinstance(v, type(graph))}
+        yield f"{inner}{_line(node, names, bodies)}"
+        for body in bodies.values():
+            yield from _lines(body, inner + _INDENT)
+    for update in graph.updates:
+        yield f"{inner}{names[update.input]} <- {names[update.value]}"
+    yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
+
+
+def _input_names(graph: Graph) -> dict[Value, str]:
+    """The argument's or variable's own name where it has one, made unique."""
+    given = [v.spec.name or f"in{i}" for i, v in enumerate(graph.arguments)]
+    given += [getattr(c.source, "name", None) or f"captured{i}" for i, c in enumerate(graph.captures)]
+    names: dict[Value, str] = {}
+    taken: set[str] = set()
+    for i, (value, name) in enumerate(zip(graph.inputs, given, strict=True)):
+        short = str(name).removesuffix(":0")
+        names[value] = f"%{short}" if short not in taken and not short.isdigit() else f"%{short}_{i}"
+        taken.add(short)
+    return names
+
+
+def _line(node: Node, names: Mapping[Value, str], bodies: Mapping[str, Graph]) -> str:
+    results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
+    attrs = [f"{k}={_shown(v)}" for k, v in node.attrs.items() if k not in bodies]
+    call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attrs)})"
+    origins = [o for o in (node.origin, *node.also) if o is not None]
+    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
+    return f"{results} = {call}" + (f"   # {where}" if where else "")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        shown = np.array2string(value, threshold=_ELEMENTS, edgeitems=2, precision=8, separator=", ")
+        return " ".join(shown.split())
+    return getattr(value, "__name__", None) or str(getattr(value, "name", None) or repr(value))
