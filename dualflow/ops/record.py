@@ -59,6 +59,9 @@ class Op:
         form: how a graph lowers it.
         vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
             or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
+        pullback: instead of ``vjp``, for gradients that are one computation:
+            ``pullback(needed, g, out, *inputs, **attrs)`` answers one cotangent for each input, which may be None
+            where ``needed`` (a tuple of bools) is false or no gradient flows.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.
@@ -72,6 +75,7 @@ class Op:
     kernel: Callable[..., Any]
     form: Form
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
+    pullback: Callable[..., Sequence[Any]] | None = None
     promotion: Promotion = Promotion.NONE
     samples: tuple[Sample, ...] = ()
     outputs: int | None = 1
@@ -102,7 +106,9 @@ class Op:
 
     def differentiable(self, i: int) -> bool:
         """Whether a gradient can reach input ``i``."""
-        return self.vjp is not None and (not isinstance(self.vjp, tuple) or self.vjp[i] is not None)
+        if self.vjp is None:
+            return self.pullback is not None
+        return not isinstance(self.vjp, tuple) or self.vjp[i] is not None
 
     def _shown(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> str:
         return ", ".join([str(s) for s in inputs] + [f"{k}={v!r}" for k, v in attrs.items()])

@@ -1,0 +1,216 @@
+"""The same elements under another shape: reshape, transpose, and axes of size 1 coming and going."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import View
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import ints, shape_of, sizes
+
+_ANY = "fib"
+
+
+def _any(*shape: int) -> tuple[Domain, ...]:
+    return (Domain(-50, 50, _ANY, shape),)
+
+
+# reshape
+
+
+def _reshape_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    if not x.shape.is_static:
+        return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
+    return TensorSpec.of(_resolved(x.shape, shape), x.dtype)
+
+
+def _resolved(old: Shape, new: Sequence[int]) -> Shape:
+    """``new`` with its -1 replaced by what the number of elements leaves."""
+    count, known = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
+    free = len([d for d in new if d == -1])
+    if any(d < -1 for d in new) or free > 1:
+        raise InvalidArgumentError(f"{tuple(new)} is no shape: sizes are 0 or more, and one may be -1.")
+    if (count != known) if not free else (known == 0 or count % known):
+        raise InvalidArgumentError(
+            f"{count} elements of shape {old} do not fill shape {tuple(new)}"
+            + (f", which has {known}." if not free else f": {count} is no multiple of {known}.")
+        )
+    return Shape(count // known if d == -1 else d for d in new)
+
+
+RESHAPE = register(
+    Op(
+        name="reshape",
+        doc="""The elements of ``x``, in row-major order, under another shape.""",
+        infer=_reshape_infer,
+        kernel=lambda x, shape: x.reshape(shape),
+        form=View(lambda x, shape: x.reshape(shape, copy=False)),
+        vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
+        samples=(
+            Sample(_any(2, 3), {"shape": (3, 2)}),
+            Sample(_any(4, 6), {"shape": (2, 2, 3, 2)}),
+            Sample(_any(1, 1), {"shape": ()}),
+        ),
+    )
+)
+
+
+def _reshape_like(g: Any, x: Any) -> Any:
+    shape = x.shape
+    return dispatch.current().apply(RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)})
+
+
+def _with_one_free(shape: Sequence[Dim]) -> Shape:
+    """A shape with one unknown size as reshape takes it."""
+    if len([d for d in shape if d is None or d == -1]) > 1:
+        raise InvalidArgumentError(f"Only one size of {tuple(shape)} may be unknown; give the others as Python ints.")
+    return Shape(-1 if d is None else d for d in shape)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+    """The elements of ``tensor``, in row-major order, under another shape.
+
+    Args:
+        tensor: a tensor of any shape.
+        shape: the new sizes; one may be -1, for what the others leave.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the numbers of elements differ.
+
+    >>> import dualflow as df
+    >>> df.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).numpy()
+    array([[1, 2],
+           [3, 4],
+           [5, 6]], dtype=int32)
+    """
+    target = _with_one_free(sizes(shape))
+    old = shape_of(tensor)
+    if -1 in target and old.is_static:
+        target = _resolved(old, target)  # type: ignore[arg-type]  # no None left
+    return dispatch.current().apply(RESHAPE, (tensor,), {"shape": target})
+
+
+# expand_dims, squeeze
+
+
+def _expanded(sizes: Sequence[Any], axis: tuple[int, ...]) -> list[Any]:
+    """``sizes`` with ones inserted, so that they are at the positions ``axis`` of the result."""
+    found = list(sizes)
+    for a in axis:
+        found.insert(a, 1)
+    return found
+
+
+EXPAND_DIMS = register(
+    Op(
+        name="expand_dims",
+        doc="""``x`` with axes of size 1 inserted.""",
+        infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
+        kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
+        form=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
+        vjp=(lambda g, out, x, axis: squeeze(g, axis),),
+        samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
+    )
+)
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+    """``input`` with an axis of size 1 inserted at ``axis`` of the result (several for a tuple of axes).
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+
+    >>> import dualflow as df
+    >>> df.expand_dims([1, 2], -1).shape
+    (2, 1)
+    """
+    given = ints(axis, "axis")
+    axes = normalize_axes(given, len(shape_of(input)) + len(given))
+    return dispatch.current().apply(EXPAND_DIMS, (input,), {"axis": axes})
+
+
+def _squeezed(sizes: Sequence[Any], axis: tuple[int, ...]) -> list[Any]:
+    odd = [a for a in axis if sizes[a] not in (1, None)]
+    if odd:
+        raise InvalidArgumentError(f"axis {odd[0]} of shape {tuple(sizes)} is not of size 1 and can't be squeezed.")
+    return [d for a, d in enumerate(sizes) if a not in axis]
+
+
+SQUEEZE = register(
+    Op(
+        name="squeeze",
+        doc="""``x`` without axes that are of size 1.""",
+        infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
+        kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
+        form=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
+        vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
+        samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
+    )
+)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+    """``input`` without its axes of size 1, or without those of ``axis``.
+
+    Raises:
+        InvalidArgumentError: an axis of ``axis`` has another size than 1.
+
+    >>> import dualflow as df
+    >>> df.squeeze([[[1], [2]]]).shape
+    (2,)
+    """
+    shape = shape_of(input)
+    if axis is None:
+        axes = tuple(a for a, d in enumerate(shape) if d == 1)
+    else:
+        axes = normalize_axes(ints(axis, "axis"), len(shape))
+    return dispatch.current().apply(SQUEEZE, (input,), {"axis": axes})
+
+
+# transpose
+
+
+def _transpose_infer(x: TensorSpec, perm: tuple[int, ...]) -> TensorSpec:
+    if sorted(perm) != list(range(len(x.shape))):
+        raise InvalidArgumentError(f"perm {perm} must name each axis of the rank-{len(x.shape)} tensor once.")
+    return TensorSpec.of(Shape(x.shape[a] for a in perm), x.dtype)
+
+
+def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+TRANSPOSE = register(
+    Op(
+        name="transpose",
+        doc="""``x`` with its axes in another order.""",
+        infer=_transpose_infer,
+        kernel=lambda x, perm: x.transpose(perm),
+        form=View(lambda x, perm: x.transpose(perm)),
+        vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
+        samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),
+    )
+)
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
+    """``a`` with its axes in the order ``perm``; reversed by default.
+
+    Raises:
+        InvalidArgumentError: ``perm`` does not name each axis once.
+
+    >>> import dualflow as df
+    >>> df.transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
+    [[1, 4], [2, 5], [3, 6]]
+    """
+    rank = len(shape_of(a))
+    order = range(rank)[::-1] if perm is None else [normalize_axis(p, rank) for p in ints(perm, "perm")]
+    return dispatch.current().apply(TRANSPOSE, (a,), {"perm": tuple(order)})

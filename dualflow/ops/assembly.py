@@ -1,0 +1,28 @@
+"""The kernel of ops that put their output together from pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+
+Array = np.ndarray[Any, Any]
+Pieces = Callable[..., list[tuple[Any, Any]]]
+
+
+def assembling(infer: Callable[..., TensorSpec], pieces: Pieces) -> Callable[..., Array]:
+    """The NumPy kernel that makes the output ``infer`` foresees and copies ``pieces`` into it, in order."""
+
+    def kernel(*inputs: Array, **attrs: Any) -> Array:
+        spec = infer(*[TensorSpec.of(Shape(a.shape), as_dtype(a.dtype)) for a in inputs], **attrs)
+        out = np.empty(spec.shape, spec.dtype.dtype)  # type: ignore[arg-type]  # arrays have static shapes
+        for destination, source in pieces(out, *inputs, **attrs):
+            destination[...] = source
+        return out
+
+    return kernel

@@ -1,0 +1,178 @@
+"""Repeating along axes, and summing over them: each is the other's gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast, normalize_axes
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.elementwise import DTypeRule, elementwise
+from dualflow.ops.forms import Fold, View
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample, numbers
+from dualflow.ops.static import ints, shape_of, static_shape
+
+_ANY = "fib"
+
+
+def _any(*shape: int) -> tuple[Domain, ...]:
+    return (Domain(-50, 50, _ANY, shape),)
+
+
+def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    target = Shape(shape)
+    if broadcast([x.shape, target]) != target:
+        raise InvalidArgumentError(f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1.")
+    return TensorSpec.of(target, x.dtype)
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """A filled array while it is small, for np.broadcast_to is slow to make its view."""
+    if math.prod(shape) > _SMALL:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+_SMALL = 1 << 14
+
+BROADCAST_TO = register(
+    Op(
+        name="broadcast_to",
+        doc="""``x`` repeated along axes of size 1 and new leading axes.""",
+        infer=_broadcast_infer,
+        kernel=_spread,
+        form=View(lambda x, shape: np.broadcast_to(x, shape)),
+        vjp=(lambda g, out, x, shape: sum_to(g, x.shape),),
+        samples=(
+            Sample(_any(3), {"shape": (2, 3)}),
+            Sample(_any(2, 1, 3), {"shape": (4, 2, 5, 3)}),
+            Sample(_any(), {"shape": (2, 2)}),
+        ),
+    )
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+    """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
+
+    Raises:
+        InvalidArgumentError: ``input`` does not broadcast to ``shape``.
+
+    >>> import dualflow as df
+    >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
+    [[1, 2], [1, 2]]
+    """
+    return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": static_shape(shape)})
+
+
+def sum_to(x: Any, shape: Shape) -> Any:
+    """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
+    extra = len(x.shape) - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        a + extra for a, (small, large) in enumerate(zip(shape, x.shape[extra:], strict=True)) if small == 1 != large
+    )
+    if not axes:
+        return x
+    summed = reduce_sum(x, axes, keepdims=True)
+    return squeeze(summed, tuple(range(extra))) if extra else summed
+
+broadcast_like = elementwise(
+    "broadcast_like",
+    """``x`` repeated to the shape of ``like`` (with which it broadcasts), whose values are not used.""",
+    dtype=DTypeRule(Promotion.NONE, "biufc", "numbers"),
+    eager=lambda x, like: _spread(x, like.shape),
+    code=lambda m, x, like: x,
+    vjp=(lambda g, out, x, like: g, None),
+    samples=(Domain(-50, 50, _ANY), Domain(-50, 50, _ANY)),
+)
+
+
+# reduce_sum
+
+
+def reduced(shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Shape:
+    """``shape`` after a reduction over ``axis``."""
+    if keepdims:
+        return Shape(1 if a in axis else d for a, d in enumerate(shape))
+    return Shape(d for a, d in enumerate(shape) if a not in axis)
+
+
+def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
+    """The canonical ``axis`` attribute of a reduction of ``x``: all axes for None."""
+    rank = len(shape_of(x))
+    return tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
+
+
+def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """``g``, of the shape of a reduction of ``x``, repeated to the shape of ``x``."""
+    shape = x.shape
+    if not keepdims and 0 < len(axis) < len(shape):
+        g = expand_dims(g, axis)
+    if shape.is_static:
+        return dispatch.current().apply(BROADCAST_TO, (g,), {"shape": shape})
+    return broadcast_like(g, x)
+
+
+def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
+    if x.dtype.kind == "b":
+        raise DTypeError("takes numbers, not bools; count the true ones with df.math.count_nonzero.")
+    return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
+
+
+def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if x.dtype.kind == "b":
+        raise DTypeError("reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero.")
+    return np.add.reduce(x, axis, x.dtype, None, keepdims)
+
+
+REDUCE_SUM = register(
+    Op(
+        name="reduce_sum",
+        doc="""The sum over the given axes.""",
+        infer=_sum_infer,
+        kernel=_sum,
+        form=Fold(
+            start=lambda m, dtype: (m.cast(0, dtype),),
+            step=lambda m, acc, x, index: (acc[0] + x,),
+            merge=lambda m, a, b: (a[0] + b[0],),
+            finish=lambda m, acc: acc[0],
+        ),
+        vjp=(lambda g, out, x, axis, keepdims: spread(g, x, axis, keepdims),),
+        samples=(
+            Sample((numbers(-50, 50, shape=(3, 4)),), {"axis": (0, 1), "keepdims": False}),
+            Sample((numbers(-50, 50, shape=(3, 4)),), {"axis": (0,), "keepdims": False}),
+            Sample((numbers(-50, 50, shape=(2, 3, 4)),), {"axis": (1, 2), "keepdims": True}),
+            Sample((numbers(-50, 50, shape=(2, 3, 4)),), {"axis": (0, 2), "keepdims": False}),
+            Sample((numbers(-50, 50, shape=(0, 4)),), {"axis": (0,), "keepdims": False}),
+        ),
+    )
+)
+
+
+def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The sum over the given axes, in the input's dtype.
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: an axis or several; all by default.
+        keepdims: keep the summed axes, as size 1.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or named twice.
+        DTypeError: the input is of bools.
+
+    >>> import dualflow as df
+    >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy()
+    array([4, 6], dtype=int32)
+    """
+    axes = reduction_axes(input_tensor, axis)
+    return dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})

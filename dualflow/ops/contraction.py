@@ -1,0 +1,107 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Contraction
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Sample, numbers
+
+
+def _infer(a: TensorSpec, b: TensorSpec, transpose_a: bool = False, transpose_b: bool = False) -> TensorSpec:
+    if a.dtype.kind == "b":
+        raise DTypeError("takes numbers, not bools; cast the matrices with df.cast.")
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise InvalidArgumentError(
+            f"takes matrices, but the shapes are {a.shape} and {b.shape}. For a vector use df.linalg.matvec, "
+            "df.tensordot(a, b, 1), or give it a second axis with df.expand_dims."
+        )
+    rows, inner = a.shape[:-3:-1] if transpose_a else a.shape[-2:]
+    other, columns = b.shape[:-3:-1] if transpose_b else b.shape[-2:]
+    if inner != other and inner is not None and other is not None:
+        raise InvalidArgumentError(
+            f"the inner sizes {inner} and {other} differ (shapes {a.shape} and {b.shape}); "
+            "transpose one of them with transpose_a=True or transpose_b=True."
+        )
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
+    return TensorSpec.of(Shape([*batch, rows, columns]), a.dtype)
+
+
+def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if a.ndim < 2 or b.ndim < 2 or a.dtype.kind == "b":
+        raise ValueError("matmul takes matrices of numbers")
+    return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
+
+
+def _vjp_a(g: Any, out: Any, a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    return _product(b, g, transpose_b, True) if transpose_a else _product(g, b, False, not transpose_b)
+
+
+def _vjp_b(g: Any, out: Any, a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    return _product(g, a, True, transpose_a) if transpose_b else _product(a, g, not transpose_a, False)
+
+
+def _sample(a: tuple[int, ...], b: tuple[int, ...], **attrs: bool) -> Sample:
+    return Sample((numbers(-5, 5, shape=a), numbers(-5, 5, shape=b)), attrs)
+
+
+MATMUL = register(
+    Op(
+        name="matmul",
+        doc="""The matrix product of the last two axes; attributes that are left out are False.""",
+        infer=_infer,
+        kernel=_matmul,
+        form=Contraction(),
+        vjp=(_vjp_a, _vjp_b),
+        promotion=Promotion.TOGETHER,
+        samples=(
+            _sample((3, 4), (4, 2)),
+            _sample((4, 3), (4, 2), transpose_a=True),
+            _sample((3, 4), (2, 4), transpose_b=True),
+            _sample((4, 3), (2, 4), transpose_a=True, transpose_b=True),
+            _sample((5, 3, 4), (5, 4, 2)),
+            _sample((2, 1, 3, 4), (5, 2, 4), transpose_b=True),
+            _sample((3, 0), (0, 2)),
+        ),
+    )
+)
+
+
+def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    if not transpose_a and not transpose_b:
+        return dispatch.current().binary(MATMUL, a, b)
+    attrs = {"transpose_a": True} if transpose_a else {}
+    if transpose_b:
+        attrs["transpose_b"] = True
+    return dispatch.current().apply(MATMUL, (a, b), attrs)
+
+
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None) -> Any:
+    """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.
+
+    Args:
+        a: of shape ``(..., n, k)``.
+        b: of shape ``(..., k, m)``.
+        transpose_a: take ``a`` as of shape ``(..., k, n)``.
+        transpose_b: take ``b`` as of shape ``(..., m, k)``.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(..., n, m)``, in the dtype in which ``a`` and ``b`` meet.
+
+    Raises:
+        InvalidArgumentError: vectors, or inner sizes that differ.
+        DTypeError: bools.
+
+    >>> import dualflow as df
+    >>> df.matmul([[1, 2]], [[3], [4]]).numpy()
+    array([[11]], dtype=int32)
+    """
+    return _product(a, b, transpose_a, transpose_b)

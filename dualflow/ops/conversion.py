@@ -1,0 +1,78 @@
+"""Ops that pass their input on: another dtype, no gradient, or nothing at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, float32, int32
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.elementwise import DTypeRule, elementwise
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+
+_anything = DTypeRule(Promotion.NONE, "biufc", "numbers")
+
+identity = elementwise(
+    "identity",
+    """``x`` itself, as a tensor of its own.""",
+    dtype=_anything,
+    eager=lambda x: x,
+    code=lambda m, x: x,
+    vjp=lambda g, out, x: g,
+    samples=Domain(-50, 50, "fib"),
+)
+
+stop_gradient = elementwise(
+    "stop_gradient",
+    """``x``, through which no gradient flows.""",
+    dtype=_anything,
+    eager=lambda x: x,
+    code=lambda m, x: x,
+    samples=Domain(-50, 50, "fib"),
+)
+
+
+def _cast_kernel(x: Any, dtype: DType) -> Any:
+    return (x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x).astype(dtype.dtype)
+
+
+def _cast_vjp(g: Any, out: Any, x: Any, dtype: DType) -> Any:
+    return cast(g, x.dtype) if dtype.is_inexact and x.dtype.is_inexact else None
+
+
+CAST = register(
+    Op(
+        name="cast",
+        doc="""``x`` in another dtype, as NumPy's ``astype``.""",
+        infer=lambda x, dtype: TensorSpec.of(x.shape, dtype),
+        kernel=_cast_kernel,
+        form=Element(lambda m, x, dtype: m.cast(x, dtype)),
+        vjp=(_cast_vjp,),
+        samples=tuple(
+            Sample((Domain(0, 50, "fib"),), {"dtype": dtype}) for dtype in (float32, int32, as_dtype("bool"))
+        )
+        + (Sample((Domain(-50, 50, "f"),), {"dtype": as_dtype("float64")}),),
+    )
+)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """``x`` in another dtype: floats are cut off towards zero, complex numbers keep their real part.
+
+    Args:
+        x: a tensor of any shape, or what becomes one.
+        dtype: the wanted dtype.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        DTypeError: ``dtype`` names no dtype that tensors can have.
+
+    >>> import dualflow as df
+    >>> df.cast([1.8, -1.8], df.int32).numpy()
+    array([ 1, -1], dtype=int32)
+    """
+    target = as_dtype(dtype)
+    return dispatch.current().apply(CAST, (x,), {"dtype": target})
+

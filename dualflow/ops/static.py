@@ -1,0 +1,109 @@
+"""Arguments that must be known before an op can run: shapes, axes, sizes and other plain numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import DTypeError
+from dualflow.core.shape import Dim, Shape, check_size
+
+Array = np.ndarray[Any, Any]
+
+
+def known_value(x: Any) -> Array | None:
+    """``x`` as an array; None where it is a symbol whose value only the run will tell."""
+    if isinstance(x, AbstractVariable):
+        x = dispatch.current().read(x)
+    if isinstance(x, AbstractTensor):
+        value: Array | None = x.static_value()
+        return value
+    return as_array(x)
+
+
+def static_int(x: Any, what: str) -> int:
+    """``x`` as a Python int; ``what`` names it in errors.
+
+    Raises:
+        DTypeError: not an integer, or a symbol.
+    """
+    if type(x) is int:
+        return x
+    value = known_value(x)
+    if value is None:
+        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a Python int.")
+    try:
+        return operator.index(value.item() if value.size == 1 else x)
+    except TypeError:
+        raise DTypeError(f"{what} is an integer, not {x!r}.") from None
+
+
+def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
+    """A shape argument as a tuple of ints (-1 kept), None for an entry that is symbolic.
+
+    Takes an int, a sequence of ints and scalar tensors, an integer array or an integer tensor.
+
+    Raises:
+        DTypeError: entries that are not integers, or a whole shape that is symbolic.
+    """
+    if type(shape) is Shape:
+        return shape
+    if isinstance(shape, list | tuple):
+        return tuple([d if type(d) is int else _size(d, what) for d in shape])
+    value = known_value(shape)
+    if value is None:
+        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {shape!r}. Pass a list of ints.")
+    if value.dtype.kind not in "iu" and value.size:
+        raise DTypeError(f"{what} is made of integers, not {shape!r}.")
+    return tuple(int(d) for d in value.reshape(-1))
+
+
+def _size(entry: Any, what: str) -> Dim:
+    if entry is None or (isinstance(entry, AbstractTensor) and known_value(entry) is None):
+        return None
+    return static_int(entry, f"an entry of {what}")
+
+
+def static_shape(shape: Any) -> tuple[int, ...]:
+    """A shape argument of which every size is known and not negative.
+
+    Raises:
+        DTypeError: an entry is symbolic or not an integer.
+        InvalidArgumentError: an entry is negative.
+    """
+    found = sizes(shape)
+    if None in found:
+        raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(found)}.")
+    check_size(found)
+    return tuple(d for d in found if d is not None)
+
+
+def ints(x: Any, what: str) -> tuple[int, ...]:
+    """An int, or a sequence of them, as a tuple of ints."""
+    if isinstance(x, Iterable) and not isinstance(x, AbstractTensor):
+        return tuple(static_int(i, what) for i in x)
+    value = known_value(x)
+    if value is None:
+        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass Python ints.")
+    return tuple(static_int(i, what) for i in value.reshape(-1).tolist())
+
+
+def dtype_of(x: Any) -> DType:
+    """The dtype of a tensor, variable, array or Python value."""
+    if isinstance(x, AbstractTensor | AbstractVariable):
+        return x.dtype
+    return as_dtype(as_array(x).dtype)
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of a tensor, variable, array or Python value."""
+    if isinstance(x, AbstractTensor | AbstractVariable):
+        return x.shape
+    return Shape(np.shape(x))

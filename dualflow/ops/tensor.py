@@ -1,0 +1,141 @@
+"""What every tensor can do: Python's operators and a few methods, each one an op."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.ops import arithmetic, bitwise, comparison, powers
+from dualflow.ops.arrangement import transpose
+from dualflow.ops.contraction import matmul
+from dualflow.ops.indexing import getitem
+
+
+class Tensor(AbstractTensor):
+    """Numbers of one dtype in a rectangle of any rank; the values never change.
+
+    The base of tensors that have their value and of those that stand for one inside a traced function. Operators
+    broadcast, and an array or a Python number on either side becomes a tensor.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def get_shape(self) -> Shape:
+        """``shape``, by TensorFlow's other name for it."""
+        return self.shape
+
+    @property
+    def T(self) -> Any:
+        """The transpose of a matrix.
+
+        Raises:
+            InvalidArgumentError: not a matrix; :attr:`mT` swaps the last two axes of any rank.
+        """
+        if len(self.shape) != 2:
+            raise InvalidArgumentError(f".T is for matrices, but the shape is {self.shape}; use .mT or df.transpose.")
+        return transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The tensor with its last two axes swapped.
+
+        Raises:
+            InvalidArgumentError: fewer than two axes.
+        """
+        rank = len(self.shape)
+        if rank < 2:
+            raise InvalidArgumentError(f".mT swaps the last two axes, but the shape is {self.shape}.")
+        return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+
+    def static_value(self) -> np.ndarray[Any, Any] | None:
+        """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
+        return np.asarray(self)
+
+    # An op's function is the method itself, which saves a call.
+    __add__ = __radd__ = arithmetic.add
+    __sub__ = arithmetic.subtract
+    __mul__ = __rmul__ = arithmetic.multiply
+    __truediv__ = arithmetic.divide
+    __floordiv__ = arithmetic.floordiv
+    __mod__ = arithmetic.mod
+    __matmul__ = matmul
+    __neg__ = arithmetic.negative
+    __abs__ = arithmetic.abs
+    __lt__ = comparison.less
+    __le__ = comparison.less_equal
+    __gt__ = comparison.greater
+    __ge__ = comparison.greater_equal
+    __and__ = __rand__ = bitwise.bitwise_and
+    __or__ = __ror__ = bitwise.bitwise_or
+    __xor__ = __rxor__ = bitwise.bitwise_xor
+    __lshift__ = bitwise.left_shift
+    __rshift__ = bitwise.right_shift
+    __invert__ = bitwise.invert
+    __getitem__ = getitem
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __rsub__(self, other: Any) -> Any:
+        return dispatch.current().binary(arithmetic.subtract.op, other, self)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return dispatch.current().binary(arithmetic.divide.op, other, self)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return dispatch.current().binary(arithmetic.floordiv.op, other, self)
+
+    def __rmod__(self, other: Any) -> Any:
+        return dispatch.current().binary(arithmetic.mod.op, other, self)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(other, self)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return dispatch.current().binary(bitwise.left_shift.op, other, self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return dispatch.current().binary(bitwise.right_shift.op, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        if (type(other) is int and other == 2) or (type(other) is float and other == 2.0 and self.dtype.is_inexact):
+            return dispatch.current().unary(arithmetic.square.op, self)
+        return dispatch.current().binary(powers.pow.op, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return dispatch.current().binary(powers.pow.op, other, self)
+
+    def __eq__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return False
+        try:
+            return dispatch.current().binary(comparison.equal.op, self, other)
+        except InvalidArgumentError:  # shapes that can't be compared elementwise are not equal
+            return False
+
+    def __ne__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return True
+        try:
+            return dispatch.current().binary(comparison.not_equal.op, self, other)
+        except InvalidArgumentError:
+            return True
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]  # as TensorFlow: == is elementwise, so there is no hash
+        raise DTypeError("Tensors compare elementwise and have no hash; use id(x) as the key, or x.numpy().tobytes().")
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise DTypeError(
+            "Tensors do not change; use df.tensor_scatter_nd_update for a changed copy, or a df.Variable."
+        )
