@@ -146,15 +146,16 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
         return engine.adopt(x)
     if isinstance(x, AbstractVariable):
         return engine.read(x)
-    if isinstance(x, list | tuple) and _holds_tensors(x):
+    if isinstance(x, list | tuple) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
     return x
 
 
-def _holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
+def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a tensor or variable stands somewhere in these nested lists."""
     return any(
         isinstance(x, AbstractTensor | AbstractVariable)
-        or (isinstance(x, list | tuple) and _holds_tensors(x))
+        or (isinstance(x, list | tuple) and holds_tensors(x))
         for x in value
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops import arithmetic, bitwise, comparison, powers
@@ -16,15 +17,16 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.indexing import getitem
 
 
-class Tensor(AbstractTensor):
-    """Numbers of one dtype in a rectangle of any rank; the values never change.
+class Operators:
+    """Python's operators for tensors, and for variables, which an op reads.
 
-    The base of tensors that have their value and of those that stand for one inside a traced function. Operators
-    broadcast, and an array or a Python number on either side becomes a tensor.
+    They broadcast, and an array or a Python number on either side becomes a tensor.
     """
 
     __slots__ = ()
     __array_priority__ = 100
+    shape: Shape
+    dtype: DType
 
     @property
     def ndim(self) -> int:
@@ -57,10 +59,6 @@ class Tensor(AbstractTensor):
         if rank < 2:
             raise InvalidArgumentError(f".mT swaps the last two axes, but the shape is {self.shape}.")
         return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
-
-    def static_value(self) -> np.ndarray[Any, Any] | None:
-        """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
-        return np.asarray(self)
 
     # An op's function is the method itself, which saves a call.
     __add__ = __radd__ = arithmetic.add
@@ -139,3 +137,16 @@ class Tensor(AbstractTensor):
         raise DTypeError(
             "Tensors do not change; use df.tensor_scatter_nd_update for a changed copy, or a df.Variable."
         )
+
+
+class Tensor(Operators, AbstractTensor):
+    """Numbers of one dtype in a rectangle of any rank; the values never change.
+
+    The base of tensors that have their value and of those that stand for one inside a traced function.
+    """
+
+    __slots__ = ()
+
+    def static_value(self) -> np.ndarray[Any, Any] | None:
+        """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
+        return np.asarray(self)
