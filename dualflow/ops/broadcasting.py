@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import DTypeRule, elementwise
 from dualflow.ops.forms import Fold, View
 from dualflow.ops.record import Op, Promotion, register
@@ -75,14 +75,16 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 
 def sum_to(x: Any, shape: Shape) -> Any:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
-    extra = len(x.shape) - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        a + extra for a, (small, large) in enumerate(zip(shape, x.shape[extra:], strict=True)) if small == 1 != large
-    )
-    if not axes:
+    given = x.shape
+    if given is shape or given == shape:
         return x
-    summed = reduce_sum(x, axes, keepdims=True)
-    return squeeze(summed, tuple(range(extra))) if extra else summed
+    extra = len(given) - len(shape)
+    kept = tuple([a for a in range(extra, len(given)) if shape[a - extra] == 1 != given[a]])
+    engine = dispatch.current()
+    if kept:
+        x = engine.apply(REDUCE_SUM, (x,), {"axis": kept, "keepdims": True})
+    return engine.apply(REDUCE_SUM, (x,), {"axis": tuple(range(extra)), "keepdims": False}) if extra else x
+
 
 broadcast_like = elementwise(
     "broadcast_like",

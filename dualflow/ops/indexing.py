@@ -10,14 +10,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from dualflow.core.shape import Dim, Shape
+from dualflow.core.shape import Dim, Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add
 from dualflow.ops.assembly import assembling
 from dualflow.ops.choice import where
 from dualflow.ops.forms import Assemble, View
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.record import Op, register
+from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
@@ -97,6 +97,56 @@ PLACE = register(
 
 def _place(g: Any, x: Any, key: Key) -> Any:
     return dispatch.current().apply(PLACE, (g,), {"key": key, "shape": x.shape})
+
+
+def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
+    place = _getitem_infer(x, key).shape
+    if broadcast([place, part.shape]) != place:
+        raise InvalidArgumentError(f"a value of shape {part.shape} does not broadcast to the part's shape {place}.")
+    return x
+
+
+def _replace_pieces(out: Any, x: Any, part: Any, key: Key) -> list[tuple[Any, Any]]:
+    return [(out, x), (out[_as_index(key)], part)]
+
+
+REPLACE = register(
+    Op(
+        name="replace",
+        doc="""``x`` with ``part`` in the place of ``x[key]``.""",
+        infer=_replace_infer,
+        kernel=assembling(_replace_infer, _replace_pieces),
+        form=Assemble(_replace_pieces),
+        vjp=(
+            lambda g, out, x, part, key: _replace(g, np.zeros((), g.dtype.dtype), key),
+            lambda g, out, x, part, key: dispatch.current().apply(GETITEM, (g,), {"key": key}),
+        ),
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample((*_X, Domain(-50, 50, "fib", (2, 5, 6))), {"key": ((1, 3, 1),)}),
+            Sample((*_X, Domain(-50, 50, "fib", (1, 6))), {"key": (2,)}),
+        ),
+    )
+)
+
+
+def _replace(x: Any, part: Any, key: Key) -> Any:
+    return dispatch.current().apply(REPLACE, (x, part), {"key": key})
+
+
+def replace(x: Any, key: Any, part: Any) -> Any:
+    """``x`` with ``part``, which broadcasts to ``x[key]``, in its place: what ``x[key] = part`` does to an array.
+
+    ``key`` is made of integers, slices, ``...`` and ``None``.
+
+    Raises:
+        InvalidArgumentError: ``part`` does not broadcast to ``x[key]``.
+        DTypeError: an index of another kind, or one that is symbolic.
+    """
+    entries, dynamic = _canonical(key, shape_of(x))
+    if dynamic:
+        raise DTypeError(f"A part is replaced at integers known while tracing, not {dynamic[0][1]!r}.")
+    return _replace(x, part, entries)
 
 
 def getitem(x: Any, key: Any) -> Any:

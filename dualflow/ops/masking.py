@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Dim, Shape, normalize_axis
+from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.forms import Opaque

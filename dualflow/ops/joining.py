@@ -1,0 +1,383 @@
+"""Several tensors into one, one into several, and copies of a tensor beside itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.assembly import assembling
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.forms import Assemble
+from dualflow.ops.indexing import GETITEM, Key
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import ints, known_value, shape_of, static_int
+
+# concat
+
+
+def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
+    shapes = [x.shape for x in inputs]
+    first = shapes[0]
+    if any(len(s) != len(first) for s in shapes) or not len(first):
+        raise InvalidArgumentError(
+            f"shapes {', '.join(map(str, shapes))} must have one rank of 1 or more; use df.stack to join along a new axis."
+        )
+    rest = [_same([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))]
+    sizes = [s[axis] for s in shapes]
+    rest[axis] = None if None in sizes else sum(d for d in sizes if d is not None)
+    return TensorSpec.of(Shape(rest), inputs[0].dtype)
+
+
+def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
+    known = {d for d in sizes if d is not None}
+    if len(known) > 1:
+        raise InvalidArgumentError(f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined.")
+    return known.pop() if known else None
+
+
+def _concat_pieces(out: Any, *inputs: Any, axis: int) -> list[tuple[Any, Any]]:
+    pieces, start = [], 0
+    for x in inputs:
+        stop = start + x.shape[axis]
+        pieces.append((out[(slice(None),) * axis + (slice(start, stop),)], x))
+        start = stop
+    return pieces
+
+
+def _along(axis: int, shape: Shape, entry: Any) -> Key:
+    """The key that takes ``entry`` on ``axis`` and all of the other axes."""
+    return tuple(entry if a == axis else (0, d, 1) if d != 0 else (0, 0, 1) for a, d in enumerate(shape))
+
+
+def _part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
+    """``x[start:stop:step]`` along ``axis``."""
+    key = _along(axis, x.shape, (start, stop, step) if start != stop else (0, 0, 1))
+    return dispatch.current().apply(GETITEM, (x,), {"key": key})
+
+
+def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
+    sizes = [x.shape[axis] for x in inputs]
+    if None in sizes[: i + 1]:
+        raise InvalidArgumentError("the gradient of concat needs to know the sizes along its axis while tracing.")
+    start = sum(sizes[:i])
+    return _part(g, axis, start, start + sizes[i])
+
+
+def _row(*shape: int) -> Domain:
+    return Domain(-50, 50, "fib", shape)
+
+
+CONCAT = register(
+    Op(
+        name="concat",
+        doc="""The inputs one after the other along ``axis``.""",
+        infer=_concat_infer,
+        kernel=lambda *inputs, axis: np.concatenate(inputs, axis),
+        form=Assemble(_concat_pieces),
+        vjp=_concat_vjp,
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample((_row(2, 3), _row(4, 3)), {"axis": 0}),
+            Sample((_row(2, 3), _row(2, 1), _row(2, 2)), {"axis": 1}),
+            Sample((_row(2, 0), _row(2, 3)), {"axis": 1}),
+            Sample((_row(3),), {"axis": 0}),
+        ),
+    )
+)
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Any:
+    """The tensors ``values`` one after the other along ``axis``.
+
+    Raises:
+        InvalidArgumentError: no tensors, or sizes that differ on another axis.
+
+    >>> import dualflow as df
+    >>> df.concat([[1, 2], [3]], axis=0).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    inputs = _listed(values, "concat")
+    rank = len(shape_of(inputs[0]))
+    if not rank:
+        raise InvalidArgumentError("concat takes tensors of one axis or more; join scalars with df.stack.")
+    return dispatch.current().apply(CONCAT, inputs, {"axis": normalize_axis(static_int(axis, "axis"), rank)})
+
+
+def _listed(values: Any, op: str) -> tuple[Any, ...]:
+    if isinstance(values, AbstractTensor | AbstractVariable):
+        values = unstack(values)
+    found = tuple(values)
+    if not found:
+        raise InvalidArgumentError(f"{op} takes one tensor or more, but the list is empty.")
+    return found
+
+
+# stack
+
+
+def _stack_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
+    shapes = [x.shape for x in inputs]
+    if any(len(s) != len(shapes[0]) for s in shapes):
+        raise InvalidArgumentError(f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape.")
+    same = [_same([s[a] for s in shapes], shapes, a) for a in range(len(shapes[0]))]
+    return TensorSpec.of(Shape([*same[:axis], len(inputs), *same[axis:]]), inputs[0].dtype)
+
+
+def _stack_pieces(out: Any, *inputs: Any, axis: int) -> list[tuple[Any, Any]]:
+    before = (slice(None),) * axis
+    return [(out[(*before, i)], x) for i, x in enumerate(inputs)]
+
+
+def _stack(*inputs: Any, axis: int) -> Any:
+    first = inputs[0].shape
+    if any(x.shape != first for x in inputs):
+        raise ValueError("tensors to stack have one shape")
+    return np.concatenate([x.reshape(*first[:axis], 1, *first[axis:]) for x in inputs], axis)
+
+
+STACK = register(
+    Op(
+        name="stack",
+        doc="""The inputs side by side along a new ``axis``.""",
+        infer=_stack_infer,
+        kernel=_stack,
+        form=Assemble(_stack_pieces),
+        vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample((_row(3), _row(3)), {"axis": 0}),
+            Sample((_row(2, 3), _row(2, 3), _row(2, 3)), {"axis": 2}),
+            Sample((_row(), _row()), {"axis": 0}),
+        ),
+    )
+)
+
+
+def _at(x: Any, axis: int, index: int) -> Any:
+    return dispatch.current().apply(GETITEM, (x,), {"key": _along(axis, x.shape, index)})
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+    """Tensors of one shape side by side along a new ``axis``.
+
+    Raises:
+        InvalidArgumentError: no tensors, or shapes that differ.
+
+    >>> import dualflow as df
+    >>> df.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
+    inputs = _listed(values, "stack")
+    where = normalize_axis(static_int(axis, "axis"), len(shape_of(inputs[0])) + 1)
+    return dispatch.current().apply(STACK, inputs, {"axis": where})
+
+
+# unstack, split
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Any]:
+    """The slices of ``value`` along ``axis``, as a list of tensors.
+
+    Raises:
+        InvalidArgumentError: ``num`` is not the size of the axis, or the size is unknown.
+
+    >>> import dualflow as df
+    >>> [int(x) for x in df.unstack([1, 2, 3])]
+    [1, 2, 3]
+    """
+    value = _tensor(value)
+    where = normalize_axis(static_int(axis, "axis"), len(value.shape))
+    count = value.shape[where]
+    if count is None or num not in (None, count):
+        raise InvalidArgumentError(f"axis {axis} of shape {value.shape} does not unstack into {num} tensors.")
+    return [_at(value, where, i) for i in range(count)]
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, AbstractTensor) else STACK.prepare((value,), dispatch.current())[0]
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
+) -> list[Any]:
+    """``value`` cut along ``axis`` into equal parts, or parts of given sizes.
+
+    Args:
+        value: of one axis or more.
+        num_or_size_splits: how many parts, or a list of their sizes, one of which may be -1.
+        axis: where to cut; the first axis by default.
+        num: ignored; as in TensorFlow.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the parts do not make up the axis.
+
+    >>> import dualflow as df
+    >>> [x.numpy().tolist() for x in df.split([1, 2, 3, 4, 5, 6], [1, -1, 2])]
+    [[1], [2, 3, 4], [5, 6]]
+    """
+    value = _tensor(value)
+    where = normalize_axis(static_int(axis, "axis"), len(value.shape))
+    size = value.shape[where]
+    if size is None:
+        raise InvalidArgumentError(f"split needs to know the size of axis {axis} of shape {value.shape}.")
+    parts = _parts(num_or_size_splits, size)
+    if sum(parts) != size or min(parts, default=0) < 0:
+        raise InvalidArgumentError(f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}.")
+    starts = np.cumsum([0, *parts]).tolist()
+    return [_part(value, where, a, b) for a, b in zip(starts, starts[1:], strict=False)]
+
+
+def _parts(given: Any, size: int) -> list[int]:
+    if not isinstance(given, list | tuple) and not len(shape_of(given)):
+        count = static_int(given, "num_or_size_splits")
+        if count < 1 or size % count:
+            raise InvalidArgumentError(f"an axis of size {size} can't be cut into {count} equal parts.")
+        return [size // count] * count
+    parts = list(ints(given, "num_or_size_splits"))
+    if parts.count(-1) == 1:
+        parts[parts.index(-1)] = size - sum(parts) - 1
+    return parts
+
+
+# pad
+
+
+def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
+    if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
+        raise InvalidArgumentError(f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis.")
+    sizes = [None if d is None else d + a + b for d, (a, b) in zip(x.shape, paddings, strict=True)]
+    return TensorSpec.of(Shape(sizes), x.dtype)
+
+
+def _pad_pieces(out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> list[tuple[Any, Any]]:
+    inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
+    return [(out, value), (out[inside], x)]
+
+
+def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
+    key = tuple((a, None if d is None else a + d, 1) for d, (a, _) in zip(x.shape, paddings, strict=True))
+    return dispatch.current().apply(GETITEM, (g,), {"key": key})
+
+
+PAD = register(
+    Op(
+        name="pad",
+        doc="""``x`` with ``value`` around it.""",
+        infer=_pad_infer,
+        kernel=assembling(_pad_infer, _pad_pieces),
+        form=Assemble(_pad_pieces),
+        vjp=(_pad_vjp,),
+        samples=(
+            Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),
+            Sample((Domain(-50, 50, "fi", (4,)),), {"paddings": ((2, 0),), "value": 7}),
+        ),
+    )
+)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> Any:
+    """``tensor`` with elements added around it.
+
+    Args:
+        tensor: of any shape.
+        paddings: for each axis how many before and after: ``[[before, after], ...]``.
+        mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
+        constant_values: the number to add.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
+
+    >>> import dualflow as df
+    >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
+    array([3, 2, 1, 2, 3, 2], dtype=int32)
+    """
+    table = known_value(paddings)
+    tensor = _tensor(tensor)
+    if table is None or table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
+        raise InvalidArgumentError(f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}.")
+    pairs = tuple((int(a), int(b)) for a, b in table.tolist())
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        value = known_value(constant_values)
+        if value is None or value.ndim:
+            raise DTypeError(f"constant_values is one number that is known while tracing, not {constant_values!r}.")
+        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": value.item()})
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise InvalidArgumentError(f"pad's mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
+    for axis, (before, after) in enumerate(pairs):
+        tensor = _mirrored(tensor, axis, before, after, 1 if kind == "REFLECT" else 0)
+    return tensor
+
+
+def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
+    size = x.shape[axis]
+    if size is None or max(before, after) > size - skip:
+        raise InvalidArgumentError(f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements.")
+    pieces = [x]
+    if before:
+        pieces.insert(0, reverse(_part(x, axis, skip, skip + before), axis))
+    if after:
+        pieces.append(reverse(_part(x, axis, size - skip - after, size - skip), axis))
+    return concat(pieces, axis) if len(pieces) > 1 else x
+
+
+# Copies and order
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """``input`` repeated ``multiples[axis]`` times along each axis.
+
+    >>> import dualflow as df
+    >>> df.tile([1, 2], [2]).numpy()
+    array([1, 2, 1, 2], dtype=int32)
+    """
+    input = _tensor(input)
+    times = ints(multiples, "multiples")
+    if len(times) != len(input.shape) or any(t < 0 for t in times):
+        raise InvalidArgumentError(f"multiples {times} are not one number of 0 or more for each axis of {input.shape}.")
+    repeated = [n for t, d in zip(times, input.shape, strict=True) for n in (t, d)]
+    split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
+    return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    """``tensor`` backwards along each axis of ``axis``.
+
+    >>> import dualflow as df
+    >>> df.reverse([1, 2, 3], [0]).numpy()
+    array([3, 2, 1], dtype=int32)
+    """
+    tensor = _tensor(tensor)
+    axes = normalize_axes(ints(axis, "axis"), len(tensor.shape))
+    return tensor[tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(len(tensor.shape)))]
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+    """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
+
+    >>> import dualflow as df
+    >>> df.roll([1, 2, 3, 4], 1, 0).numpy()
+    array([4, 1, 2, 3], dtype=int32)
+    """
+    input = _tensor(input)
+    for places, a in zip(ints(shift, "shift"), ints(axis, "axis"), strict=True):
+        where = normalize_axis(a, len(input.shape))
+        size = input.shape[where]
+        if size:
+            cut = -places % size
+            if cut:
+                input = concat([_part(input, where, cut, size), _part(input, where, 0, cut)], where)
+    return input

@@ -1,0 +1,206 @@
+"""Tensors of positions: ranges, grids, the identity matrix and one-hot rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, float32, int32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import divide
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Element, Opaque
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import known_value, shape_of, static_int, static_shape
+
+Array = np.ndarray[Any, Any]
+
+
+def _iota(shape: tuple[int, ...], axis: int, dtype: DType) -> Array:
+    along = np.arange(shape[axis], dtype=dtype.dtype)
+    if len(shape) == 1:
+        return along
+    out = np.empty(shape, dtype.dtype)
+    out[...] = along.reshape(-1, *(1,) * (len(shape) - 1 - axis))
+    return out
+
+
+IOTA = register(
+    Op(
+        name="iota",
+        doc="""Each element's position along ``axis``.""",
+        infer=lambda shape, axis, dtype: TensorSpec.of(Shape(shape), dtype),
+        kernel=_iota,
+        form=Element(lambda m, shape, axis, dtype: m.cast(m.index(axis), dtype)),
+        samples=(
+            Sample((), {"shape": (5,), "axis": 0, "dtype": int32}),
+            Sample((), {"shape": (2, 3, 4), "axis": 1, "dtype": float32}),
+        ),
+    )
+)
+
+
+def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
+    """Each element's position along ``axis``, in a tensor of shape ``shape``.
+
+    >>> import dualflow as df
+    >>> df.iota([2, 3], axis=1).numpy().tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    sizes = static_shape(shape)
+    attrs = {"shape": sizes, "axis": normalize_axis(axis, len(sizes)), "dtype": as_dtype(dtype)}
+    return dispatch.current().apply(IOTA, (), attrs)
+
+
+def _arange(start: Any, limit: Any, delta: Any) -> Array:
+    _count(start, limit, delta)
+    return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+
+
+RANGE = register(
+    Op(
+        name="range",
+        doc="""``start``, ``start + delta``, ... below ``limit``, when only the run will tell how many.""",
+        infer=lambda start, limit, delta: TensorSpec.of(Shape([None]), start.dtype),
+        kernel=_arange,
+        form=Opaque("how many numbers there are is known only when it runs"),
+        promotion=Promotion.TOGETHER,
+        samples=(Sample((Domain(0, 3, "fi", ()), Domain(5, 9, "fi", ()), Domain(1, 3, "fi", ()))),),
+    )
+)
+
+
+def _count(start: Any, limit: Any, delta: Any) -> int:
+    if delta == 0:
+        raise InvalidArgumentError("range takes a delta other than 0, or it would never end.")
+    return max(0, math.ceil((float(limit) - float(start)) / float(delta)))
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+    """``start``, ``start + delta``, ... up to and without ``limit``; ``range(n)`` starts at 0.
+
+    Args:
+        start: the first number, or the limit if that is not given.
+        limit: where to stop.
+        delta: the step; 1 by default.
+        dtype: of the result; by default that in which the three meet.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``delta`` is 0.
+
+    >>> import dualflow as df
+    >>> df.range(3, 18, 3).numpy()
+    array([ 3,  6,  9, 12, 15], dtype=int32)
+    """
+    if limit is None:
+        start, limit = 0, start
+    known = [known_value(x) for x in (start, limit, delta)]
+    if any(x is None for x in known):
+        found = dispatch.current().apply(RANGE, (start, limit, delta), {})
+        return found if dtype is None else cast(found, dtype)
+    first, last, step = (x for x in known if x is not None)
+    target = np.result_type(first, last, step) if dtype is None else as_dtype(dtype)
+    count = _count(first, last, step)
+    found = iota((count,), 0, target)
+    if step != 1:
+        found = found * cast(step, target)
+    return found + cast(first, target) if first else found
+
+
+def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Any:
+    """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
+
+    Args:
+        start: a number, or a tensor of first numbers.
+        stop: the last ones, of the same shape.
+        num: how many, 1 or more.
+        axis: where in the result they lie.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df
+    >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    count = static_int(num, "num")
+    if count < 1:
+        raise InvalidArgumentError(f"linspace makes 1 number or more, not {count}.")
+    start, stop = divide.op.prepare((start, stop), dispatch.current())
+    rank = len(broadcast([start.shape, stop.shape]))
+    where_axis = normalize_axis(axis, rank + 1)
+    sizes = [1] * (rank + 1)
+    sizes[where_axis] = count
+    position = iota(sizes, where_axis, start.dtype)
+    first, last = expand_dims(start, where_axis), expand_dims(stop, where_axis)
+    inner = first + position * ((last - first) / max(count - 1, 1))
+    return where(equal(position, count - 1), last, inner) if count > 1 else inner
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Any:
+    """The identity matrix, repeated over ``batch_shape``.
+
+    >>> import dualflow as df
+    >>> df.eye(2).numpy().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows = static_int(num_rows, "num_rows")
+    columns = rows if num_columns is None else static_int(num_columns, "num_columns")
+    matrix = cast(equal(iota((rows, 1), 0), iota((1, columns), 1)), dtype)
+    return (
+        matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), rows, columns))
+    )
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """For each index a row of ``depth`` elements: ``on_value`` at the index, ``off_value`` elsewhere.
+
+    Args:
+        indices: integers of any shape; one outside ``[0, depth)`` gives a row of ``off_value``.
+        depth: the size of the new axis.
+        on_value: 1 by default.
+        off_value: 0 by default.
+        axis: where the new axis is; last by default.
+        dtype: float32, or that of the two values.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df
+    >>> df.one_hot([0, 2], 3).numpy().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    count, rank = static_int(depth, "depth"), len(shape_of(indices))
+    where_axis = normalize_axis(-1 if axis is None else static_int(axis, "axis"), rank + 1)
+    indices = convert_to_tensor(indices)
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"one_hot takes integer indices, not {indices.dtype.name}; cast them with df.cast.")
+    sizes = [1] * (rank + 1)
+    sizes[where_axis] = count
+    hot = equal(expand_dims(indices, where_axis), iota(sizes, where_axis, indices.dtype))
+    if on_value is None and off_value is None:
+        return cast(hot, float32 if dtype is None else dtype)
+    found = where(hot, 1 if on_value is None else on_value, 0 if off_value is None else off_value)
+    return found if dtype is None else cast(found, dtype)

@@ -1,0 +1,271 @@
+"""Products, extremes and logic over axes, and the positions of extremes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, bool_, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, spread
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.forms import Fold
+from dualflow.ops.joining import pad, split
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import shape_of, static_int
+
+_AXES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
+    ((3, 4), (0, 1), False),
+    ((3, 4), (1,), False),
+    ((2, 3, 4), (0, 2), True),
+    ((2, 3, 4), (1,), False),
+)
+
+
+def _samples(kinds: str, low: float = -50, high: float = 50) -> tuple[Sample, ...]:
+    return tuple(Sample((Domain(low, high, kinds, s),), {"axis": a, "keepdims": k}) for s, a, k in _AXES)
+
+
+def _reduction(
+    name: str, doc: str, ufunc: np.ufunc, kinds: str, fold: Fold, vjp: Callable[..., Any] | None, samples: Any
+) -> Op:
+    """The record of the reduction that ``ufunc`` repeats; those without a neutral element refuse an empty axis."""
+    extreme = ufunc.identity is None
+    reduce = ufunc.reduce
+
+    def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
+        if x.dtype.kind not in kinds:
+            raise DTypeError(f"does not take {x.dtype.name}; convert the input with df.cast.")
+        if extreme and any(x.shape[a] == 0 for a in axis):
+            raise InvalidArgumentError(f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape}).")
+        return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
+
+    def kernel(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if x.dtype.kind not in kinds:
+            raise TypeError(f"{name} does not take {x.dtype}")
+        return reduce(x, axis, x.dtype, None, keepdims)
+
+    return register(Op(name=name, doc=doc, infer=infer, kernel=kernel, form=fold, vjp=vjp and (vjp,), samples=samples))
+
+
+def _fold(neutral: Callable[[DType], Any], join: Callable[[Any, Any, Any], Any]) -> Fold:
+    return Fold(
+        start=lambda m, dtype: (m.cast(neutral(dtype), dtype),),
+        step=lambda m, acc, x, index: (join(m, acc[0], x),),
+        merge=lambda m, a, b: (join(m, a[0], b[0]),),
+        finish=lambda m, acc: acc[0],
+    )
+
+
+def _lowest(dtype: DType) -> Any:
+    return False if dtype is bool_ else -math.inf if dtype.is_floating else dtype.min
+
+
+def _highest(dtype: DType) -> Any:
+    return True if dtype is bool_ else math.inf if dtype.is_floating else dtype.max
+
+
+def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Elements that share the extreme share its gradient."""
+    share = cast(equal(x, spread(out, x, axis, keepdims)), x.dtype)
+    count = reduce_sum(share, axis, keepdims)
+    return share * spread(g / count, x, axis, keepdims)
+
+
+def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Each element's is the product of all others: of those before it and those after, so that zeros do no harm."""
+    kept = tuple(a for a in range(len(x.shape)) if a not in axis)
+    flat = transpose(x, (*kept, *axis))
+    moved = flat.shape
+    count = Shape(moved[len(kept) :]).num_elements()
+    if count is None:
+        raise InvalidArgumentError("the gradient of reduce_prod needs to know the reduced sizes while tracing.")
+    rows = reshape(flat, (*moved[: len(kept)], count))
+    others = _before(rows, count, 1) * _before(rows, count, -1)
+    order = (*kept, *axis)
+    back = transpose(reshape(others, moved), tuple(sorted(range(len(order)), key=order.__getitem__)))
+    return back * spread(g, x, axis, keepdims)
+
+
+def _before(rows: Any, count: int, direction: int) -> Any:
+    """The product of the elements before (or, for -1, after) each, along the last axis, by doubling."""
+    found, reach = _shifted(rows, count, 1, direction), 1
+    while reach < count:
+        found = found * _shifted(found, count, reach, direction)
+        reach *= 2
+    return found
+
+
+def _shifted(rows: Any, count: int, by: int, direction: int) -> Any:
+    by = min(by, count)
+    kept, lost = (count - by, by) if direction > 0 else (by, count - by)
+    part = split(rows, [kept, lost], axis=-1)[0 if direction > 0 else 1]
+    around = [[0, 0]] * (len(rows.shape) - 1) + [[by, 0] if direction > 0 else [0, by]]
+    return pad(part, around, constant_values=1)
+
+
+REDUCE_PROD = _reduction(
+    "reduce_prod",
+    """The product over the given axes.""",
+    np.multiply,
+    "iufc",
+    _fold(lambda dtype: 1, lambda m, a, b: a * b),
+    _prod_vjp,
+    _samples("fi", -2, 3),
+)
+REDUCE_MAX = _reduction(
+    "reduce_max",
+    """The maximum over the given axes; nan if there is one. Ties share the gradient.""",
+    np.maximum,
+    "biuf",
+    _fold(_lowest, lambda m, a, b: m.maximum(a, b)),
+    _extreme_vjp,
+    _samples("fi"),
+)
+REDUCE_MIN = _reduction(
+    "reduce_min",
+    """The minimum over the given axes; nan if there is one. Ties share the gradient.""",
+    np.minimum,
+    "biuf",
+    _fold(_highest, lambda m, a, b: m.minimum(a, b)),
+    _extreme_vjp,
+    _samples("fi"),
+)
+REDUCE_ALL = _reduction(
+    "reduce_all",
+    """Whether all elements hold, over the given axes.""",
+    np.logical_and,
+    "b",
+    _fold(lambda dtype: True, lambda m, a, b: a & b),
+    None,
+    _samples("b"),
+)
+REDUCE_ANY = _reduction(
+    "reduce_any",
+    """Whether any element holds, over the given axes.""",
+    np.logical_or,
+    "b",
+    _fold(lambda dtype: False, lambda m, a, b: a | b),
+    None,
+    _samples("b"),
+)
+
+
+def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
+    axes = reduction_axes(x, axis)
+    return dispatch.current().apply(op, (x,), {"axis": axes, "keepdims": bool(keepdims)})
+
+
+def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The product over ``axis`` (all axes by default), in the input's dtype; see :func:`reduce_sum`."""
+    return _reduce(REDUCE_PROD, input_tensor, axis, keepdims)
+
+
+def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The maximum over ``axis`` (all axes by default); nan if there is one.
+
+    Raises:
+        InvalidArgumentError: an axis of no elements.
+
+    >>> import dualflow as df
+    >>> df.reduce_max([[1, 5], [7, 3]], axis=1).numpy()
+    array([5, 7], dtype=int32)
+    """
+    return _reduce(REDUCE_MAX, input_tensor, axis, keepdims)
+
+
+def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The minimum over ``axis`` (all axes by default); nan if there is one. See :func:`reduce_max`."""
+    return _reduce(REDUCE_MIN, input_tensor, axis, keepdims)
+
+
+def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """Whether all elements, bools, hold over ``axis`` (all axes by default); True for none."""
+    return _reduce(REDUCE_ALL, input_tensor, axis, keepdims)
+
+
+def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """Whether any element, a bool, holds over ``axis`` (all axes by default); False for none."""
+    return _reduce(REDUCE_ANY, input_tensor, axis, keepdims)
+
+
+# argmax, argmin
+
+
+def _position(name: str, doc: str, kernel: Callable[..., Any], worst: Callable[[DType], Any], sense: int) -> Op:
+    """The record of the search for the first extreme; a nan counts as more extreme than any number."""
+
+    def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
+        if x.dtype.kind not in "biuf":
+            raise DTypeError(f"takes real numbers, not {x.dtype.name}.")
+        if any(x.shape[a] == 0 for a in axis):
+            raise InvalidArgumentError(f"no position exists among no elements (shape {x.shape}).")
+        return TensorSpec.of(reduced(x.shape, axis, keepdims), int64)
+
+    def join(m: Any, a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+        beyond = b[0] > a[0] if sense > 0 else b[0] < a[0]
+        same = m.equal(a[0], b[0])
+        if m.dtype(a[0]).kind == "f":
+            beyond = beyond | (m.isnan(b[0]) & ~m.isnan(a[0]))
+            same = same | (m.isnan(b[0]) & m.isnan(a[0]))
+        take = beyond | (same & (b[1] < a[1]))
+        return m.where(take, b[0], a[0]), m.where(take, b[1], a[1])
+
+    fold = Fold(
+        start=lambda m, dtype: (m.cast(worst(dtype), dtype), m.cast(int64.max, int64)),
+        step=lambda m, acc, x, index: join(m, acc, (x, m.cast(index, int64))),
+        merge=join,
+        finish=lambda m, acc: acc[1],
+    )
+    samples = tuple(
+        Sample((Domain(-50, 50, "fi", shape),), {"axis": axis, "keepdims": False})
+        for shape, axis in (((5,), (0,)), ((3, 4), (1,)), ((3, 4), (0,)), ((2, 3, 4), (1,)))
+    )
+    return register(
+        Op(
+            name=name,
+            doc=doc,
+            infer=infer,
+            kernel=lambda x, axis, keepdims: kernel(x, axis[0], None, keepdims=keepdims),
+            form=fold,
+            samples=samples,
+        )
+    )
+
+
+ARGMAX = _position("argmax", """Where the first maximum is along an axis.""", np.ndarray.argmax, _lowest, 1)
+ARGMIN = _position("argmin", """Where the first minimum is along an axis.""", np.ndarray.argmin, _highest, -1)
+
+
+def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
+    where = normalize_axis(static_int(0 if axis is None else axis, "axis"), len(shape_of(x)))
+    found = dispatch.current().apply(op, (x,), {"axis": (where,), "keepdims": False})
+    target = as_dtype(output_type)
+    return found if target is int64 else cast(found, target)
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Any:
+    """Where the first maximum is along ``axis`` (the first axis by default); a nan counts as one.
+
+    Raises:
+        InvalidArgumentError: an axis of no elements.
+
+    >>> import dualflow as df
+    >>> df.argmax([[1, 9, 9], [4, 2, 3]], axis=1).numpy()
+    array([1, 0])
+    """
+    return _search(ARGMAX, input, axis, output_type)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Any:
+    """Where the first minimum is along ``axis`` (the first axis by default); see :func:`argmax`."""
+    return _search(ARGMIN, input, axis, output_type)

@@ -1,0 +1,54 @@
+"""What a tensor's shape is, as a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import as_dtype, int32
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.broadcasting import broadcast_like, reduce_sum
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import shape_of
+
+SHAPE = register(
+    Op(
+        name="shape",
+        doc="""The sizes of ``x``, when only the run will tell.""",
+        infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
+        kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
+        form=Opaque("it reads a shape, no elements"),
+        samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
+    )
+)
+
+
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+    """The sizes of ``input``, as a tensor of one axis.
+
+    >>> import dualflow as df
+    >>> df.shape([[1, 2, 3]]).numpy()
+    array([1, 3], dtype=int32)
+    """
+    dtype, sizes = as_dtype(out_type), shape_of(input)
+    if sizes.is_static:
+        return dispatch.current().constant(np.array(sizes, dtype.dtype))
+    return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
+
+
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+    """How many elements ``input`` has, as a scalar tensor."""
+    dtype, sizes = as_dtype(out_type), shape_of(input)
+    if sizes.is_static:
+        return dispatch.current().constant(np.array(sizes.num_elements(), dtype.dtype))
+    return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))
+
+
+def rank(input: Any, name: str | None = None) -> Any:
+    """How many axes ``input`` has, as a scalar tensor."""
+    return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
