@@ -1,0 +1,104 @@
+"""Where the dims of a view come from, found by asking the op's own NumPy view."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.graph.ir import Node, Value
+from dualflow.ops.forms import Element, Literal, View
+
+_ORIGIN = np.zeros(1, np.int8)
+
+
+def is_view(node: Node) -> bool:
+    """Whether ``node`` shows its input's elements under another shape."""
+    return isinstance(node.op.form, View)
+
+
+def base_of(value: Value) -> Value:
+    """The value that ``value`` is a view of, itself if it is none."""
+    while value.node is not None and is_view(value.node):
+        value = value.node.inputs[0]
+    return value
+
+
+def is_scalar_literal(value: Value) -> bool:
+    """Whether every element of ``value`` is one known number, which code can hold."""
+    node = base_of(value).node
+    return (
+        node is not None and isinstance(node.op.form, Literal) and node.output.spec.shape.num_elements() == 1
+    )
+
+
+def is_generated(value: Value) -> bool:
+    """Whether ``value`` is computed from positions alone, so that every reader can make its own."""
+    node = value.node
+    return node is not None and isinstance(node.op.form, Element) and not node.inputs
+
+
+def strided_view(
+    view: Any, attrs: Mapping[str, Any], shape: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    """The shape, strides and offset of a view of elements laid out by ``strides``; None where none exists.
+
+    The view is taken of an array that has the strides but no memory behind them.
+    """
+    array = as_strided(_ORIGIN, tuple(shape), tuple(strides), writeable=False)
+    try:
+        seen = view(array, **attrs)
+    except ValueError:
+        return None
+    if seen.size and not np.may_share_memory(seen, array):
+        return None
+    offset = seen.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
+    return seen.shape, seen.strides, offset if seen.size else 0
+
+
+def dims_through(node: Node) -> tuple[int | None, ...] | None:
+    """For each dim of a view, the input's dim that it runs along, None for one of size 1 or repeated.
+
+    None as a whole where the view starts elsewhere, skips elements or joins dims.
+    """
+    form = node.op.form
+    assert isinstance(form, View)
+    shape: tuple[int, ...] = tuple(node.inputs[0].spec.shape)  # type: ignore[arg-type]  # static in the passes
+    return _dims(form.view, tuple(node.attrs.items()), shape)
+
+
+@functools.lru_cache(4096)
+def _dims(
+    view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]
+) -> tuple[int | None, ...] | None:
+    if 0 in shape:
+        return None
+    strides = _unmergeable_strides(shape)
+    seen = strided_view(view, dict(attrs), shape, strides)
+    if seen is None or seen[2] != 0:
+        return None
+    sources = {
+        (stride, size): i for i, (stride, size) in enumerate(zip(strides, shape, strict=True)) if size != 1
+    }
+    found: list[int | None] = []
+    for size, stride in zip(seen[0], seen[1], strict=True):
+        if size == 1 or stride == 0:
+            found.append(None)
+        elif (stride, size) in sources:
+            found.append(sources[stride, size])
+        else:
+            return None
+    kept = [d for d in found if d is not None]
+    return tuple(found) if len(kept) == len(sources) == len(set(kept)) else None
+
+
+def _unmergeable_strides(shape: Sequence[int]) -> list[int]:
+    """Distinct strides with gaps, so that no two dims can be taken for one."""
+    strides, step = [], 3
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size * 2 + 1
+    return strides[::-1]

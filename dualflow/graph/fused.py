@@ -1,0 +1,92 @@
+"""The fused node: a graph that one loop nest computes, and how its values lie in the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.core.errors import InternalError
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.ir import Graph, Node
+from dualflow.ops.forms import Fold, Opaque, Take
+from dualflow.ops.record import Op
+
+Axes = tuple[int | None, ...]
+"""For each dim of a value, the loop axis it runs along; None for a dim of size 1 or a repeated element."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """The axes of a loop nest.
+
+    Attributes:
+        extents: how long each axis is.
+        reduced: the axes that the nest's reductions fold.
+        own: for each node of the body that computes, the axes of its index: the input's dims for a fold, the
+            output's for any other.
+    """
+
+    extents: tuple[int, ...]
+    reduced: frozenset[int]
+    own: Mapping[Node, Axes]
+
+
+def _infer(*specs: TensorSpec, body: Graph, domain: Domain) -> tuple[TensorSpec, ...]:
+    return tuple(v.spec for v in body.outputs)
+
+
+def _kernel(*arrays: Any, body: Graph, domain: Domain) -> Any:
+    raise InternalError("a fused node is run by interpreting its body")
+
+
+FUSED = Op(
+    name="fused",
+    doc="Nodes that one loop nest computes; attrs: body (a Graph) and domain (a Domain).",
+    infer=_infer,
+    kernel=_kernel,
+    form=Opaque("its body says what it computes"),
+    outputs=None,
+)
+
+
+def body_of(node: Node) -> Graph | None:
+    """The graph inside a fused node, None for any other node."""
+    return node.attrs["body"] if node.op is FUSED else None
+
+
+def index_shape(node: Node) -> Sequence[int]:
+    """The shape that ``node`` is computed over: a fold's input, any other's output."""
+    value = node.inputs[0] if isinstance(node.op.form, Fold) else node.output
+    return value.spec.shape  # type: ignore[return-value]  # sizes are static in the passes
+
+
+def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
+    """The loop axes of each input's dims, given those of the node's own index."""
+    if isinstance(node.op.form, Take):
+        params, indices = (v.spec for v in node.inputs)
+        axis = node.attrs["axis"]
+        gap: Axes = (None,)
+        return (*own[:axis], *gap, *own[axis + indices.rank :]), own[axis : axis + indices.rank]
+    return tuple(
+        tuple(None if d == 1 else own[len(own) - v.spec.rank + i] for i, d in enumerate(v.spec.shape))
+        for v in node.inputs
+    )
+
+
+def output_axes(node: Node, own: Axes) -> Axes:
+    """The loop axes of the output's dims, given those of the node's own index."""
+    if not isinstance(node.op.form, Fold):
+        return own
+    folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
+    return tuple(None if i in folded else a for i, a in enumerate(own) if keepdims or i not in folded)
+
+
+def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
+    """The loop axes that a fold folds."""
+    return frozenset(a for i in node.attrs["axis"] if (a := own[i]) is not None)
+
+
+def axis_set(axes: Axes) -> frozenset[int]:
+    """The loop axes that a value varies along."""
+    return frozenset(a for a in axes if a is not None)

@@ -1,0 +1,277 @@
+"""Fusion: nodes that one loop nest can compute become one ``fused`` node, whose body is a graph.
+
+A group of nodes has a domain, the axes its loops run over. Each of its values has the whole domain or, once the
+group holds reductions, the axes that they keep; all its reductions reduce the same axes. Groups are ordered by
+position: what a group reads from outside is made at a smaller position, and whoever reads from it stands at a larger
+one, so no two groups can wait for each other. The walk is linear in the number of reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.graph.axes import base_of, dims_through, is_generated, is_view
+from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.regroup import Group, regroup
+from dualflow.ops.forms import Element, Fold, Take
+
+MAX_NODES = 1 << 14
+LOOP_KINDS = "biuf"
+
+
+def fuse(graph: Graph) -> Graph:
+    """The graph with its loop nests as fused nodes.
+
+    Fusing fewer, larger loops keeps intermediate values in registers instead of memory.
+    """
+    return regroup(graph, _Partition(graph).groups())
+
+
+def fusable(node: Node) -> bool:
+    """Whether a loop nest can compute ``node``, by its form and dtypes."""
+    if not isinstance(node.op.form, Element | Fold | Take) or node.op.effect is not None:
+        return False
+    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
+    return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
+
+
+class _Partition:
+    """The groups of one graph, found in one walk."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.users = graph.users()
+        self.results = set(graph.results)
+        self.group_of: dict[Node, Group] = {}
+        self.index: dict[Node, int] = {}
+        self.readers: dict[Value, list[Node]] = {}
+
+    def groups(self) -> list[Group]:
+        for index, node in enumerate(self.graph.nodes):
+            self.index[node] = index
+            if fusable(node) and (not is_generated(node.output) or self._needs_memory(node)):
+                self._place(node, index)
+            elif not is_view(node):
+                self._note_reads(node, index)
+        found = list(dict.fromkeys(self.group_of.values()))
+        for group in found:
+            group.nodes.sort(key=self.index.__getitem__)
+        return found
+
+    def _needs_memory(self, node: Node) -> bool:
+        """Whether a generated value is read by something that can't make its own."""
+        users = self.users.get(node.output, ())
+        return node.output in self.results or any(
+            not fusable(u) or is_view(u) or isinstance(u.op.form, Take) for u in users
+        )
+
+    def _maker(self, value: Value) -> Group | None:
+        node = base_of(value).node
+        return None if node is None else self.group_of.get(node)
+
+    def _note_reads(self, node: Node, position: int, home: Group | None = None) -> None:
+        for value in node.inputs:
+            maker = self._maker(value)
+            if maker is not None and maker is not home:
+                maker.reader = min(maker.reader, position)
+            elif maker is None and home is not None:
+                self.readers.setdefault(value, []).append(node)
+
+    def _place(self, node: Node, index: int) -> None:
+        home = self._home(node, index)
+        if home is None:
+            home = _new_group(node, index)
+        self.group_of[node] = home
+        for other in dict.fromkeys(map(self._maker, node.inputs)):
+            if other is not None and other is not home:
+                self._merge(home, other, node, index)
+        self._note_reads(node, home.position, home)
+
+    def _home(self, node: Node, index: int) -> Group | None:
+        """The group that takes ``node``: one that it reads from, else one that reads what it reads."""
+        makers = dict.fromkeys(g for g in map(self._maker, node.inputs) if g is not None)
+        for group in sorted(makers, key=lambda g: -len(g.nodes)):
+            if self._join(group, node, index):
+                return group
+        if makers:
+            return None
+        for value in node.inputs:
+            for reader in self.readers.get(value, ())[-2:]:
+                if self._join(self.group_of[reader], node, index):
+                    return self.group_of[reader]
+        return None
+
+    def _join(self, group: Group, node: Node, index: int) -> bool:
+        slot = self._slot([group], node, index)
+        own = self._embed(group, node) if slot is not None and len(group.nodes) < MAX_NODES else None
+        if slot is None or own is None or not self._fits(group, node, own):
+            return False
+        group.position = slot
+        group.add(node, own)
+        return True
+
+    def _slot(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
+        """A position at which ``groups`` and ``node`` can run as one, or None."""
+        top = max(g.position for g in groups)
+        if self._source(node, groups) < top and all(g.reader > top for g in groups):
+            return top
+        return index if all(g.reader > index for g in groups) else None
+
+    def _source(self, node: Node, inside: Sequence[Group]) -> int:
+        """The largest position of what ``node`` reads from outside ``inside``."""
+        found = -1
+        for value in node.inputs:
+            base, maker = base_of(value).node, self._maker(value)
+            if maker is None:
+                found = max(found, -1 if base is None else self.index[base])
+            elif maker not in inside:
+                found = max(found, maker.position)
+        return found
+
+    def _embed(self, group: Group, node: Node) -> Axes | None:
+        """The axes of ``group`` on which the index of ``node`` lies; None where it lies on no such."""
+        shape = index_shape(node)
+        own: list[int | None] = [None] * len(shape)
+        made = [(v, self._made_axes(group, v)) for v in node.inputs if self._maker(v) is group]
+        if any(axes is None for _, axes in made) or (
+            isinstance(node.op.form, Take) and self._maker(node.inputs[0]) is group
+        ):
+            return None
+        if not isinstance(node.op.form, Take):
+            known = [axes for _, axes in made if axes is not None]
+            hints = [group.seen[v] for v in node.inputs if v in group.seen and self._maker(v) is not group]
+            if not all(_name(own, axes) for axes in known):
+                return None
+            for axes in hints:
+                _name(own, axes)
+        if not _complete(group, own, shape):
+            return None
+        placed = tuple(own)
+        laid = dict(zip(node.inputs, input_axes(node, placed), strict=True))
+        return placed if all(_agree(axes, laid[v]) for v, axes in made) else None
+
+    def _made_axes(self, group: Group, value: Value) -> Axes | None:
+        """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""
+        dims: Axes = tuple(range(value.spec.rank))
+        while value.node is not None and is_view(value.node):
+            through = dims_through(value.node)
+            if through is None:
+                return None
+            dims = tuple(None if d is None else through[d] for d in dims)
+            value = value.node.inputs[0]
+        axes = group.made[value]
+        return tuple(None if d is None else axes[d] for d in dims)
+
+    def _fits(self, group: Group, node: Node, own: Axes) -> bool:
+        """Whether ``group`` with ``node`` is still one loop nest."""
+        output = axis_set(output_axes(node, own))
+        if isinstance(node.op.form, Fold):
+            reduced = reduced_axes(node, own)
+            whole = reduced == group.everything
+            same = not group.reduced or group.reduced == reduced
+            return (
+                bool(reduced)
+                and axis_set(own) == group.everything
+                and same
+                and not (whole and self._waits(group, node))
+            )
+        if not group.reduced or output != group.kept:
+            return output == group.everything and not (not group.kept and self._waits(group, node))
+        return True
+
+    def _waits(self, group: Group, node: Node) -> bool:
+        """Whether ``node`` reads a value that ``group`` knows only when its reductions are done."""
+        made = (group.made[b] for b in map(base_of, node.inputs) if b in group.made)
+        return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in made)
+
+    def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
+        """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if that is legal."""
+        mapping = self._match(home, other, node)
+        slot = self._slot([home, other], node, index)
+        if mapping is None or slot is None or len(home.nodes) + len(other.nodes) > MAX_NODES:
+            return
+        home.position, home.reader = slot, min(home.reader, other.reader)
+        for moved in other.nodes:
+            home.add(moved, tuple(None if a is None else mapping[a] for a in other.own[moved]))
+            self.group_of[moved] = home
+
+    def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
+        """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
+        if sorted(home.extents) != sorted(other.extents):
+            return None
+        laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
+        pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
+        pairs += [(axes, home.seen[v]) for v, axes in other.seen.items() if v in home.seen]
+        mapping: dict[int, int] = {}
+        for theirs, ours in pairs:
+            if theirs is None or not _pair(mapping, theirs, ours):
+                return None
+        mapping = _fill(mapping, other.extents, home.extents)
+        moved = frozenset(mapping[a] for a in other.reduced) if mapping or not other.extents else None
+        if moved is None or any(other.extents[a] != home.extents[b] for a, b in mapping.items()):
+            return None
+        one_reduction = not moved or not home.reduced or moved == home.reduced
+        return (
+            mapping
+            if one_reduction and (not other.extents or (moved | home.reduced) != home.everything)
+            else None
+        )
+
+
+def _new_group(node: Node, index: int) -> Group:
+    shape = index_shape(node)
+    extents = tuple(d for d in shape if d != 1)
+    axes = iter(range(len(extents)))
+    group = Group(index, extents)
+    group.add(node, tuple(None if d == 1 else next(axes) for d in shape))
+    return group
+
+
+def _name(own: list[int | None], axes: Axes) -> bool:
+    """Name the dims of ``own``, counted from the last, by ``axes``; False where two names meet."""
+    for i, axis in enumerate(axes, start=len(own) - len(axes)):
+        if axis is not None:
+            if own[i] not in (None, axis) or (own[i] is None and axis in own):
+                return False
+            own[i] = axis
+    return True
+
+
+def _complete(group: Group, own: list[int | None], shape: Sequence[int]) -> bool:
+    """Name the dims that are left after free axes of their size; False where there is none."""
+    free = [a for a in range(len(group.extents)) if a not in own]
+    for i, size in enumerate(shape):
+        if size == 1:
+            own[i] = None
+        elif own[i] is None:
+            axis = next((a for a in free if group.extents[a] == size), None)
+            if axis is None:
+                return False
+            free.remove(axis)
+            own[i] = axis
+        elif group.extents[own[i]] != size:  # type: ignore[index]  # not None: tested above
+            return False
+    return True
+
+
+def _agree(made: Axes, laid: Axes) -> bool:
+    return all(a is None or a == b for a, b in zip(made, laid, strict=True))
+
+
+def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
+    for a, b in zip(theirs, ours, strict=True):
+        if a is not None and b is not None and (mapping.setdefault(a, b) != b):
+            return False
+    return len(set(mapping.values())) == len(mapping)
+
+
+def _fill(mapping: dict[int, int], theirs: Sequence[int], ours: Sequence[int]) -> dict[int, int]:
+    """``mapping`` with the axes that nothing relates paired in order, by size where sizes agree."""
+    free = [b for b in range(len(ours)) if b not in mapping.values()]
+    for a in range(len(theirs)):
+        if a not in mapping:
+            b = next((b for b in free if ours[b] == theirs[a]), free[0])
+            free.remove(b)
+            mapping[a] = b
+    return mapping

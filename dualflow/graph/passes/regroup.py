@@ -1,0 +1,180 @@
+"""Groups of nodes become fused nodes of a new graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view
+from dualflow.graph.fused import FUSED, Axes, Domain, input_axes, output_axes, reduced_axes
+from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.ops.forms import Fold
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Nodes that one loop nest computes; ``reader`` is the smallest position that reads from it."""
+
+    position: int
+    extents: tuple[int, ...]
+    nodes: list[Node] = field(default_factory=list)
+    own: dict[Node, Axes] = field(default_factory=dict)
+    made: dict[Value, Axes] = field(default_factory=dict)
+    seen: dict[Value, Axes] = field(default_factory=dict)
+    reduced: frozenset[int] = frozenset()
+    reader: float = math.inf
+
+    @property
+    def everything(self) -> frozenset[int]:
+        return frozenset(range(len(self.extents)))
+
+    @property
+    def kept(self) -> frozenset[int]:
+        return self.everything - self.reduced
+
+    def add(self, node: Node, own: Axes) -> None:
+        """Take ``node`` in, its own index lying on ``own``."""
+        self.nodes.append(node)
+        self.own[node] = own
+        self.made[node.output] = output_axes(node, own)
+        if isinstance(node.op.form, Fold):
+            self.reduced |= reduced_axes(node, own)
+        for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
+            self.seen.setdefault(value, axes)
+
+
+def regroup(graph: Graph, groups: Sequence[Group]) -> Graph:
+    """``graph`` with each group as one fused node, in order of the groups' positions."""
+    rebuild = _Rebuild(graph, groups)
+    units: list[tuple[int, Node | Group]] = [(g.position, g) for g in groups]
+    units += [
+        (i, n) for i, n in enumerate(graph.nodes) if n not in rebuild.group_of and rebuild.stands_alone(n)
+    ]
+    for _, unit in sorted(units, key=lambda u: u[0]):
+        rebuild.copy(unit) if isinstance(unit, Node) else rebuild.fuse(unit)
+    outputs = tuple(rebuild.value(v) for v in graph.outputs)
+    updates = tuple(Update(u.input, rebuild.value(u.value)) for u in graph.updates)
+    return Graph(graph.name, graph.inputs, tuple(rebuild.nodes), outputs, graph.captures, updates)
+
+
+class _Rebuild:
+    """The nodes of the new graph, and where each old value went."""
+
+    def __init__(self, graph: Graph, groups: Sequence[Group]) -> None:
+        self.group_of = {n: g for g in groups for n in g.nodes}
+        self.nodes: list[Node] = []
+        self.new: dict[Value, Value] = {v: v for v in graph.inputs}
+        self.escaping = _escaping(graph, self.group_of)
+
+    def stands_alone(self, node: Node) -> bool:
+        """Whether a node outside all groups has a place of its own; views and literals come on demand."""
+        return bool(node.inputs or node.op.effect) and not is_view(node)
+
+    def value(self, old: Value) -> Value:
+        """The new value for ``old``; a view or literal is copied when first asked for."""
+        chain = []
+        at = old
+        while at not in self.new:
+            assert at.node is not None
+            chain.append(at.node)
+            if not at.node.inputs:
+                break
+            at = at.node.inputs[0]
+        for node in reversed(chain):
+            self._append(node, [self.new[v] for v in node.inputs])
+        return self.new[old]
+
+    def copy(self, node: Node) -> None:
+        self._append(node, [self.value(v) for v in node.inputs])
+
+    def _append(self, node: Node, inputs: list[Value]) -> None:
+        made = Node(node.op, inputs, node.attrs, node.specs, node.origin)
+        self.nodes.append(made)
+        self.new.update(zip(node.outputs, made.outputs, strict=True))
+
+    def fuse(self, group: Group) -> None:
+        body = _Body(group, self.group_of)
+        for node in group.nodes:
+            body.copy(node)
+        results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
+        graph = Graph(
+            name="+".join(dict.fromkeys(n.op.name for n in group.nodes)),
+            inputs=tuple(body.inputs.values()),
+            nodes=tuple(body.nodes),
+            outputs=tuple(body.new[v] for v in results),
+        )
+        domain = Domain(group.extents, group.reduced, body.own)
+        outside = [self.value(v) for v in body.inputs]
+        origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
+        fused = Node(FUSED, outside, {"body": graph, "domain": domain}, [v.spec for v in results], origin)
+        self.nodes.append(fused)
+        self.new.update(zip(results, fused.outputs, strict=True))
+
+
+class _Body:
+    """The graph inside one fused node."""
+
+    def __init__(self, group: Group, group_of: dict[Node, Group]) -> None:
+        self.group, self.group_of = group, group_of
+        self.inputs: dict[Value, Value] = {}
+        self.nodes: list[Node] = []
+        self.own: dict[Node, Axes] = {}
+        self.new: dict[Value, Value] = {}
+        self.generated: dict[tuple[Value, Axes], Value] = {}
+
+    def copy(self, node: Node) -> None:
+        """Copy a node of the group, and the views, literals and generated values that it reads."""
+        from_axes = input_axes(node, self.group.own[node])
+        inputs = [self._read(v, axes) for v, axes in zip(node.inputs, from_axes, strict=True)]
+        self.own[self._append(node, inputs)] = self.group.own[node]
+
+    def _append(self, node: Node, inputs: list[Value]) -> Node:
+        made = Node(node.op, inputs, node.attrs, node.specs, node.origin)
+        self.nodes.append(made)
+        self.new.update(zip(node.outputs, made.outputs, strict=True))
+        return made
+
+    def _read(self, value: Value, axes: Axes) -> Value:
+        if value in self.new:
+            return self.new[value]
+        base = base_of(value)
+        if is_generated(value) and value.node is not None and value.node not in self.group_of:
+            return self._generate(value, value.node, axes)
+        maker = None if base.node is None else self.group_of.get(base.node)
+        if maker is not self.group and not is_scalar_literal(value):
+            self.inputs[value] = self.new[value] = Value(value.spec)
+            return self.new[value]
+        chain = []
+        at = value
+        while at not in self.new and at.node is not None:
+            chain.append(at.node)
+            if not at.node.inputs:
+                break
+            at = at.node.inputs[0]
+        for node in reversed(chain):
+            self._append(node, [self.new[v] for v in node.inputs])
+        return self.new[value]
+
+    def _generate(self, value: Value, node: Node, axes: Axes) -> Value:
+        """A generated value of its own for each way it lies in the loops."""
+        key = value, axes
+        if key not in self.generated:
+            made = Node(node.op, (), node.attrs, node.specs, node.origin)
+            self.nodes.append(made)
+            self.own[made] = axes
+            self.generated[key] = made.output
+        return self.generated[key]
+
+
+def _escaping(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
+    """The values that something outside their group reads, also through views."""
+    escaping = {base_of(v) for v in graph.results}
+    for node in graph.nodes:
+        if is_view(node):
+            continue
+        home = group_of.get(node)
+        for value in map(base_of, node.inputs):
+            if value.node is not None and group_of.get(value.node) is not home:
+                escaping.add(value)
+    return escaping

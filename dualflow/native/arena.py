@@ -1,0 +1,78 @@
+"""Memory for intermediates: one arena, whose bytes are used again when a value is dead."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A block of bytes needed from step ``birth`` to step ``death``, both included."""
+
+    birth: int
+    death: int
+    nbytes: int
+
+
+def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
+    """The offset of each block, and the bytes of the arena that holds them.
+
+    A linear scan over the steps with best-fit reuse of free gaps: blocks that are needed at the same step never
+    overlap. (Poletto and Sarkar, "Linear scan register allocation", 1999, with bytes for registers.)
+
+    >>> assign([Lifetime(0, 1, 100), Lifetime(1, 2, 60), Lifetime(2, 3, 128)])
+    ([0, 128, 0], 192)
+    """
+    blocks = list(lifetimes)
+    offsets = [0] * len(blocks)
+    gaps = _Gaps()
+    deaths: dict[int, list[int]] = {}
+    for i in sorted(range(len(blocks)), key=lambda i: blocks[i].birth):
+        for step in sorted(s for s in deaths if s < blocks[i].birth):
+            for dead in deaths.pop(step):
+                gaps.release(offsets[dead], aligned(blocks[dead].nbytes))
+        offsets[i] = gaps.take(aligned(blocks[i].nbytes))
+        deaths.setdefault(blocks[i].death, []).append(i)
+    return offsets, gaps.end
+
+
+def aligned(nbytes: int) -> int:
+    """``nbytes`` rounded up to whole cache lines."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+class _Gaps:
+    """Free ranges below ``end``, in order of their start, neighbours joined."""
+
+    def __init__(self) -> None:
+        self.free: list[tuple[int, int]] = []
+        self.end = 0
+
+    def take(self, nbytes: int) -> int:
+        fitting = [(size, start) for start, size in self.free if size >= nbytes]
+        if fitting:
+            size, start = min(fitting)
+            self.free.remove((start, size))
+            if size > nbytes:
+                bisect.insort(self.free, (start + nbytes, size - nbytes))
+            return start
+        start = self.end
+        if self.free and sum(self.free[-1]) == self.end:
+            start = self.free.pop()[0]
+        self.end = start + nbytes
+        return start
+
+    def release(self, start: int, nbytes: int) -> None:
+        if not nbytes:
+            return
+        at = bisect.bisect(self.free, (start, 0))
+        if at < len(self.free) and start + nbytes == self.free[at][0]:
+            nbytes += self.free.pop(at)[1]
+        if at and sum(self.free[at - 1]) == start:
+            before = self.free.pop(at - 1)
+            start, nbytes = before[0], before[1] + nbytes
+        bisect.insort(self.free, (start, nbytes))

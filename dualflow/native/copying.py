@@ -1,0 +1,60 @@
+"""The copy: a fused node that gives elements a place of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.fused import FUSED, Axes, Domain
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.fusion import LOOP_KINDS
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op
+
+COPY = Op(
+    name="copy",
+    doc="The same elements in a buffer of their own.",
+    infer=lambda x: x,
+    kernel=lambda x: x.copy(),
+    form=Element(lambda m, x: x),
+)
+FILL = Op(
+    name="fill",
+    doc="One number everywhere; attrs: spec and number.",
+    infer=lambda spec, number: spec,
+    kernel=lambda spec, number: np.full(spec.shape, number, spec.dtype.dtype),
+    form=Element(lambda m, spec, number: number),
+)
+
+
+def copy_node(value: Value) -> Node:
+    """A node whose output holds the elements of ``value``: fused where loops can hold its dtype."""
+    if value.spec.dtype.kind not in LOOP_KINDS:
+        return Node(COPY, [value], {}, [value.spec])
+    source = Value(value.spec)
+    return _nest(Node(COPY, [source], {}, [value.spec]), [source], [value])
+
+
+def copy_elements(shape: Sequence[int], dtype: DType) -> Node:
+    """A fused node that copies elements of a given shape."""
+    return copy_node(Value(TensorSpec.of(Shape(shape), dtype)))
+
+
+def fill_elements(shape: Sequence[int], dtype: DType, number: Any) -> Node:
+    """A fused node that writes ``number`` to every element of a given shape."""
+    spec = TensorSpec.of(Shape(shape), dtype)
+    return _nest(Node(FILL, [], {"spec": spec, "number": number}, [spec]), [], [])
+
+
+def _nest(node: Node, inputs: list[Value], outside: list[Value]) -> Node:
+    axes = iter(range(node.output.spec.rank))
+    own: Axes = tuple(None if d == 1 else next(axes) for d in node.output.spec.shape)
+    extents = tuple(d for d in node.output.spec.shape if d is not None and d != 1)
+    body = Graph(node.op.name, tuple(inputs), (node,), (node.output,))
+    attrs = {"body": body, "domain": Domain(extents, frozenset(), {node: own})}
+    return Node(FUSED, outside, attrs, node.specs)

@@ -1,0 +1,207 @@
+"""A graph that runs: machine code, its tables, and the calls between native parts.
+
+The code is shared: graphs that differ only in sizes have one text, so one library in this process and one object on
+disk. What differs is a table of integers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.graph.interpret import run_node
+from dualflow.graph.ir import Graph
+from dualflow.native import blas, jit, threads
+from dualflow.native.nest import Layout
+from dualflow.native.plan import Call, Plan, plan
+from dualflow.native.program import Program, write
+from dualflow.ops.forms import Opaque, Take
+
+Array = np.ndarray[Any, Any]
+KEPT_ARENA = 64 << 20
+"""An arena of up to so many bytes is kept between calls, which saves the system from zeroing its pages again."""
+
+_ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_light = ctypes.PYFUNCTYPE(*_ENTRY)
+_heavy = ctypes.CFUNCTYPE(*_ENTRY)
+_libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """How one part of a graph runs: ``native``, ``numpy`` or ``python``, what it does, and why not natively."""
+
+    kind: str
+    what: str
+    reason: str = ""
+
+
+class Executable:
+    """A compiled graph.
+
+    Attributes:
+        graph: what it computes, after all passes.
+        plan: where values live.
+        program: the code before compilation, and its parameters.
+        library: the machine code; None for a graph without native parts.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arenas",
+        "_calls",
+        "_params",
+        "graph",
+        "library",
+        "plan",
+        "program",
+        "reused",
+    )
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan: Plan = plan(graph)
+        self.program: Program = write(self.plan, threads.max_threads())
+        self.library, self.reused = _library(self.program)
+        self._params = np.array(self.program.params, np.int64)
+        if self.program.parallel:
+            pool = threads.pool()
+            self._params[:2] = pool.address, pool.pfor
+        prototype = _heavy if self.program.heavy else _light
+        self._calls: list[Callable[..., Any] | Call] = [
+            part.host if part.host is not None else prototype(self.entry(part.entry or ""))
+            for part in self.program.parts
+        ]
+        self._arenas: list[Array] = []
+
+    def entry(self, name: str) -> int:
+        """The address of a native part."""
+        assert self.library is not None
+        return self.library.address(name)
+
+    @property
+    def params(self) -> Array:
+        """The table of integers that the code reads."""
+        return self._params
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """How each part of the graph runs."""
+        return tuple(_reports(self.program))
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """The graph's outputs.
+
+        Args:
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of updated
+                variables are written to.
+
+        Raises:
+            InvalidArgumentError: a check inside the graph failed; what the graph had written by then stays.
+        """
+        layout = self.plan
+        buffers: list[Array] = [*arrays, *layout.constants]
+        buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]  # type: ignore[arg-type]
+        arena = self._take_arena()
+        buffers.append(arena)
+        table = np.array([b.__array_interface__["data"][0] for b in buffers], np.uintp)
+        status = np.zeros(1, np.int64)
+        addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
+        for call in self._calls:
+            if isinstance(call, Call):
+                _call_host(call, buffers, table)
+            else:
+                call(*addresses)
+                if status[0]:
+                    raise self.failure(int(status[0]))
+        self._give_arena(arena)
+        return buffers[layout.first_output : layout.first_temporary]
+
+    def failure(self, number: int) -> InvalidArgumentError:
+        """The error for a check that failed, naming the op and the user's line."""
+        message, node = self.program.messages[number - 1]
+        error = OutOfRangeError if isinstance(node.op.form, Take) else InvalidArgumentError
+        where = f"\n{node.origin}" if node.origin else ""
+        return error(f"{node.op.name}: {message}{where}")
+
+    def _take_arena(self) -> Array:
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            return _aligned(self.program.arena_bytes)
+
+    def _give_arena(self, arena: Array) -> None:
+        if arena.nbytes <= KEPT_ARENA and not self._arenas:
+            self._arenas.append(arena)
+
+
+def build(graph: Graph) -> Executable:
+    """Compile ``graph``, whose sizes are static and whose passes have run."""
+    return Executable(graph)
+
+
+def _library(program: Program) -> tuple[jit.Library | None, bool]:
+    """The machine code of a program, and whether this process had it already."""
+    exports = [p.entry for p in program.parts if p.entry is not None]
+    if not exports:
+        return None, False
+    with _lock:
+        found = _libraries.get(program.text)
+        if found is not None:
+            return found, True
+        provider = blas.find()
+        symbols = {name: provider.symbols[name] for name in program.routines} if provider else {}
+        library = jit.compile_text(program.text, exports, symbols)
+        _libraries[program.text] = library
+        return library, False
+
+
+def _aligned(nbytes: int) -> Array:
+    raw = np.empty(nbytes + 64, np.uint8)
+    start = -raw.__array_interface__["data"][0] % 64
+    return raw[start : start + nbytes]
+
+
+def _call_host(call: Call, buffers: list[Array], table: Array) -> None:
+    """Run a node's own kernel on views of the buffers, and put its results into theirs."""
+    node = call.node
+    inputs = [
+        _view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
+    ]
+    for layout, value, result in zip(call.outputs, node.outputs, run_node(node, inputs), strict=True):
+        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(value.spec.shape)  # type: ignore[arg-type]
+        buffers[layout.buffer] = made
+        table[layout.buffer] = made.__array_interface__["data"][0]
+
+
+def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> Array:
+    flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
+    return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
+
+
+def _reports(program: Program) -> list[PartReport]:
+    reports: list[PartReport] = []
+    kernels = len(program.kernels)
+    for part in program.parts:
+        if part.host is None:
+            reports.append(PartReport("native", f"{kernels} kernels, {len(program.routines)} BLAS routines"))
+            continue
+        node = part.host.node
+        form = node.op.form
+        kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+        reason = (
+            form.reason
+            if isinstance(form, Opaque)
+            else f"no native code for {node.outputs[0].spec.dtype.name}"
+        )
+        reports.append(PartReport(kind, node.op.name, reason))
+    return reports

@@ -1,0 +1,131 @@
+"""A loop nest: what one kernel does, as plain data between the fused node and the machine code.
+
+Loops stand outermost first: the kept ones, then the reduced ones. One of them, the last of the domain in memory
+order, is the vector loop. Sizes, strides and offsets are run-time parameters of the code, so that one kernel serves
+every size; what the code does depend on is which of them are absent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dualflow.core.dtypes import DType
+from dualflow.graph.fused import Axes
+from dualflow.graph.ir import Node, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a value is at run time: elements ``offset + sum(index * strides)`` of buffer ``buffer``."""
+
+    buffer: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
+    """Element strides of a C-contiguous array of a static shape.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    sizes = [d or 1 for d in shape]
+    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop; a reduced one is folded by the nest's reductions."""
+
+    extent: int
+    reduced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An element of a buffer for each turn of the loops; a stride of 0 stands for a loop it does not follow."""
+
+    buffer: int
+    offset: int
+    strides: tuple[int, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The axis of a ``take`` along which positions are looked up: its size and stride."""
+
+    extent: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set."""
+
+    made: Value | None = None
+    access: Access | None = None
+    literal: object = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One node of the body: its operands, and the loops that its index follows (by dim)."""
+
+    node: Node
+    own: Axes
+    operands: tuple[Operand, ...]
+    level: int
+    stage: int
+    pick: Pick | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """A value written to memory."""
+
+    value: Value
+    access: Access
+    level: int
+    stage: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nest:
+    """One kernel before emission.
+
+    Attributes:
+        name: the ops it fuses.
+        loops: outermost first, kept before reduced.
+        vector: which loop runs over lanes; None for a nest of scalars.
+        steps: the body in order.
+        stores: what leaves it.
+        stages: how often the reduced loops run: a value that needs a finished reduction waits for the next stage.
+        cached: values of the whole domain that a later stage reads back instead of computing again.
+    """
+
+    name: str
+    loops: tuple[Loop, ...]
+    vector: int | None
+    steps: tuple[Step, ...]
+    stores: tuple[Store, ...]
+    stages: int
+    cached: Mapping[Value, int]
+
+    @property
+    def kept(self) -> int:
+        """How many loops are not reduced."""
+        return sum(not loop.reduced for loop in self.loops)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every loop is reduced: partial results of blocks are then joined at the end."""
+        return bool(self.loops) and self.kept == 0
+
+    @property
+    def cost(self) -> float:
+        """Work of one element of the domain, in additions."""
+        reads = sum(o.access is not None for s in self.steps for o in s.operands)
+        return sum(getattr(s.node.op.form, "cost", 1.0) for s in self.steps) + 2 * (reads + len(self.stores))

@@ -1,0 +1,109 @@
+"""Operands that strides can express: views are resolved, and what no strides can express is copied first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dualflow.graph.axes import is_view, strided_view
+from dualflow.graph.fused import FUSED
+from dualflow.graph.ir import Node, Value
+from dualflow.graph.passes.fusion import LOOP_KINDS
+from dualflow.native import blas
+from dualflow.native.copying import copy_node
+from dualflow.native.nest import Layout, contiguous_strides
+from dualflow.native.product import ROUTINES
+from dualflow.ops.forms import Assemble, Contraction, View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A node and the values it reads, each of which strides can express."""
+
+    node: Node
+    inputs: tuple[Value, ...]
+
+
+def kind_of(node: Node) -> str:
+    """How a node is called.
+
+    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a call of BLAS, ``host`` a call of
+    the op's NumPy or Python kernel.
+    """
+    form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
+    if node.op is FUSED:
+        return "kernel"
+    if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
+        return "assembly"
+    if isinstance(form, Contraction) and dtype is not None and dtype.char in ROUTINES and blas.find():
+        return "product"
+    return "host"
+
+
+def view_layout(node: Node, source: Layout) -> Layout | None:
+    """Where a view lies, given what it views; None where strides can't say."""
+    form = node.op.form
+    assert isinstance(form, View)
+    shape: tuple[int, ...] = tuple(node.inputs[0].spec.shape)  # type: ignore[arg-type]  # static here
+    seen = strided_view(form.view, node.attrs, shape, source.strides)
+    return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
+
+
+def with_copies(nodes: Iterable[Node]) -> list[Step]:
+    """The steps for ``nodes``, with a copy before the first that reads what strides can't express."""
+    return _Resolver().run(nodes)
+
+
+@dataclass(slots=True)
+class _Resolver:
+    steps: list[Step] = field(default_factory=list)
+    resolved: dict[Value, Value] = field(default_factory=dict)
+    strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
+
+    def run(self, nodes: Iterable[Node]) -> list[Step]:
+        for node in nodes:
+            product = kind_of(node) == "product"
+            inputs = tuple(self._matrix(v) if product else self._resolve(v) for v in node.inputs)
+            self.steps.append(Step(node, inputs))
+        return self.steps
+
+    def _resolve(self, value: Value) -> Value:
+        """A value with the same elements whose strides are known."""
+        chain = []
+        at = value
+        while at not in self.resolved and at.node is not None and is_view(at.node):
+            chain.append(at.node)
+            at = at.node.inputs[0]
+        if at not in self.resolved:
+            self._learn(at, at, contiguous_strides(at.spec.shape))
+        for node in reversed(chain):
+            self._resolve_view(node)
+        return self.resolved[value]
+
+    def _resolve_view(self, node: Node) -> None:
+        source = self.resolved[node.inputs[0]]
+        layout = view_layout(node, Layout(0, 0, self.strides[source]))
+        if layout is None:
+            source = self._copy(node.inputs[0])
+            layout = view_layout(node, Layout(0, 0, self.strides[source]))
+            assert layout is not None
+        same = source is node.inputs[0]
+        view = node.output if same else Node(node.op, [source], node.attrs, node.specs, node.origin).output
+        self._learn(node.output, view, layout.strides)
+
+    def _matrix(self, value: Value) -> Value:
+        """A value that BLAS can read: in one of the last two dims, neighbours are neighbours in memory."""
+        found = self._resolve(value)
+        inner = self.strides[found][-2:]
+        return found if 1 in inner and 0 not in inner else self._copy(value)
+
+    def _copy(self, value: Value) -> Value:
+        source = self.resolved[value]
+        node = copy_node(source)
+        self.steps.append(Step(node, (source,)))
+        self._learn(value, node.output, contiguous_strides(value.spec.shape))
+        return node.output
+
+    def _learn(self, value: Value, found: Value, strides: tuple[int, ...]) -> None:
+        self.resolved[value] = found
+        self.strides[found] = strides
