@@ -48,7 +48,9 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        raise DTypeError(f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first.")
+        raise DTypeError(
+            f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first."
+        )
     target = dtype.dtype if dtype is not None else as_dtype(array.dtype).dtype
     with np.errstate(all="ignore"):
         return np.array(array, dtype=target)
@@ -59,7 +61,9 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
         array = np.array(value)
     except ValueError as error:
         if "inhomogeneous" in str(error):
-            raise InvalidArgumentError(f"Rows of different lengths can't make one tensor: {_short(value)}.") from None
+            raise InvalidArgumentError(
+                f"Rows of different lengths can't make one tensor: {_short(value)}."
+            ) from None
         raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}.") from None
     except OverflowError:
         raise InvalidArgumentError(f"An integer in {_short(value)} is outside int64.") from None
@@ -68,11 +72,15 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
     leaves = _leaves(value)
     if array.dtype.kind not in "biufc":
         odd = next((x for x in leaves if not isinstance(x, numbers.Number | np.generic)), value)
-        raise DTypeError(_unsuitable(odd)) if array.dtype.kind != "O" or not all(
-            isinstance(x, int) for x in leaves
-        ) else InvalidArgumentError(f"An integer in {_short(value)} is outside int64.")
+        raise (
+            DTypeError(_unsuitable(odd))
+            if array.dtype.kind != "O" or not all(isinstance(x, int) for x in leaves)
+            else InvalidArgumentError(f"An integer in {_short(value)} is outside int64.")
+        )
     if leaves and type(leaves[0]) is bool and array.dtype.kind != "b":
-        raise InvalidArgumentError(f"{_short(value)} begins with a bool but holds numbers; make them of one kind.")
+        raise InvalidArgumentError(
+            f"{_short(value)} begins with a bool but holds numbers; make them of one kind."
+        )
     return _from_python(array, value, leaves, dtype)
 
 
@@ -97,7 +105,9 @@ def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | Non
     numpy_leaf = any(isinstance(x, np.generic) for x in leaves)
     allowed = dtype.kind in kinds[array.dtype.kind] or (array.dtype.kind == "b" and dtype.kind in "iuf")
     if leaves and not allowed and not numpy_leaf:
-        raise DTypeError(f"Can't make a tensor of dtype {dtype.name} from {_short(value)}; cast it with df.cast.")
+        raise DTypeError(
+            f"Can't make a tensor of dtype {dtype.name} from {_short(value)}; cast it with df.cast."
+        )
     with np.errstate(all="ignore"):
         return array.astype(dtype.dtype)
 
@@ -108,7 +118,9 @@ def _default(array: Array, leaves: list[Any]) -> DType | None:
     if not leaves:
         return float32
     if kind == "f":
-        floats = (x for x in leaves if isinstance(x, np.floating) and not isinstance(x, np.float16 | np.float32))
+        floats = (
+            x for x in leaves if isinstance(x, np.floating) and not isinstance(x, np.float16 | np.float32)
+        )
         wide = any(type(x) is np.float64 for x in floats)
         return None if wide or all(isinstance(x, np.generic) for x in leaves) else float32
     if kind in "iu":

@@ -43,6 +43,11 @@ class Engine:
     __slots__ = ()
     eager = False
 
+    @property
+    def unrecorded(self) -> Engine:
+        """The engine that runs the same ops without a tape that listens."""
+        return self
+
     def unary(self, op: Op, x: Any) -> Any:
         """Run a one-input op without attributes on a value of any kind."""
         return self.run(op, op.prepare((x,), self), {})

@@ -98,7 +98,9 @@ def check_size(shape: Sequence[Dim]) -> None:
         raise InvalidArgumentError(f"A shape has no negative sizes, but got {tuple(shape)}.")
     known = [d for d in shape if d is not None]
     if math.prod(known) > MAX_BYTES:
-        raise ResourceExhaustedError(f"A tensor of shape {tuple(shape)} has more elements than memory can hold.")
+        raise ResourceExhaustedError(
+            f"A tensor of shape {tuple(shape)} has more elements than memory can hold."
+        )
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
@@ -114,7 +116,9 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     if all(s == first for s in shapes):
         return first
     rank = max(map(len, shapes))
-    return Shape(_meet([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes) for i in range(rank))
+    return Shape(
+        _meet([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes) for i in range(rank)
+    )
 
 
 def _meet(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
@@ -139,7 +143,9 @@ def normalize_axis(axis: int, rank: int) -> int:
     except TypeError:
         raise DTypeError(f"An axis is an integer, not {axis!r}.") from None
     if not -rank <= index < rank:
-        raise InvalidArgumentError(f"axis {index} is out of range for a tensor of rank {rank}: use {-rank}..{rank - 1}.")
+        raise InvalidArgumentError(
+            f"axis {index} is out of range for a tensor of rank {rank}: use {-rank}..{rank - 1}."
+        )
     return index % rank
 
 

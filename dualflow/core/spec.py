@@ -58,8 +58,10 @@ class TensorSpec:
         """Whether a tensor of ``other``'s shape and dtype may stand where this spec is asked for."""
         shape = as_shape(other.shape)
         same_rank = len(shape) == len(self.shape)
-        return as_dtype(other.dtype) is self.dtype and same_rank and all(
-            mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True)
+        return (
+            as_dtype(other.dtype) is self.dtype
+            and same_rank
+            and all(mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True))
         )
 
     def __eq__(self, other: object) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 
 
@@ -36,6 +37,8 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children."""
     if value is None:
         return type(None), (), []
+    if isinstance(value, AbstractTensor | AbstractVariable):
+        return None
     if _is_namedtuple(value):
         return type(value), tuple(value._fields), list(value)
     if type(value) in (list, tuple):
@@ -46,7 +49,7 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
         except TypeError:
             keys = list(value)
         return type(value), tuple(keys), [value[k] for k in keys]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "spec"):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value) if f.init)
         return type(value), names, [getattr(value, n) for n in names]
     return None

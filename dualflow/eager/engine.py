@@ -68,6 +68,9 @@ class EagerEngine(Engine):
                 return tensor
         return self.run(op, op.prepare((x, y), self), {})
 
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        return self.run(op, inputs if ready(op, inputs) else op.prepare(inputs, self), attrs)
+
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
         if op.effect is not None:
@@ -106,6 +109,25 @@ class EagerEngine(Engine):
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.assign(variable, initial)
+
+
+def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
+    """Whether ``op`` computes inputs of ``dtype`` in another one."""
+    return not (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT)
+
+
+def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
+    """Whether ``op`` can run on ``inputs`` as they are: eager tensors of one dtype which needs no promotion."""
+    first = None
+    for x in inputs:
+        if type(x) is not EagerTensor:
+            return False
+        dtype = x._array.dtype
+        if first is None:
+            first = dtype
+        elif first is not dtype and op.promotion is not Promotion.NONE:
+            return False
+    return first is not None and not needs_float(op, first)
 
 
 _FITTED_MAX: Final = 1024

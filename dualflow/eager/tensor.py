@@ -64,6 +64,14 @@ class EagerTensor(Tensor):
         """
         return _readonly(self._array) if self._array.ndim else self._array[()]
 
+    def static_value(self) -> Array:
+        """The value: what runs now knows everything before it runs."""
+        return self._array
+
+    def ref(self) -> Reference:
+        """The tensor as a key of dicts and a member of sets: equal for the same tensor only."""
+        return Reference(self)
+
     def item(self) -> Any:
         """The only element, as a Python number.
 
@@ -150,8 +158,33 @@ class EagerTensor(Tensor):
         return f"tf.Tensor({_on_own_line(str(self._array))}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        value = _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={value}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self.shown()}>"
+
+    def shown(self) -> str:
+        """The value as ``repr`` shows it."""
+        return _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
+
+
+class Reference:
+    """A tensor or a variable by identity; :meth:`deref` answers it."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The tensor or variable itself."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and other._referent is self._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference to {self._referent!r}>"
 
 
 _new: Final = object.__new__

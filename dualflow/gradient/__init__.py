@@ -1,1 +1,1 @@
-"""Gradients of recorded ops, by one reverse sweep that serves the tape and the graph."""
+"""Reverse mode: one sweep over the records of what ran, for eager tapes and for graphs alike."""

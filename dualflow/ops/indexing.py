@@ -27,7 +27,8 @@ Key = tuple[Entry, ...]
 
 
 def _as_index(key: Key) -> tuple[Any, ...]:
-    return tuple([slice(*entry) if type(entry) is tuple else entry for entry in key])
+    """The key for NumPy; the ``...`` makes even a single element a view."""
+    return (*[slice(*entry) if type(entry) is tuple else entry for entry in key], Ellipsis)
 
 
 def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:

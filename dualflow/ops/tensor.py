@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -131,7 +132,7 @@ class Operators:
             return True
 
     def __hash__(self) -> NoReturn:  # type: ignore[override]  # as TensorFlow: == is elementwise, so there is no hash
-        raise DTypeError("Tensors compare elementwise and have no hash; use id(x) as the key, or x.numpy().tobytes().")
+        raise DTypeError("Tensors compare elementwise and have no hash; use x.ref() as the key.")
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise DTypeError(
@@ -145,8 +146,31 @@ class Tensor(Operators, AbstractTensor):
     The base of tensors that have their value and of those that stand for one inside a traced function.
     """
 
-    __slots__ = ()
+    __slots__ = ("_part_of",)  # the variable and the key that this tensor was read with, where that was so
+    _part_of: tuple[Any, Any]
 
     def static_value(self) -> np.ndarray[Any, Any] | None:
         """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
         return np.asarray(self)
+
+    @property
+    def assign(self) -> Callable[[Any], Any]:
+        """Of a part ``v[key]`` of a variable: ``v[key].assign(value)`` gives that part another value."""
+        return self._assigning(lambda part, value: value)
+
+    @property
+    def assign_add(self) -> Callable[[Any], Any]:
+        """Of a part of a variable: add to it."""
+        return self._assigning(arithmetic.add)
+
+    @property
+    def assign_sub(self) -> Callable[[Any], Any]:
+        """Of a part of a variable: subtract from it."""
+        return self._assigning(arithmetic.subtract)
+
+    def _assigning(self, change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+        try:
+            variable, key = self._part_of
+        except AttributeError:
+            raise AttributeError("A tensor does not change; variables, and their parts v[key], have assign.") from None
+        return lambda value: variable.assign_part(key, value, change)

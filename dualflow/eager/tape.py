@@ -1,0 +1,310 @@
+"""``GradientTape``: what runs inside its block can be differentiated afterwards."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch, tree
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.eager import recording
+from dualflow.eager.recording import Tape
+from dualflow.gradient.sweep import sweep
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.joining import stack
+
+
+class UnconnectedGradients(enum.Enum):
+    """What a gradient is where the target does not depend on the source."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records the ops that run in its ``with`` block, so that they can be differentiated.
+
+    Trainable variables are watched when they are read; tensors are watched by :meth:`watch`. Tapes nest, and
+    a gradient taken inside another tape's block is recorded there, which gives gradients of gradients.
+
+    Args:
+        persistent: whether several gradients may be taken; otherwise the first one frees what was recorded.
+        watch_accessed_variables: whether reading a trainable variable watches it.
+
+    >>> import dualflow as df
+    >>> x = df.constant(3.0)
+    >>> with df.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).numpy()
+    np.float32(6.0)
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._accessed = watch_accessed_variables
+        self._tape: Tape | None = None
+        self._recording = False
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._recording:
+            self._pause()
+
+    def _start(self) -> None:
+        if self._recording:
+            raise InvalidArgumentError("Tape is still recording, This can happen if you try to re-enter an active tape.")
+        if self._tape is None:
+            self._tape = Tape(self._accessed)
+        recording.listen(self._tape)
+        self._recording = True
+
+    def _pause(self) -> None:
+        if not self._recording or self._tape is None:
+            raise InvalidArgumentError("Tape is not recording.")
+        recording.ignore(self._tape)
+        self._recording = False
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is computed from ``tensor``, a tensor or variable or a structure of them.
+
+        Raises:
+            InvalidArgumentError: something that is neither, such as a number or an array.
+            FailedPreconditionError: the tape is not recording.
+        """
+        for x in tree.leaves(tensor):
+            if not isinstance(x, AbstractTensor | AbstractVariable):
+                raise InvalidArgumentError(
+                    f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
+                    "make it one with df.constant before computing with it."
+                )
+            if not x.dtype.is_inexact:
+                _warn(f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}")
+            if self._tape is None:
+                raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
+            if isinstance(x, AbstractVariable):
+                self._tape.watch_variable(x)
+            elif x.dtype.is_inexact:
+                self._tape.watch(x)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """``with tape.stop_recording():`` ops in this block are not recorded.
+
+        Raises:
+            InvalidArgumentError: the tape is not recording.
+        """
+        self._pause()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched, as if the tape began here."""
+        running = self._recording
+        if running:
+            self._pause()
+        self._tape = None
+        if running:
+            self._start()
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched so far, in the order of their first use."""
+        return () if self._tape is None else tuple(self._tape.variables.values())
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of ``target`` for each of ``sources``.
+
+        Args:
+            target: a tensor or a structure of them; their gradients, and those of their elements, are summed.
+            sources: tensors and variables, in any structure.
+            output_gradients: what to multiply each target's gradient by, elementwise; ones by default.
+            unconnected_gradients: "none" or "zero": the answer for a source that ``target`` does not depend on.
+
+        Returns:
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
+
+        Raises:
+            FailedPreconditionError: the tape has been used, and is not persistent.
+            InvalidArgumentError: ``unconnected_gradients`` is another word.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        if target is None:
+            raise DTypeError(
+                "Argument `target` should be a list or nested structure of Tensors or Variables to be differentiated, "
+                "but received None."
+            )
+        tape = self._use()
+        targets = [_as_target(t) for t in tree.leaves(target)]
+        weights = _weights(targets, output_gradients)
+        flat, structure = tree.flatten(sources)
+        found = _gradients(tape, targets, weights, flat)
+        return tree.unflatten(structure, _connected(found, flat, unconnected))
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of ``target`` for every element of ``sources``.
+
+        One sweep for each element of the target.
+
+        Args:
+            target: a tensor of static shape.
+            sources: tensors and variables, in any structure.
+            unconnected_gradients: as in :meth:`gradient`.
+            parallel_iterations: ignored; as in TensorFlow.
+            experimental_use_pfor: ignored; as in TensorFlow.
+
+        Returns:
+            In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        tape = self._use()
+        target = _as_target(target)
+        flat, structure = tree.flatten(sources)
+        rows = [_gradients(tape, [target], [unit], flat) for unit in _units(target, target.shape)]
+        columns = zip(*rows, strict=True) if rows else [(None,)] * len(flat)
+        found = [_stacked(column, target.shape, source) for column, source in zip(columns, flat, strict=True)]
+        if unconnected is UnconnectedGradients.ZERO:
+            zeros = [np.zeros((*target.shape, *s.shape), s.dtype.dtype) for s in flat]
+            found = [convert_to_tensor(z) if f is None else f for f, z in zip(found, zeros, strict=True)]
+        return tree.unflatten(structure, found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The jacobian of each row of ``target`` for the same row of ``source``, where rows do not mix.
+
+        One sweep for each element of a row of the target.
+
+        Returns:
+            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``, or None.
+
+        Raises:
+            InvalidArgumentError: the first sizes differ, or there are none.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
+            raise InvalidArgumentError(
+                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+            )
+        tape = self._use()
+        inner = target.shape[1:]
+        rows = [_gradients(tape, [target], [unit], [source])[0] for unit in _units(target, inner)]
+        shape = (target.shape[0], *inner, *source.shape[1:])
+        if not rows or any(row is None for row in rows):
+            zero = unconnected is UnconnectedGradients.ZERO
+            return convert_to_tensor(np.zeros(shape, source.dtype.dtype)) if zero or not rows else None
+        return reshape(stack(rows, axis=1), shape)
+
+    def _use(self) -> Tape:
+        """The records, for one gradient: a plain tape lets go of them."""
+        tape = self._tape
+        if tape is None:
+            raise FailedPreconditionError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians): "
+                "make it with df.GradientTape(persistent=True) to take several."
+            )
+        if not self._persistent:
+            if self._recording:
+                self._pause()
+            self._tape = None
+        return tape
+
+
+def _gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    for source in sources:
+        if not isinstance(source, AbstractTensor | AbstractVariable):
+            raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
+    count = len(tape.records)  # a persistent tape may record the sweep itself
+    return sweep(tape.records[:count], targets, weights, sources)
+
+
+def _as_target(target: Any) -> Any:
+    if not isinstance(target, AbstractTensor | AbstractVariable):
+        raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
+    if not target.dtype.is_inexact:
+        _warn(f"The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient, got {target.dtype.name}")
+    return target
+
+
+def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
+    """The cotangent of each target."""
+    flat = [None] * len(targets) if given is None else _flat_weights(given)
+    if len(flat) != len(targets):
+        raise InvalidArgumentError(f"{len(targets)} targets need as many output_gradients, not {len(flat)}.")
+    return [ones_like(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
+
+
+def _flat_weights(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else tree.leaves(given)
+
+
+def _weight(weight: Any, target: Any) -> Any:
+    tensor = convert_to_tensor(weight, dtype_hint=target.dtype)
+    return tensor if tensor.shape == target.shape else broadcast_to(tensor, target.shape)
+
+
+def _connected(found: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:
+    if unconnected is UnconnectedGradients.NONE:
+        return found
+    return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
+
+
+def _units(target: Any, shape: Any) -> Iterator[Any]:
+    """For each element of a row of ``target`` of ``shape``, the cotangent that picks it."""
+    if not target.shape.is_static:
+        raise InvalidArgumentError(f"A jacobian needs a target of static shape, not {target.shape}.")
+    engine = dispatch.current()
+    lead = len(target.shape) - len(shape)
+    for index in np.ndindex(*shape):
+        unit = np.zeros(target.shape, target.dtype.dtype)
+        unit[(slice(None),) * lead + index] = 1
+        yield engine.constant(unit)
+
+
+def _stacked(column: Sequence[Any], shape: Any, source: Any) -> Any:
+    """The gradients of the elements of a target as one tensor; None where none is connected."""
+    if all(g is None for g in column):
+        return None
+    rows = [zeros_like(source) if g is None else g for g in column]
+    return reshape(stack(rows), (*shape, *source.shape))
+
+
+def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'.") from None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=4)

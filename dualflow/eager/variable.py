@@ -1,0 +1,249 @@
+"""State: a variable holds one tensor at a time, and is read and assigned through the current engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
+from dualflow.ops.arithmetic import add, subtract
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.indexing import getitem, replace
+from dualflow.ops.tensor import Operators
+
+
+class Variable(Operators, AbstractVariable):
+    """A tensor that can be replaced by another of its shape and dtype.
+
+    Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable one as
+    soon as it is read.
+
+    Args:
+        initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that answers it.
+        trainable: whether tapes watch it by themselves, and optimizers find it.
+        name: shown when the variable is printed.
+        dtype: the dtype to convert ``initial_value`` to.
+        shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow any size.
+        constraint: a function that optimizers apply to the value after each update.
+
+    Raises:
+        InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(10.0, name="weight")
+    >>> v.assign_add(2.0)
+    <tf.Variable 'weight:0' shape=() dtype=float32, numpy=12.0>
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        *,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+        constraint: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
+        initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
+        self.trainable: bool = trainable is None or trainable
+        self.constraint = constraint
+        self._name = "Variable" if name is None else name
+        self._spec = TensorSpec(initial.shape if shape is None else as_shape(shape), initial.dtype)
+        self._tensor: EagerTensor
+        self._check(initial)
+        dispatch.current().create_variable(self, initial)
+
+    @property
+    def name(self) -> str:
+        """The given name and ``:0``; names need not be unique."""
+        return f"{self._name}:0"
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]  # the base declares what is read from the spec here
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]  # as shape
+        return self._spec.dtype
+
+    @property
+    def spec(self) -> TensorSpec:
+        """What every value of the variable is."""
+        return self._spec
+
+    @property
+    def device(self) -> str:
+        """The device that holds the value, by TensorFlow's full name."""
+        return DEVICE
+
+    def ref(self) -> Reference:
+        """The variable as a key of dicts and a member of sets: equal for the same variable only."""
+        return Reference(self)
+
+    # Reading
+
+    def value(self) -> Any:
+        """The present value as a tensor."""
+        return dispatch.current().read(self)
+
+    read_value = value
+
+    def numpy(self) -> Any:
+        """The present value as a NumPy array that can't be written to, or as a NumPy scalar."""
+        return self._now().numpy()
+
+    def _now(self) -> Any:
+        """The value for Python: unseen by tapes, and a symbol, which says what it can't do, while tracing."""
+        return dispatch.current().unrecorded.read(self)
+
+    def is_initialized(self) -> bool:
+        """True: a variable always has a value."""
+        return True
+
+    def static_value(self) -> None:
+        """None: what a variable holds is known only when it is read."""
+
+    # Assigning
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Give the variable another value. No gradient flows through an assignment.
+
+        Args:
+            value: what becomes a tensor of the variable's dtype and shape.
+            use_locking: ignored; as in TensorFlow.
+            name: ignored; as in TensorFlow.
+            read_value: whether to answer the variable.
+
+        Raises:
+            InvalidArgumentError: ``value`` has another shape, or is a tensor of another dtype.
+        """
+        engine = dispatch.current().unrecorded
+        with dispatch.using(engine):
+            engine.assign(self, self._fitting(value))
+        return self if read_value else None
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Add ``delta``, which has the variable's shape, to the value; see :meth:`assign`."""
+        return self._update(add, delta, read_value)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtract ``delta``, which has the variable's shape, from the value; see :meth:`assign`."""
+        return self._update(subtract, delta, read_value)
+
+    def _update(self, op: Any, delta: Any, read_value: bool) -> Any:
+        engine = dispatch.current().unrecorded
+        with dispatch.using(engine):
+            engine.assign(self, engine.binary(op.op, engine.read(self), self._fitting(delta)))
+        return self if read_value else None
+
+    def _fitting(self, value: Any) -> Any:
+        """``value`` as a tensor that the variable can hold."""
+        if type(value) is not EagerTensor or not dispatch.current().eager:
+            value = convert_to_tensor(value, self.dtype)
+        self._check(value)
+        return value
+
+    def _check(self, value: AbstractTensor) -> None:
+        if value.dtype is not self.dtype:
+            raise InvalidArgumentError(
+                f"{self._name} has dtype {self.dtype.name} and can't take a value of dtype {value.dtype.name}; "
+                "convert it with df.cast."
+            )
+        shape = value.shape
+        if shape is not self.shape and not _compatible(self.shape, shape):
+            raise InvalidArgumentError(
+                f"{self._name} has shape {self.shape} and can't take a value of shape {shape}; the shapes must be equal."
+            )
+
+    # Parts
+
+    def __getitem__(self, key: Any) -> Any:
+        """``v[key]``, a tensor; ``v[key].assign(value)``, ``.assign_add`` and ``.assign_sub`` change that part."""
+        part = getitem(self, key)
+        part._part_of = (self, key)
+        return part
+
+    def assign_part(self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value) -> Any:
+        """``v[key] = change(v[key], value)``, where the value broadcasts to the part.
+
+        ``key`` is made of integers, slices, ``...`` and ``None``.
+        """
+        given = convert_to_tensor(value, self.dtype)
+        return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
+
+    def _replaced(self, change: Callable[[Any], Any]) -> Variable:
+        with dispatch.using(dispatch.current().unrecorded) as engine:
+            return self.assign(change(engine.read(self)))
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise DTypeError("A part of a variable is assigned with v[key].assign(value).")
+
+    def _in_place(self, other: Any) -> NoReturn:
+        raise FailedPreconditionError(
+            "A variable does not change by +=, -=, *= and the like. Use v.assign_add(x), v.assign_sub(x) or v.assign(y) "
+            "to change it, or v = v + x for a new tensor."
+        )
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _in_place
+
+    # What Python asks of a value
+
+    def __bool__(self) -> bool:
+        return bool(self._now())
+
+    def __int__(self) -> int:
+        return int(self._now())
+
+    def __float__(self) -> float:
+        return float(self._now())
+
+    def __complex__(self) -> complex:
+        return complex(self._now())
+
+    def __index__(self) -> int:
+        return self._now().__index__()  # type: ignore[no-any-return]  # a tensor's, or its error
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def __iter__(self) -> Any:
+        return iter(self.value())
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self._now()
+
+    def __format__(self, spec: str) -> str:
+        return format(self._now(), spec) if spec else str(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._now().__array__(dtype, copy)
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]  # == is elementwise, so there is no hash
+        raise DTypeError("Variables compare elementwise and have no hash; use v.ref() as the key.")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        copied = Variable(self._tensor, self.trainable, name=self._name, shape=self.shape, constraint=self.constraint)
+        memo[id(self)] = copied
+        return copied
+
+    def __repr__(self) -> str:
+        tensor = getattr(self, "_tensor", None)  # a trace may still owe it
+        value = "" if tensor is None else f", numpy={tensor.shown()}"
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}{value}>"
+
+    __str__ = __repr__
+
+
+def _compatible(wanted: Shape, given: Shape) -> bool:
+    return len(wanted) == len(given) and all(
+        w is None or g is None or w == g for w, g in zip(wanted, given, strict=True)
+    )
