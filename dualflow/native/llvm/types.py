@@ -58,6 +58,13 @@ class Type:
             )
         return Type(given.kind, 1 if given.kind == "b" else 8 * given.itemsize, lanes)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of one element."""
+        if self.kind not in "fiub":
+            raise DTypeError(f"no dtype holds a {self}")
+        return np.dtype("?" if self.kind == "b" else f"{self.kind}{self.nbytes}")
+
     def vector(self, lanes: int) -> Type:
         """This element type with so many lanes."""
         return Type(self.kind, self.bits, lanes)
