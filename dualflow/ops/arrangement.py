@@ -64,13 +64,17 @@ RESHAPE = register(
 
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
-    return dispatch.current().apply(RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)})
+    return dispatch.current().apply(
+        RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}
+    )
 
 
 def _with_one_free(shape: Sequence[Dim]) -> Shape:
     """A shape with one unknown size as reshape takes it."""
     if len([d for d in shape if d is None or d == -1]) > 1:
-        raise InvalidArgumentError(f"Only one size of {tuple(shape)} may be unknown; give the others as Python ints.")
+        raise InvalidArgumentError(
+            f"Only one size of {tuple(shape)} may be unknown; give the others as Python ints."
+        )
     return Shape(-1 if d is None else d for d in shape)
 
 
@@ -140,7 +144,9 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 def _squeezed(sizes: Sequence[Any], axis: tuple[int, ...]) -> list[Any]:
     odd = [a for a in axis if sizes[a] not in (1, None)]
     if odd:
-        raise InvalidArgumentError(f"axis {odd[0]} of shape {tuple(sizes)} is not of size 1 and can't be squeezed.")
+        raise InvalidArgumentError(
+            f"axis {odd[0]} of shape {tuple(sizes)} is not of size 1 and can't be squeezed."
+        )
     return [d for a, d in enumerate(sizes) if a not in axis]
 
 

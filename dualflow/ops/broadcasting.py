@@ -28,7 +28,9 @@ def _any(*shape: int) -> tuple[Domain, ...]:
 def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     target = Shape(shape)
     if broadcast([x.shape, target]) != target:
-        raise InvalidArgumentError(f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1.")
+        raise InvalidArgumentError(
+            f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1."
+        )
     return TensorSpec.of(target, x.dtype)
 
 
@@ -131,7 +133,9 @@ def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSp
 
 def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     if x.dtype.kind == "b":
-        raise DTypeError("reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero.")
+        raise DTypeError(
+            "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
+        )
     return np.add.reduce(x, axis, x.dtype, None, keepdims)
 
 

@@ -83,7 +83,9 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return dispatch.current().apply(MATMUL, (a, b), attrs)
 
 
-def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None) -> Any:
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None
+) -> Any:
     """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.
 
     Args:

@@ -75,4 +75,3 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """
     target = as_dtype(dtype)
     return dispatch.current().apply(CAST, (x,), {"dtype": target})
-

@@ -103,7 +103,9 @@ def _place(g: Any, x: Any, key: Key) -> Any:
 def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
     place = _getitem_infer(x, key).shape
     if broadcast([place, part.shape]) != place:
-        raise InvalidArgumentError(f"a value of shape {part.shape} does not broadcast to the part's shape {place}.")
+        raise InvalidArgumentError(
+            f"a value of shape {part.shape} does not broadcast to the part's shape {place}."
+        )
     return x
 
 
@@ -229,7 +231,9 @@ def _entry(item: Any, axis: int, shape: Shape) -> Entry:
     if size is None:
         return int(item)
     if not -size <= item < size:
-        raise OutOfRangeError(f"index {item} is out of range for axis {axis} of shape {shape}, which has size {size}.")
+        raise OutOfRangeError(
+            f"index {item} is out of range for axis {axis} of shape {shape}, which has size {size}."
+        )
     return int(item) % size
 
 

@@ -40,7 +40,9 @@ def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
 def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
     known = {d for d in sizes if d is not None}
     if len(known) > 1:
-        raise InvalidArgumentError(f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined.")
+        raise InvalidArgumentError(
+            f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined."
+        )
     return known.pop() if known else None
 
 
@@ -67,7 +69,9 @@ def _part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
 def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
     sizes = [x.shape[axis] for x in inputs]
     if None in sizes[: i + 1]:
-        raise InvalidArgumentError("the gradient of concat needs to know the sizes along its axis while tracing.")
+        raise InvalidArgumentError(
+            "the gradient of concat needs to know the sizes along its axis while tracing."
+        )
     start = sum(sizes[:i])
     return _part(g, axis, start, start + sizes[i])
 
@@ -127,7 +131,9 @@ def _listed(values: Any, op: str) -> tuple[Any, ...]:
 def _stack_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
     shapes = [x.shape for x in inputs]
     if any(len(s) != len(shapes[0]) for s in shapes):
-        raise InvalidArgumentError(f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape.")
+        raise InvalidArgumentError(
+            f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape."
+        )
     same = [_same([s[a] for s in shapes], shapes, a) for a in range(len(shapes[0]))]
     return TensorSpec.of(Shape([*same[:axis], len(inputs), *same[axis:]]), inputs[0].dtype)
 
@@ -232,7 +238,9 @@ def split(
         raise InvalidArgumentError(f"split needs to know the size of axis {axis} of shape {value.shape}.")
     parts = _parts(num_or_size_splits, size)
     if sum(parts) != size or min(parts, default=0) < 0:
-        raise InvalidArgumentError(f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}.")
+        raise InvalidArgumentError(
+            f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}."
+        )
     starts = np.cumsum([0, *parts]).tolist()
     return [_part(value, where, a, b) for a, b in zip(starts, starts[1:], strict=False)]
 
@@ -254,12 +262,16 @@ def _parts(given: Any, size: int) -> list[int]:
 
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
     if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
-        raise InvalidArgumentError(f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis.")
+        raise InvalidArgumentError(
+            f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis."
+        )
     sizes = [None if d is None else d + a + b for d, (a, b) in zip(x.shape, paddings, strict=True)]
     return TensorSpec.of(Shape(sizes), x.dtype)
 
 
-def _pad_pieces(out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> list[tuple[Any, Any]]:
+def _pad_pieces(
+    out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
+) -> list[tuple[Any, Any]]:
     inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
     return [(out, value), (out[inside], x)]
 
@@ -307,13 +319,17 @@ def pad(
     table = known_value(paddings)
     tensor = _tensor(tensor)
     if table is None or table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
-        raise InvalidArgumentError(f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}.")
+        raise InvalidArgumentError(
+            f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
+        )
     pairs = tuple((int(a), int(b)) for a, b in table.tolist())
     kind = mode.upper()
     if kind == "CONSTANT":
         value = known_value(constant_values)
         if value is None or value.ndim:
-            raise DTypeError(f"constant_values is one number that is known while tracing, not {constant_values!r}.")
+            raise DTypeError(
+                f"constant_values is one number that is known while tracing, not {constant_values!r}."
+            )
         return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": value.item()})
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise InvalidArgumentError(f"pad's mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
@@ -325,7 +341,9 @@ def pad(
 def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
     size = x.shape[axis]
     if size is None or max(before, after) > size - skip:
-        raise InvalidArgumentError(f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements.")
+        raise InvalidArgumentError(
+            f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements."
+        )
     pieces = [x]
     if before:
         pieces.insert(0, reverse(_part(x, axis, skip, skip + before), axis))
@@ -347,7 +365,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     input = _tensor(input)
     times = ints(multiples, "multiples")
     if len(times) != len(input.shape) or any(t < 0 for t in times):
-        raise InvalidArgumentError(f"multiples {times} are not one number of 0 or more for each axis of {input.shape}.")
+        raise InvalidArgumentError(
+            f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
+        )
     repeated = [n for t, d in zip(times, input.shape, strict=True) for n in (t, d)]
     split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
     return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
@@ -362,7 +382,9 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """
     tensor = _tensor(tensor)
     axes = normalize_axes(ints(axis, "axis"), len(tensor.shape))
-    return tensor[tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(len(tensor.shape)))]
+    return tensor[
+        tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(len(tensor.shape)))
+    ]
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:

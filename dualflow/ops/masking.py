@@ -31,7 +31,9 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
     if mask.dtype.kind != "b":
         raise DTypeError(f"a mask is of bools, not {mask.dtype.name}; write a comparison such as x > 0.")
     if not len(mask.shape) or not _agree(mask.shape, x.shape):
-        raise InvalidArgumentError(f"a mask of shape {mask.shape} does not fit the first axes of shape {x.shape}.")
+        raise InvalidArgumentError(
+            f"a mask of shape {mask.shape} does not fit the first axes of shape {x.shape}."
+        )
     return TensorSpec.of(Shape([None, *x.shape[len(mask.shape) :]]), x.dtype)
 
 
@@ -101,5 +103,3 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = No
     picked = dispatch.current().apply(MASK, (transpose(tensor, to_front), mask), {})
     after = range(first + 1, 1 + rank - masked)
     return transpose(picked, (*range(1, first + 1), 0, *after))
-
-

@@ -154,8 +154,7 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a tensor or variable stands somewhere in these nested lists."""
     return any(
-        isinstance(x, AbstractTensor | AbstractVariable)
-        or (isinstance(x, list | tuple) and holds_tensors(x))
+        isinstance(x, AbstractTensor | AbstractVariable) or (isinstance(x, list | tuple) and holds_tensors(x))
         for x in value
     )
 

@@ -46,7 +46,9 @@ def _reduction(
         if x.dtype.kind not in kinds:
             raise DTypeError(f"does not take {x.dtype.name}; convert the input with df.cast.")
         if extreme and any(x.shape[a] == 0 for a in axis):
-            raise InvalidArgumentError(f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape}).")
+            raise InvalidArgumentError(
+                f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape})."
+            )
         return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
 
     def kernel(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -54,7 +56,9 @@ def _reduction(
             raise TypeError(f"{name} does not take {x.dtype}")
         return reduce(x, axis, x.dtype, None, keepdims)
 
-    return register(Op(name=name, doc=doc, infer=infer, kernel=kernel, form=fold, vjp=vjp and (vjp,), samples=samples))
+    return register(
+        Op(name=name, doc=doc, infer=infer, kernel=kernel, form=fold, vjp=vjp and (vjp,), samples=samples)
+    )
 
 
 def _fold(neutral: Callable[[DType], Any], join: Callable[[Any, Any, Any], Any]) -> Fold:
@@ -88,7 +92,9 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     moved = flat.shape
     count = Shape(moved[len(kept) :]).num_elements()
     if count is None:
-        raise InvalidArgumentError("the gradient of reduce_prod needs to know the reduced sizes while tracing.")
+        raise InvalidArgumentError(
+            "the gradient of reduce_prod needs to know the reduced sizes while tracing."
+        )
     rows = reshape(flat, (*moved[: len(kept)], count))
     others = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)
@@ -201,7 +207,9 @@ def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 # argmax, argmin
 
 
-def _position(name: str, doc: str, kernel: Callable[..., Any], worst: Callable[[DType], Any], sense: int) -> Op:
+def _position(
+    name: str, doc: str, kernel: Callable[..., Any], worst: Callable[[DType], Any], sense: int
+) -> Op:
     """The record of the search for the first extreme; a nan counts as more extreme than any number."""
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:

@@ -59,7 +59,9 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
         return tuple([d if type(d) is int else _size(d, what) for d in shape])
     value = known_value(shape)
     if value is None:
-        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {shape!r}. Pass a list of ints.")
+        raise DTypeError(
+            f"{what} must be known while tracing, but it is symbolic: {shape!r}. Pass a list of ints."
+        )
     if value.dtype.kind not in "iu" and value.size:
         raise DTypeError(f"{what} is made of integers, not {shape!r}.")
     return tuple(int(d) for d in value.reshape(-1))

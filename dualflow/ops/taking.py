@@ -21,7 +21,9 @@ def check_indices(indices: Any, size: int, axis: int) -> None:
     """Raise OutOfRangeError unless every index is in ``[0, size)``."""
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         odd = indices[(indices < 0) | (indices >= size)].flat[0]
-        raise OutOfRangeError(f"index {odd} is out of range for axis {axis} of size {size}: use 0..{size - 1}.")
+        raise OutOfRangeError(
+            f"index {odd} is out of range for axis {axis} of size {size}: use 0..{size - 1}."
+        )
 
 
 def _integer(spec: TensorSpec) -> None:
@@ -82,7 +84,9 @@ SCATTER_ADD = register(
         vjp=(None, lambda g, out, indices, updates, axis, size: _take(g, indices, axis)),
         samples=(
             Sample((integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))), {"axis": 0, "size": 3}),
-            Sample((integers(0, 3, shape=(2, 2)), Domain(-50, 50, "fi", (5, 2, 2, 3))), {"axis": 1, "size": 3}),
+            Sample(
+                (integers(0, 3, shape=(2, 2)), Domain(-50, 50, "fi", (5, 2, 2, 3))), {"axis": 1, "size": 3}
+            ),
         ),
     )
 )

@@ -46,7 +46,9 @@ class Operators:
             InvalidArgumentError: not a matrix; :attr:`mT` swaps the last two axes of any rank.
         """
         if len(self.shape) != 2:
-            raise InvalidArgumentError(f".T is for matrices, but the shape is {self.shape}; use .mT or df.transpose.")
+            raise InvalidArgumentError(
+                f".T is for matrices, but the shape is {self.shape}; use .mT or df.transpose."
+            )
         return transpose(self)
 
     @property
@@ -108,7 +110,9 @@ class Operators:
         return dispatch.current().binary(bitwise.right_shift.op, other, self)
 
     def __pow__(self, other: Any) -> Any:
-        if (type(other) is int and other == 2) or (type(other) is float and other == 2.0 and self.dtype.is_inexact):
+        if (type(other) is int and other == 2) or (
+            type(other) is float and other == 2.0 and self.dtype.is_inexact
+        ):
             return dispatch.current().unary(arithmetic.square.op, self)
         return dispatch.current().binary(powers.pow.op, self, other)
 
@@ -172,5 +176,7 @@ class Tensor(Operators, AbstractTensor):
         try:
             variable, key = self._part_of
         except AttributeError:
-            raise AttributeError("A tensor does not change; variables, and their parts v[key], have assign.") from None
+            raise AttributeError(
+                "A tensor does not change; variables, and their parts v[key], have assign."
+            ) from None
         return lambda value: variable.assign_part(key, value, change)

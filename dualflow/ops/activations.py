@@ -1,0 +1,117 @@
+"""Activation functions of neural networks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError
+from dualflow.ops.arithmetic import abs, minimum
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.conversion import stop_gradient
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.elementwise import elementwise, ordered
+from dualflow.ops.exponential import exp, expm1, sigmoid
+from dualflow.ops.powers import log
+from dualflow.ops.reduction import reduce_max
+from dualflow.ops.samples import Domain
+from dualflow.ops.special import erf
+from dualflow.ops.trigonometric import tanh
+
+relu = elementwise(
+    "relu",
+    """``x`` where it is positive, 0 elsewhere; nan stays. The slope at 0 is 0.""",
+    dtype=ordered,
+    eager=lambda x: np.maximum(x, 0),
+    code=lambda m, x: m.maximum(x, 0),
+    vjp=lambda g, out, x: where(x > 0, g, 0),
+    samples=Domain(-5, 5, "fi", kinks=(0.0,)),
+)
+
+relu6 = elementwise(
+    "relu6",
+    """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
+    dtype=ordered,
+    eager=lambda x: np.minimum(np.maximum(x, 0), 6),
+    code=lambda m, x: m.minimum(m.maximum(x, 0), 6),
+    vjp=lambda g, out, x: where(logical_and(x > 0, x < 6), g, 0),
+    samples=Domain(-5, 10, "fi", kinks=(0.0, 6.0)),
+)
+
+
+def _floating(features: Any, op: str) -> Any:
+    x = convert_to_tensor(features)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{op} takes floats, not {x.dtype.name}; convert the input with df.cast.")
+    return x
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Any:
+    """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
+    x = _floating(features, "leaky_relu")
+    return where(x > 0, x, alpha * x)
+
+
+def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Any:
+    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    x = _floating(features, "elu")
+    return where(x > 0, x, alpha * expm1(minimum(x, 0)))
+
+
+# The fixed point of mean 0 and variance 1, after Klambauer et al., "Self-Normalizing Neural Networks" (2017).
+_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+_SELU_SCALE: Final = 1.0507009873554804934193349852946
+
+
+def selu(features: Any, name: str | None = None) -> Any:
+    """The scaled exponential unit, whose outputs tend to mean 0 and variance 1."""
+    return _SELU_SCALE * elu(features, _SELU_ALPHA)
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+    """``x`` times the chance that a normal value is below ``x`` (Hendrycks and Gimpel, 2016).
+
+    Args:
+        features: floats of any shape.
+        approximate: through tanh, within 5e-4, rather than the error function.
+        name: ignored; as in TensorFlow.
+    """
+    x = _floating(features, "gelu")
+    if approximate:
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+
+
+def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Any:
+    """``x * sigmoid(beta * x)``, also called swish."""
+    x = _floating(features, "silu")
+    return x * sigmoid(x if type(beta) is float and beta == 1.0 else beta * x)
+
+
+def softsign(features: Any, name: str | None = None) -> Any:
+    """``x / (1 + abs(x))``."""
+    x = _floating(features, "softsign")
+    return x / (1 + abs(x))
+
+
+def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+    """``exp(x) / sum(exp(x))`` along ``axis`` (the last by default), without overflow.
+
+    >>> import dualflow as df
+    >>> df.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy().tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    x = _floating(logits, "softmax")
+    powers = exp(x - stop_gradient(reduce_max(x, axis, keepdims=True)))
+    return powers / reduce_sum(powers, axis, keepdims=True)
+
+
+def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+    """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
+    x = _floating(logits, "log_softmax")
+    shifted = x - stop_gradient(reduce_max(x, axis, keepdims=True))
+    return shifted - log(reduce_sum(exp(shifted), axis, keepdims=True))

@@ -1,0 +1,126 @@
+"""Scaling values to a range, a norm, or mean and variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import add, maximum, minimum, multiply, square
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import isfinite
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import stack
+from dualflow.ops.losses import l2_loss
+from dualflow.ops.powers import rsqrt, sqrt
+from dualflow.ops.statistics import as_float, reduce_mean
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by those.
+
+    The gradient is that of ``t`` within the range, its ends included, and 0 outside.
+
+    >>> import dualflow as df
+    >>> df.clip_by_value([-3, 2, 9], 0, 5).numpy()
+    array([0, 2, 5], dtype=int32)
+    """
+    return maximum(minimum(t, clip_value_max), clip_value_min)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """``t`` scaled down to the Euclidean norm ``clip_norm`` where its norm over ``axes`` (all by default) is larger.
+
+    >>> import dualflow as df
+    >>> df.clip_by_norm([3.0, 4.0], 1.0).numpy()
+    array([0.6, 0.8], dtype=float32)
+    """
+    x = as_float(t)
+    total = reduce_sum(square(x), axes, keepdims=True)
+    positive = total > 0
+    length = where(positive, sqrt(where(positive, total, 1)), 0)
+    return x * clip_norm / maximum(length, clip_norm)
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
+    """The Euclidean norm of all elements of all tensors of ``t_list``; None entries are left out.
+
+    Raises:
+        InvalidArgumentError: no tensors.
+    """
+    halves = [l2_loss(as_float(t)) for t in t_list if t is not None]
+    if not halves:
+        raise InvalidArgumentError("global_norm takes one tensor or more, but every entry is None.")
+    return sqrt(reduce_sum(stack(halves)) * 2)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Any]:
+    """The tensors of ``t_list`` scaled together so that their global norm is at most ``clip_norm``.
+
+    Args:
+        t_list: tensors; None entries stay None.
+        clip_norm: the largest norm.
+        use_norm: the global norm, if it is known.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The scaled tensors and the norm they had; nan where that norm is not finite.
+    """
+    norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+    scale = where(isfinite(norm), clip_norm / maximum(norm, clip_norm), float("nan"))
+    return [None if t is None else multiply(t, scale) for t in t_list], norm
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Any:
+    """``x`` divided by its Euclidean norm over ``axis`` (all axes by default); ``epsilon`` bounds its square."""
+    x = as_float(x)
+    return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
+    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow."""
+    x = as_float(x)
+    mean = reduce_mean(x, axes, keepdims=True)
+    variance = reduce_mean(square(x - mean), axes, keepdims)
+    return (mean if keepdims else reshape(mean, variance.shape)), variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Any:
+    """``(x - mean) / sqrt(variance + epsilon) * scale + offset``; ``offset`` and ``scale`` may be None."""
+    factor = rsqrt(add(variance, variance_epsilon))
+    if scale is not None:
+        factor = factor * scale
+    found = multiply(x, factor) - multiply(mean, factor)
+    return found if offset is None else found + offset
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+    """``value + bias`` for a vector ``bias`` along the channels: the last axis, or the second for "NC..." formats.
+
+    Raises:
+        InvalidArgumentError: ``bias`` is not a vector as long as that axis.
+    """
+    value, bias = convert_to_tensor(value), convert_to_tensor(bias)
+    channel_first = data_format is not None and data_format.startswith("NC")
+    axis = 1 if channel_first else len(value.shape) - 1
+    if len(bias.shape) != 1 or len(value.shape) < 2 or value.shape[axis] != bias.shape[0]:
+        raise InvalidArgumentError(
+            f"a bias of shape {bias.shape} does not fit axis {axis} of shape {value.shape}."
+        )
+    if channel_first:
+        bias = reshape(bias, [-1] + [1] * (len(value.shape) - 2))
+    return value + bias

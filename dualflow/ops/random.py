@@ -1,0 +1,225 @@
+"""Random numbers, drawn from a generator that the caller names.
+
+A generator is an object whose ``philox`` is a :class:`numpy.random.Generator`. Drawing advances it, so these ops keep
+their order and are drawn anew on every call of a compiled function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, float32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import add, minimum, multiply
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.static import known_value, static_int, static_shape
+
+_FORM = Opaque("random numbers come from NumPy's generators")
+
+
+class Source(Protocol):
+    """What random numbers are drawn from."""
+
+    philox: np.random.Generator
+
+
+def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any) -> TensorSpec:
+    return TensorSpec.of(Shape(shape), dtype)
+
+
+def _record(name: str, doc: str, kernel: Callable[..., Any], infer: Callable[..., TensorSpec] = _drawn) -> Op:
+    return register(Op(name=name, doc=doc, infer=infer, kernel=kernel, form=_FORM, effect=Effect.RANDOM))
+
+
+def _in_width(draw: Callable[..., Any], shape: tuple[int, ...], dtype: DType) -> Any:
+    """Draws in float32 or float64, the widths that NumPy's generators have."""
+    width = np.float64 if dtype.size == 8 else np.float32
+    return np.asarray(draw(size=shape, dtype=width), dtype.dtype)
+
+
+def _truncated(shape: tuple[int, ...], dtype: DType, generator: Source) -> Any:
+    draw = generator.philox.standard_normal
+    found = draw(size=shape)
+    far = np.abs(found) > 2
+    while far.any():
+        found = np.where(far, draw(size=shape), found)
+        far = np.abs(found) > 2
+    return found.astype(dtype.dtype)
+
+
+NORMAL = _record(
+    "random_normal",
+    """Numbers of the normal distribution of mean 0 and variance 1.""",
+    lambda shape, dtype, generator: _in_width(generator.philox.standard_normal, shape, dtype),
+)
+UNIFORM = _record(
+    "random_uniform",
+    """Numbers of equal chance in [0, 1).""",
+    lambda shape, dtype, generator: _in_width(generator.philox.random, shape, dtype),
+)
+TRUNCATED_NORMAL = _record(
+    "truncated_normal", """Standard normal numbers within 2 of 0; others are drawn again.""", _truncated
+)
+INTEGERS = _record(
+    "random_integers",
+    """Integers of equal chance in [low, high).""",
+    lambda shape, dtype, generator, low, high: generator.philox.integers(low, high, shape, dtype.dtype),
+)
+SHUFFLE = _record(
+    "random_shuffle",
+    """``x`` with the slices of its first axis in random order.""",
+    lambda x, generator: generator.philox.permutation(x),
+    lambda x, generator: x,
+)
+
+
+def _categorical(logits: Any, count: int, dtype: DType, generator: Source) -> Any:
+    """By the Gumbel trick: the largest logit after adding Gumbel noise is a draw from their softmax."""
+    noise = generator.philox.gumbel(size=(logits.shape[0], count, logits.shape[1]))
+    return (logits[:, None, :] + noise).argmax(-1).astype(dtype.dtype)
+
+
+def _categorical_infer(logits: TensorSpec, count: int, dtype: DType, generator: Source) -> TensorSpec:
+    if len(logits.shape) != 2 or not logits.dtype.is_floating:
+        raise InvalidArgumentError(f"takes float logits of shape (rows, classes), not {logits}.")
+    return TensorSpec.of(Shape([logits.shape[0], count]), dtype)
+
+
+CATEGORICAL = _record(
+    "random_categorical",
+    """Class numbers drawn by the softmax of each row of logits.""",
+    _categorical,
+    _categorical_infer,
+)
+
+GAMMA = _record(
+    "random_gamma",
+    """Numbers of the gamma distributions of shape parameter ``alpha``, one for each element.""",
+    lambda alpha, generator: generator.philox.standard_gamma(alpha).astype(alpha.dtype),
+    lambda alpha, generator: alpha,
+)
+POISSON = _record(
+    "random_poisson",
+    """Numbers of the Poisson distributions of mean ``lam``, one for each element.""",
+    lambda lam, dtype, generator: generator.philox.poisson(lam).astype(dtype.dtype),
+    lambda lam, dtype, generator: TensorSpec.of(lam.shape, dtype),
+)
+
+
+def _floating(dtype: Any, what: str) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise DTypeError(f"{what} numbers are floats, not {found.name}.")
+    return found
+
+
+def _draw(op: Op, generator: Source, shape: Any, dtype: DType, **attrs: Any) -> Any:
+    sizes = static_shape(shape)
+    return dispatch.current().apply(op, (), {"shape": sizes, "dtype": dtype, "generator": generator, **attrs})
+
+
+def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+    """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
+    return _placed(_draw(NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
+
+
+def truncated_normal(
+    generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
+) -> Any:
+    """Normal numbers that lie within two standard deviations of the mean."""
+    return _placed(_draw(TRUNCATED_NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
+
+
+def _placed(x: Any, mean: Any, stddev: Any) -> Any:
+    if not (type(stddev) is float and stddev == 1.0):
+        x = multiply(x, stddev)
+    return x if type(mean) is float and mean == 0.0 else add(x, mean)
+
+
+def uniform(generator: Source, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Any:
+    """Numbers of equal chance from ``minval`` up to and without ``maxval`` (1 by default; integers must name it).
+
+    Raises:
+        InvalidArgumentError: integers without ``maxval``, or an empty range of them.
+    """
+    target = as_dtype(dtype)
+    if target.is_integer:
+        return _uniform_integers(generator, shape, minval, maxval, target)
+    x = _draw(UNIFORM, generator, shape, _floating(target, "uniform"))
+    if maxval is None:
+        maxval = 1
+    low, high = known_value(minval), known_value(maxval)
+    if low is not None and high is not None and not low.any() and (high == 1).all():
+        return x
+    found = add(multiply(x, maxval - minval), minval)
+    if high is None or low is None:
+        return found
+    below = np.nextafter(high.astype(target.dtype), low.astype(target.dtype))
+    return minimum(found, below) if (high > low).all() else found  # for rounding can reach maxval
+
+
+def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, dtype: DType) -> Any:
+    if maxval is None:
+        raise InvalidArgumentError("uniform of integers needs maxval, which is never drawn.")
+    low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
+    if low >= high:
+        raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
+    return _draw(INTEGERS, generator, shape, dtype, low=low, high=high)
+
+
+def shuffle(generator: Source, value: Any) -> Any:
+    """``value`` with the slices of its first axis in random order."""
+    return dispatch.current().apply(SHUFFLE, (value,), {"generator": generator})
+
+
+def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = int64) -> Any:
+    """For each row of ``logits``, ``num_samples`` class numbers drawn by its softmax."""
+    attrs = {
+        "count": static_int(num_samples, "num_samples"),
+        "dtype": as_dtype(dtype),
+        "generator": generator,
+    }
+    return dispatch.current().apply(CATEGORICAL, (logits,), attrs)
+
+
+def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``."""
+    alpha = convert_to_tensor(alpha, dtype_hint=dtype)
+    wide = broadcast_to(alpha, (*static_shape(shape), *static_shape(alpha.shape)))
+    found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
+    return found if beta is None else found / beta
+
+
+def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Any:
+    """Poisson numbers of mean ``lam``: of shape ``shape + lam.shape``."""
+    lam = convert_to_tensor(lam, dtype_hint=float32)
+    wide = broadcast_to(lam, (*static_shape(shape), *static_shape(lam.shape)))
+    return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
+
+
+def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Any:
+    """``x`` with each element 0 with chance ``rate``, the others divided by ``1 - rate`` so that the mean stays.
+
+    Raises:
+        InvalidArgumentError: ``rate`` is not in [0, 1).
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"dropout takes floats, not {x.dtype.name}.")
+    known = known_value(rate)
+    if known is not None and not 0 <= known < 1:
+        raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")
+    if known is not None and known == 0:
+        return x
+    drawn = _draw(UNIFORM, generator, x.shape if noise_shape is None else noise_shape, x.dtype)
+    return where(drawn >= rate, x / (1 - rate), 0)

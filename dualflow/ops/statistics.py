@@ -1,0 +1,140 @@
+"""Means, spreads and norms: compositions of sums and extremes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import as_dtype, float_for, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import abs, divide, square
+from dualflow.ops.arrangement import squeeze
+from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import isfinite, not_equal
+from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.exponential import exp
+from dualflow.ops.powers import log, pow, sqrt
+from dualflow.ops.reduction import reduce_max
+from dualflow.ops.shapes import shape
+from dualflow.ops.static import dtype_of, shape_of
+
+
+def _count(x: Any, axes: tuple[int, ...]) -> Any:
+    """How many elements a reduction of ``x`` joins into one: a number, or a tensor when only the run will tell."""
+    sizes = shape_of(x)
+    known = math.prod(d for a in axes if (d := sizes[a]) is not None)
+    for a in axes:
+        if sizes[a] is None:
+            known = known * cast(shape(x)[a], float_for(dtype_of(x)))
+    return known
+
+
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: an axis or several; all by default.
+        keepdims: keep the reduced axes, as size 1.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        nan for floats where there are no elements.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or named twice.
+
+    >>> import dualflow as df
+    >>> df.reduce_mean([[1.0, 2.0], [3.0, 5.0]], axis=0).numpy()
+    array([2. , 3.5], dtype=float32)
+    """
+    axes = reduction_axes(input_tensor, axis)
+    total = dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})
+    mean = divide(total, _count(input_tensor, axes))
+    return mean if total.dtype.is_inexact else cast(mean, total.dtype)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The mean squared distance from the mean over ``axis`` (all axes by default); integers become float32."""
+    x = as_float(input_tensor)
+    return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The square root of :func:`reduce_variance`."""
+    return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def as_float(x: Any) -> Any:
+    """``x`` as a tensor of floats: float32 for integers."""
+    tensor = convert_to_tensor(x)
+    target = float_for(tensor.dtype)
+    return tensor if tensor.dtype is target else cast(tensor, target)
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """``log(sum(exp(x)))`` over ``axis`` (all axes by default), without overflow.
+
+    >>> import dualflow as df
+    >>> float(df.reduce_logsumexp([1000.0, 1000.0]))
+    1000.6931...
+    """
+    x = as_float(input_tensor)
+    axes = reduction_axes(x, axis)
+    high = reduce_max(x, axes, keepdims=True)
+    high = stop_gradient(where(isfinite(high), high, 0))
+    found = log(reduce_sum(exp(x - high), axes, keepdims))
+    return found + (high if keepdims else squeeze(high, axes))
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The square root of the sum of squares over ``axis`` (all axes by default)."""
+    return sqrt(reduce_sum(square(abs(input_tensor)), axis, keepdims))
+
+
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
+) -> Any:
+    """How many elements are not 0 (or hold), over ``axis`` (all axes by default)."""
+    x = convert_to_tensor(input)
+    return reduce_sum(cast(x if x.dtype.is_bool else not_equal(x, 0), as_dtype(dtype)), axis, keepdims)
+
+
+def norm(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The norm of vectors, or the Frobenius norm, over ``axis`` (all axes by default).
+
+    Args:
+        tensor: floats of any shape.
+        ord: "euclidean", "fro", 1, 2, ``inf`` or another positive number.
+        axis: the axis of vectors, or several.
+        keepdims: keep the reduced axes, as size 1.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: an unknown ``ord``.
+
+    >>> import dualflow as df
+    >>> float(df.norm([3.0, 4.0])), float(df.norm([3.0, 4.0], ord=1))
+    (5.0, 7.0)
+    """
+    x = as_float(tensor)
+    if ord in ("euclidean", "fro", 2):
+        return reduce_euclidean_norm(x, axis, keepdims)
+    if ord == 1:
+        return reduce_sum(abs(x), axis, keepdims)
+    if ord == math.inf:
+        return reduce_max(abs(x), axis, keepdims)
+    if isinstance(ord, int | float) and ord > 0:
+        return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1 / ord)
+    raise InvalidArgumentError(f"norm's ord is 'euclidean', 'fro', inf or a positive number, not {ord!r}.")
