@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from dualflow.native.element import ElementMaths
-from dualflow.native.llvm import BOOL, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.lower import stage_steps
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
 from dualflow.native.workspace import Workspace
-from dualflow.ops.forms import Fold, Literal, Take
+from dualflow.ops.forms import Fold, Take
 
-IrValue = Value
 Carried = list[Value]
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 MASKED_ONLY = 96
@@ -75,7 +74,7 @@ class Emitter:
         self.args = function.args
         self.env, self.index, self.mask, self.stage = {}, {}, None, 0
         self.params: dict[object, Value] = {}
-        self.m = ElementMaths(self.module, self.b, self)
+        self.m = ElementMaths(self.module, self.b, self, inline=not self.masked_only)
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
         self.status = self.b.load(self.args[0], 2, PTR)
@@ -256,11 +255,12 @@ class Emitter:
         lanes = self.lanes
         while lanes > 1:
             lanes //= 2
-            halves = [tuple(v.shuffle(range(at, at + lanes)) for v in acc) for at in (0, lanes)]
-            if lanes == 1:
-                halves = [tuple(v.lane(0) for v in half) for half in halves]
+            halves = [tuple(self._lanes_from(v, at, lanes) for v in acc) for at in (0, lanes)]
             acc = [v.cast(half.type) for v, half in zip(form.merge(self.m, *halves), halves[0], strict=True)]
         return acc
+
+    def _lanes_from(self, value: Value, start: int, count: int) -> Value:
+        return value.lane(start) if count == 1 else value.shuffle(range(start, start + count))
 
     def _finish(self, stage: int, accs: Sequence[Carried]) -> None:
         """Bind the results of the stage's folds, then compute and store what waited for them."""
@@ -474,7 +474,3 @@ class Emitter:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
             self.b.store(self.b.constant(I64, number), self.status, 0)
-
-
-def _unused() -> tuple[Any, ...]:
-    return BOOL, Literal
