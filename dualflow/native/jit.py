@@ -12,11 +12,14 @@ import ctypes
 import hashlib
 import os
 import re
+import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -59,7 +62,7 @@ class Library:
     may go on calling.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "_tracker", "report", "text")
+    __slots__ = ("__weakref__", "_addresses", "report", "text")
 
     def __init__(
         self, text: str, addresses: Mapping[str, int], tracker: llvm.ResourceTracker, report: CompileReport
@@ -67,7 +70,8 @@ class Library:
         self.text = text
         self.report = report
         self._addresses = dict(addresses)
-        self._tracker = tracker
+        # At exit the code stays: threads may be running it.
+        weakref.finalize(self, _unload, tracker).atexit = False
 
     def address(self, name: str) -> int:
         """The address of an exported function."""
@@ -79,12 +83,12 @@ class Library:
 
     def optimised(self) -> str:
         """The IR after LLVM's passes, for reading (made anew on each call)."""
-        with _lock:
+        with _llvm_to_ourselves():
             return str(_optimised_module(self.text, _target_machine(), PassSettings())[0])
 
     def assembly(self) -> str:
         """The machine code as assembly text, for reading (made anew on each call)."""
-        with _lock:
+        with _llvm_to_ourselves():
             machine = _target_machine()
             return str(machine.emit_assembly(_optimised_module(self.text, machine, PassSettings())[0]))
 
@@ -108,7 +112,7 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     settings = PassSettings()
     imports = _resolve(text, symbols)
     key = _key(text, settings)
-    with _lock:
+    with _llvm_to_ourselves():
         code = object_cache.load(key)
         if code is not None:
             # A whole entry that is no object for this process is built anew.
@@ -125,8 +129,8 @@ def shipped_text(name: str) -> str:
         return file.read()
 
 
-# LLVM is used by one thread at a time; a fork waits for it, so that a child never inherits LLVM half way
-# through.
+# Every use of LLVM, freeing included, holds this lock; a fork waits for it, so that a child never inherits
+# LLVM, or llvmlite's own lock, half way through.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -148,6 +152,29 @@ _RUNTIME = {name + width for name in _MATHS.split() for width in ("", "f")} | {"
 
 _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )", re.MULTILINE)
 _target: list[llvm.TargetMachine] = []
+
+
+@contextlib.contextmanager
+def _llvm_to_ourselves() -> Iterator[None]:
+    """The lock; and Ctrl-C waits: raised at the wrong place it would leave llvmlite's lock taken for ever."""
+    with _lock:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        arrived: list[tuple[int, FrameType | None]] = []
+        signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            if arrived:
+                handler(*arrived[0])
+
+
+def _unload(tracker: llvm.ResourceTracker) -> None:
+    with _llvm_to_ourselves():
+        tracker.close()
 
 
 def _resolve(text: str, symbols: Mapping[str, int]) -> dict[str, int]:
@@ -207,7 +234,8 @@ def _optimised_module(
         module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as refusal:
-        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal
+        # Without its traceback, whose frames would hold LLVM's objects beyond the lock.
+        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal.with_traceback(None)
     parsed = time.perf_counter()
     options = llvm.create_pipeline_tuning_options(settings.speed_level)
     options.loop_vectorization = options.slp_vectorization = False
@@ -244,7 +272,7 @@ def _link(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> ll
     try:
         return builder.link(linker, "kernels")
     except RuntimeError as refusal:
-        raise InternalError(f"a kernel can't be linked: {refusal}") from refusal
+        raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
 
 
 def _use_jit_link() -> bool:
