@@ -331,12 +331,12 @@ def test_ctrl_c_in_a_compilation_leaves_everything_usable(folder: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     interruptions = 0
+    kept: list[object] = []  # for Python swallows a Ctrl-C that comes while an object is being freed
     try:
         for attempt in range(60):
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0002 * (1 + attempt % 20))
-                for factor in range(40):
-                    scaled_one(1000 * attempt + factor)
+                kept.extend(compiled(scaled(1000 * attempt + factor), "scaled") for factor in range(40))
             except KeyboardInterrupt:
                 interruptions += 1
             finally:
