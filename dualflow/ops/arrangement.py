@@ -220,3 +220,15 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
     rank = len(shape_of(a))
     order = range(rank)[::-1] if perm is None else [normalize_axis(p, rank) for p in ints(perm, "perm")]
     return dispatch.current().apply(TRANSPOSE, (a,), {"perm": tuple(order)})
+
+
+def matrix_transpose(a: Any, name: str | None = None) -> Any:
+    """``a`` with its last two axes swapped.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+    """
+    rank = len(shape_of(a))
+    if rank < 2:
+        raise InvalidArgumentError(f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}.")
+    return transpose(a, (*range(rank - 2), rank - 1, rank - 2))

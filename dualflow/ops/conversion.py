@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, float32, int32
+from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.elementwise import DTypeRule, elementwise
 from dualflow.ops.forms import Element
@@ -50,10 +50,10 @@ CAST = register(
         kernel=_cast_kernel,
         form=Element(lambda m, x, dtype: m.cast(x, dtype)),
         vjp=(_cast_vjp,),
-        samples=tuple(
-            Sample((Domain(0, 50, "fib"),), {"dtype": dtype}) for dtype in (float32, int32, as_dtype("bool"))
-        )
-        + (Sample((Domain(-50, 50, "f"),), {"dtype": as_dtype("float64")}),),
+        samples=(
+            *[Sample((Domain(0, 50, "fib"),), {"dtype": dtype}) for dtype in (float32, int32, bool_)],
+            Sample((Domain(-50, 50, "f"),), {"dtype": float64}),
+        ),
     )
 )
 

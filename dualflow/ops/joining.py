@@ -1,25 +1,23 @@
-"""Several tensors into one, one into several, and copies of a tensor beside itself."""
+"""Several tensors into one, and one into several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.assembly import assembling
-from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.forms import Assemble
 from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_value, shape_of, static_int
+from dualflow.ops.static import ints, shape_of, static_int
 
 # concat
 
@@ -60,7 +58,7 @@ def _along(axis: int, shape: Shape, entry: Any) -> Key:
     return tuple(entry if a == axis else (0, d, 1) if d != 0 else (0, 0, 1) for a, d in enumerate(shape))
 
 
-def _part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
+def part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
     """``x[start:stop:step]`` along ``axis``."""
     key = _along(axis, x.shape, (start, stop, step) if start != stop else (0, 0, 1))
     return dispatch.current().apply(GETITEM, (x,), {"key": key})
@@ -73,7 +71,7 @@ def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
             "the gradient of concat needs to know the sizes along its axis while tracing."
         )
     start = sum(sizes[:i])
-    return _part(g, axis, start, start + sizes[i])
+    return part(g, axis, start, start + sizes[i])
 
 
 def _row(*shape: int) -> Domain:
@@ -200,7 +198,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     >>> [int(x) for x in df.unstack([1, 2, 3])]
     [1, 2, 3]
     """
-    value = _tensor(value)
+    value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     count = value.shape[where]
     if count is None or num not in (None, count):
@@ -208,7 +206,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return [_at(value, where, i) for i in range(count)]
 
 
-def _tensor(value: Any) -> Any:
+def as_tensor(value: Any) -> Any:
     return value if isinstance(value, AbstractTensor) else STACK.prepare((value,), dispatch.current())[0]
 
 
@@ -231,7 +229,7 @@ def split(
     >>> [x.numpy().tolist() for x in df.split([1, 2, 3, 4, 5, 6], [1, -1, 2])]
     [[1], [2, 3, 4], [5, 6]]
     """
-    value = _tensor(value)
+    value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     size = value.shape[where]
     if size is None:
@@ -242,7 +240,7 @@ def split(
             f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}."
         )
     starts = np.cumsum([0, *parts]).tolist()
-    return [_part(value, where, a, b) for a, b in zip(starts, starts[1:], strict=False)]
+    return [part(value, where, a, b) for a, b in pairwise(starts)]
 
 
 def _parts(given: Any, size: int) -> list[int]:
@@ -255,151 +253,3 @@ def _parts(given: Any, size: int) -> list[int]:
     if parts.count(-1) == 1:
         parts[parts.index(-1)] = size - sum(parts) - 1
     return parts
-
-
-# pad
-
-
-def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
-    if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
-        raise InvalidArgumentError(
-            f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis."
-        )
-    sizes = [None if d is None else d + a + b for d, (a, b) in zip(x.shape, paddings, strict=True)]
-    return TensorSpec.of(Shape(sizes), x.dtype)
-
-
-def _pad_pieces(
-    out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
-) -> list[tuple[Any, Any]]:
-    inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
-    return [(out, value), (out[inside], x)]
-
-
-def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
-    key = tuple((a, None if d is None else a + d, 1) for d, (a, _) in zip(x.shape, paddings, strict=True))
-    return dispatch.current().apply(GETITEM, (g,), {"key": key})
-
-
-PAD = register(
-    Op(
-        name="pad",
-        doc="""``x`` with ``value`` around it.""",
-        infer=_pad_infer,
-        kernel=assembling(_pad_infer, _pad_pieces),
-        form=Assemble(_pad_pieces),
-        vjp=(_pad_vjp,),
-        samples=(
-            Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),
-            Sample((Domain(-50, 50, "fi", (4,)),), {"paddings": ((2, 0),), "value": 7}),
-        ),
-    )
-)
-
-
-def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
-) -> Any:
-    """``tensor`` with elements added around it.
-
-    Args:
-        tensor: of any shape.
-        paddings: for each axis how many before and after: ``[[before, after], ...]``.
-        mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
-        constant_values: the number to add.
-        name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
-
-    >>> import dualflow as df
-    >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
-    array([3, 2, 1, 2, 3, 2], dtype=int32)
-    """
-    table = known_value(paddings)
-    tensor = _tensor(tensor)
-    if table is None or table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
-        raise InvalidArgumentError(
-            f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
-        )
-    pairs = tuple((int(a), int(b)) for a, b in table.tolist())
-    kind = mode.upper()
-    if kind == "CONSTANT":
-        value = known_value(constant_values)
-        if value is None or value.ndim:
-            raise DTypeError(
-                f"constant_values is one number that is known while tracing, not {constant_values!r}."
-            )
-        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": value.item()})
-    if kind not in ("REFLECT", "SYMMETRIC"):
-        raise InvalidArgumentError(f"pad's mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
-    for axis, (before, after) in enumerate(pairs):
-        tensor = _mirrored(tensor, axis, before, after, 1 if kind == "REFLECT" else 0)
-    return tensor
-
-
-def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
-    size = x.shape[axis]
-    if size is None or max(before, after) > size - skip:
-        raise InvalidArgumentError(
-            f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements."
-        )
-    pieces = [x]
-    if before:
-        pieces.insert(0, reverse(_part(x, axis, skip, skip + before), axis))
-    if after:
-        pieces.append(reverse(_part(x, axis, size - skip - after, size - skip), axis))
-    return concat(pieces, axis) if len(pieces) > 1 else x
-
-
-# Copies and order
-
-
-def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """``input`` repeated ``multiples[axis]`` times along each axis.
-
-    >>> import dualflow as df
-    >>> df.tile([1, 2], [2]).numpy()
-    array([1, 2, 1, 2], dtype=int32)
-    """
-    input = _tensor(input)
-    times = ints(multiples, "multiples")
-    if len(times) != len(input.shape) or any(t < 0 for t in times):
-        raise InvalidArgumentError(
-            f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
-        )
-    repeated = [n for t, d in zip(times, input.shape, strict=True) for n in (t, d)]
-    split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
-    return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
-
-
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    """``tensor`` backwards along each axis of ``axis``.
-
-    >>> import dualflow as df
-    >>> df.reverse([1, 2, 3], [0]).numpy()
-    array([3, 2, 1], dtype=int32)
-    """
-    tensor = _tensor(tensor)
-    axes = normalize_axes(ints(axis, "axis"), len(tensor.shape))
-    return tensor[
-        tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(len(tensor.shape)))
-    ]
-
-
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
-    """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
-
-    >>> import dualflow as df
-    >>> df.roll([1, 2, 3, 4], 1, 0).numpy()
-    array([4, 1, 2, 3], dtype=int32)
-    """
-    input = _tensor(input)
-    for places, a in zip(ints(shift, "shift"), ints(axis, "axis"), strict=True):
-        where = normalize_axis(a, len(input.shape))
-        size = input.shape[where]
-        if size:
-            cut = -places % size
-            if cut:
-                input = concat([_part(input, where, cut, size), _part(input, where, 0, cut)], where)
-    return input

@@ -18,8 +18,9 @@ from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, sprea
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Fold
-from dualflow.ops.joining import pad, split
+from dualflow.ops.joining import split
 from dualflow.ops.record import Op, register
+from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
 
@@ -40,7 +41,7 @@ def _reduction(
 ) -> Op:
     """The record of the reduction that ``ufunc`` repeats; those without a neutral element refuse an empty axis."""
     extreme = ufunc.identity is None
-    reduce = ufunc.reduce
+    reduce: Callable[..., Any] = ufunc.reduce
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
         if x.dtype.kind not in kinds:

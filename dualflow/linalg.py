@@ -1,0 +1,11 @@
+"""Linear algebra: ``df.linalg``."""
+
+from dualflow.ops.arrangement import matrix_transpose as matrix_transpose
+from dualflow.ops.contraction import matmul as matmul
+from dualflow.ops.normalization import global_norm as global_norm
+from dualflow.ops.normalization import l2_normalize as l2_normalize
+from dualflow.ops.positions import eye as eye
+from dualflow.ops.products import einsum as einsum
+from dualflow.ops.products import matvec as matvec
+from dualflow.ops.products import tensordot as tensordot
+from dualflow.ops.statistics import norm as norm

@@ -1,0 +1,27 @@
+"""Neural-network functions: ``df.nn``."""
+
+from dualflow.ops.activations import elu as elu
+from dualflow.ops.activations import gelu as gelu
+from dualflow.ops.activations import leaky_relu as leaky_relu
+from dualflow.ops.activations import log_softmax as log_softmax
+from dualflow.ops.activations import relu as relu
+from dualflow.ops.activations import relu6 as relu6
+from dualflow.ops.activations import selu as selu
+from dualflow.ops.activations import silu as silu
+from dualflow.ops.activations import silu as swish
+from dualflow.ops.activations import softmax as softmax
+from dualflow.ops.activations import softsign as softsign
+from dualflow.ops.exponential import sigmoid as sigmoid
+from dualflow.ops.exponential import softplus as softplus
+from dualflow.ops.losses import l2_loss as l2_loss
+from dualflow.ops.losses import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
+from dualflow.ops.losses import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from dualflow.ops.losses import (
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+)
+from dualflow.ops.normalization import batch_normalization as batch_normalization
+from dualflow.ops.normalization import bias_add as bias_add
+from dualflow.ops.normalization import l2_normalize as l2_normalize
+from dualflow.ops.normalization import moments as moments
+from dualflow.ops.sorting import top_k as top_k
+from dualflow.ops.trigonometric import tanh as tanh

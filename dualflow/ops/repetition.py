@@ -1,0 +1,161 @@
+"""A tensor with more around it, beside itself, backwards or moved along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, normalize_axes, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.assembly import assembling
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.forms import Assemble
+from dualflow.ops.indexing import GETITEM
+from dualflow.ops.joining import as_tensor, concat, part
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import ints, known_value
+
+
+def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
+    if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
+        raise InvalidArgumentError(
+            f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis."
+        )
+    sizes = [None if d is None else d + a + b for d, (a, b) in zip(x.shape, paddings, strict=True)]
+    return TensorSpec.of(Shape(sizes), x.dtype)
+
+
+def _pad_pieces(
+    out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
+) -> list[tuple[Any, Any]]:
+    inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
+    return [(out, value), (out[inside], x)]
+
+
+def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
+    key = tuple((a, None if d is None else a + d, 1) for d, (a, _) in zip(x.shape, paddings, strict=True))
+    return dispatch.current().apply(GETITEM, (g,), {"key": key})
+
+
+PAD = register(
+    Op(
+        name="pad",
+        doc="""``x`` with ``value`` around it.""",
+        infer=_pad_infer,
+        kernel=assembling(_pad_infer, _pad_pieces),
+        form=Assemble(_pad_pieces),
+        vjp=(_pad_vjp,),
+        samples=(
+            Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),
+            Sample((Domain(-50, 50, "fi", (4,)),), {"paddings": ((2, 0),), "value": 7}),
+        ),
+    )
+)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> Any:
+    """``tensor`` with elements added around it.
+
+    Args:
+        tensor: of any shape.
+        paddings: for each axis how many before and after: ``[[before, after], ...]``.
+        mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
+        constant_values: the number to add.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
+
+    >>> import dualflow as df
+    >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
+    array([3, 2, 1, 2, 3, 2], dtype=int32)
+    """
+    table = known_value(paddings)
+    tensor = as_tensor(tensor)
+    if table is None or table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
+        raise InvalidArgumentError(
+            f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
+        )
+    pairs = tuple((int(a), int(b)) for a, b in table.tolist())
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        value = known_value(constant_values)
+        if value is None or value.ndim:
+            raise DTypeError(
+                f"constant_values is one number that is known while tracing, not {constant_values!r}."
+            )
+        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": value.item()})
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise InvalidArgumentError(f"pad's mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
+    for axis, (before, after) in enumerate(pairs):
+        tensor = _mirrored(tensor, axis, before, after, 1 if kind == "REFLECT" else 0)
+    return tensor
+
+
+def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
+    size = x.shape[axis]
+    if size is None or max(before, after) > size - skip:
+        raise InvalidArgumentError(
+            f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements."
+        )
+    pieces = [x]
+    if before:
+        pieces.insert(0, reverse(part(x, axis, skip, skip + before), axis))
+    if after:
+        pieces.append(reverse(part(x, axis, size - skip - after, size - skip), axis))
+    return concat(pieces, axis) if len(pieces) > 1 else x
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """``input`` repeated ``multiples[axis]`` times along each axis.
+
+    >>> import dualflow as df
+    >>> df.tile([1, 2], [2]).numpy()
+    array([1, 2, 1, 2], dtype=int32)
+    """
+    input = as_tensor(input)
+    times = ints(multiples, "multiples")
+    if len(times) != len(input.shape) or any(t < 0 for t in times):
+        raise InvalidArgumentError(
+            f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
+        )
+    repeated = [n for t, d in zip(times, input.shape, strict=True) for n in (t, d)]
+    split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
+    return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    """``tensor`` backwards along each axis of ``axis``.
+
+    >>> import dualflow as df
+    >>> df.reverse([1, 2, 3], [0]).numpy()
+    array([3, 2, 1], dtype=int32)
+    """
+    tensor = as_tensor(tensor)
+    axes = normalize_axes(ints(axis, "axis"), len(tensor.shape))
+    return tensor[
+        tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(len(tensor.shape)))
+    ]
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+    """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
+
+    >>> import dualflow as df
+    >>> df.roll([1, 2, 3, 4], 1, 0).numpy()
+    array([4, 1, 2, 3], dtype=int32)
+    """
+    input = as_tensor(input)
+    for places, a in zip(ints(shift, "shift"), ints(axis, "axis"), strict=True):
+        where = normalize_axis(a, len(input.shape))
+        size = input.shape[where]
+        if size:
+            cut = -places % size
+            if cut:
+                input = concat([part(input, where, cut, size), part(input, where, 0, cut)], where)
+    return input

@@ -1,0 +1,212 @@
+"""Reading and writing at positions that span several axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample, integers
+from dualflow.ops.static import static_shape
+from dualflow.ops.taking import check_indices
+
+_FORM = Opaque("positions span several axes, and several updates may meet in one place")
+
+
+def _depth(indices: TensorSpec, shape: Shape) -> int:
+    """How many axes a position names."""
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"indices are integers, not {indices.dtype.name}; cast them with df.cast.")
+    depth = indices.shape[-1] if len(indices.shape) else None
+    if depth is None or depth > len(shape):
+        raise InvalidArgumentError(
+            f"indices of shape {indices.shape} do not name positions in shape {shape}: "
+            "their last axis holds one index for each axis, counted from the first."
+        )
+    return int(depth)
+
+
+def _position(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    for axis in range(indices.shape[-1]):
+        check_indices(indices[..., axis], shape[axis], axis)
+    return tuple(np.moveaxis(indices, -1, 0))
+
+
+def _check_updates(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> None:
+    expected = Shape([*indices.shape[:-1], *shape[_depth(indices, shape) :]])
+    if len(expected) != len(updates.shape) or any(
+        a != b for a, b in zip(expected, updates.shape, strict=True) if a is not None and b is not None
+    ):
+        raise InvalidArgumentError(f"updates of shape {updates.shape} should have shape {expected}.")
+
+
+def _gather_infer(params: TensorSpec, indices: TensorSpec) -> TensorSpec:
+    depth = _depth(indices, params.shape)
+    return TensorSpec.of(Shape([*indices.shape[:-1], *params.shape[depth:]]), params.dtype)
+
+
+def _scatter_infer(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> TensorSpec:
+    _check_updates(indices, updates, Shape(shape))
+    return TensorSpec.of(Shape(shape), updates.dtype)
+
+
+def _scatter(indices: Any, updates: Any, shape: tuple[int, ...]) -> Any:
+    out = np.zeros(shape, updates.dtype)
+    np.add.at(out, _position(indices, shape), updates)
+    return out
+
+
+def _update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    _check_updates(indices, updates, tensor.shape)
+    if updates.dtype is not tensor.dtype:
+        raise DTypeError(f"updates of dtype {updates.dtype.name} should be {tensor.dtype.name}; use df.cast.")
+    return tensor
+
+
+def _written(ufunc: np.ufunc | None) -> Any:
+    def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
+        out, position = tensor.copy(), _position(indices, tensor.shape)
+        if ufunc is None:
+            out[position] = updates
+        else:
+            ufunc.at(out, position, updates)
+        return out
+
+    return kernel
+
+
+def _fi(*shape: int) -> Domain:
+    return Domain(-50, 50, "fi", shape)
+
+
+_AT = integers(0, 3, shape=(4, 1))
+_AT_TWO = integers(0, 3, shape=(2, 2))
+
+GATHER_ND = register(
+    Op(
+        name="gather_nd",
+        doc="""The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.""",
+        infer=_gather_infer,
+        kernel=lambda params, indices: params[_position(indices, params.shape)],
+        form=_FORM,
+        vjp=(lambda g, out, params, indices: _scatter_add(indices, g, params.shape), None),
+        samples=(Sample((_fi(3, 5), _AT)), Sample((_fi(3, 4), _AT_TWO)), Sample((_fi(3, 4, 2), _AT_TWO))),
+    )
+)
+
+SCATTER_ND = register(
+    Op(
+        name="scatter_nd",
+        doc="""Zeros of ``shape`` to which ``updates`` are added at the positions that ``indices`` name.""",
+        infer=_scatter_infer,
+        kernel=_scatter,
+        form=_FORM,
+        vjp=(None, lambda g, out, indices, updates, shape: gather_nd(g, indices)),
+        samples=(
+            Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
+            Sample((_AT_TWO, _fi(2)), {"shape": Shape((3, 4))}),
+        ),
+    )
+)
+
+_DISTINCT = Domain(0, 3, "i", (2, 1), values=np.array([[2], [0]]))
+
+UPDATE_ND = register(
+    Op(
+        name="tensor_scatter_nd_update",
+        doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several in one place, one stays.""",
+        infer=_update_infer,
+        kernel=_written(None),
+        form=_FORM,
+        vjp=(
+            lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
+            None,
+            lambda g, out, tensor, indices, updates: gather_nd(g, indices),
+        ),
+        samples=(Sample((_fi(3, 2), _DISTINCT, _fi(2, 2))),),
+    )
+)
+
+ADD_ND = register(
+    Op(
+        name="tensor_scatter_nd_add",
+        doc="""``tensor`` with ``updates`` added at the positions that ``indices`` name.""",
+        infer=_update_infer,
+        kernel=_written(np.add),
+        form=_FORM,
+        vjp=(
+            lambda g, out, tensor, indices, updates: g,
+            None,
+            lambda g, out, tensor, indices, updates: gather_nd(g, indices),
+        ),
+        samples=(Sample((_fi(3, 2), _AT, _fi(4, 2))),),
+    )
+)
+
+
+def _scatter_add(indices: Any, updates: Any, shape: Shape) -> Any:
+    return dispatch.current().apply(SCATTER_ND, (indices, updates), {"shape": shape})
+
+
+def _update(tensor: Any, indices: Any, updates: Any) -> Any:
+    return dispatch.current().apply(UPDATE_ND, (tensor, indices, updates), {})
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+    """The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.
+
+    Args:
+        params: of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
+        batch_dims: must be 0.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``indices.shape[:-1] + params.shape[depth:]``.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+
+    >>> import dualflow as df
+    >>> df.gather_nd([[1, 2], [3, 4]], [[0, 0], [1, 1]]).numpy()
+    array([1, 4], dtype=int32)
+    """
+    if batch_dims:
+        raise InvalidArgumentError("gather_nd takes no batch_dims; name the leading axes in the indices.")
+    return dispatch.current().apply(GATHER_ND, (params, indices), {})
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
+    """Zeros of ``shape`` to which ``updates`` are added at the positions that the rows of ``indices`` name.
+
+    >>> import dualflow as df
+    >>> df.scatter_nd([[1], [3], [1]], [1, 2, 10], [4]).numpy()
+    array([ 0, 11,  0,  2], dtype=int32)
+    """
+    return _scatter_add(indices, updates, Shape(static_shape(shape)))
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+    """``tensor`` with ``updates`` at the positions that the rows of ``indices`` name: a changed copy.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: ``updates`` has not the shape of what it replaces.
+
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_update([1, 2, 3], [[1]], [20]).numpy()
+    array([ 1, 20,  3], dtype=int32)
+    """
+    return _update(tensor, indices, updates)
+
+
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+    """``tensor`` with ``updates`` added at the positions that the rows of ``indices`` name."""
+    return dispatch.current().apply(ADD_ND, (tensor, indices, updates), {})
