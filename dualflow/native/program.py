@@ -228,7 +228,8 @@ class _Entry:
         if 0 in (*batch, rows, columns):
             return
         self.writer.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
-        layouts = [_batched(layout, len(batch)) for layout in (x, y, out)]
+        values = (*node.inputs, node.output)
+        layouts = [_batched(i, _static(v), batch) for i, v in zip((x, y, out), values, strict=True)]
         product = Product(self.writer.module, self.b, self.buffers, self._param)
         char = node.output.spec.dtype.char
         self.writer.routines.append(product.emit(char, (rows, columns, inner), batch, layouts))
@@ -260,7 +261,8 @@ def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     found = []
     for target, source in form.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
-            found.append((copy_elements(target.shape, dtype), (layout_of(source),), layout_of(target)))
+            spread = _spread(layout_of(source), source.shape, target.shape)
+            found.append((copy_elements(target.shape, dtype), (spread,), layout_of(target)))
         else:
             found.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
     return found
@@ -278,9 +280,16 @@ def _swapped(layout: Layout) -> Layout:
     )
 
 
-def _batched(layout: Layout, batch: int) -> Layout:
-    """``layout`` with one stride for each batch axis, 0 where the operand has none."""
-    return Layout(layout.buffer, layout.offset, (0,) * (batch + 2 - len(layout.strides)) + layout.strides)
+def _spread(layout: Layout, shape: Sequence[int], target: Sequence[int]) -> Layout:
+    """``layout`` of elements of ``shape`` broadcast to ``target``: a stride of 0 repeats them."""
+    strides = [0 if size == 1 else stride for size, stride in zip(shape, layout.strides, strict=True)]
+    return Layout(layout.buffer, layout.offset, (0,) * (len(target) - len(shape)) + tuple(strides))
+
+
+def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layout:
+    """``layout`` of matrices with one stride for each axis of ``batch``, which the operand's own broadcast to."""
+    spread = _spread(layout, (*shape[:-2], 2, 2), (*batch, 2, 2))
+    return Layout(layout.buffer, layout.offset, spread.strides)
 
 
 def _lanes(nest: Nest) -> int:
