@@ -18,6 +18,7 @@ from dualflow.core.dtypes import ALL, of_array
 from dualflow.core.errors import DualflowError, InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.quiet import quiet
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.eager.variable import Variable
 from dualflow.ops.record import Op, Promotion
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
@@ -34,6 +35,8 @@ class EagerEngine(Engine):
     eager = True
 
     def unary(self, op: Op, x: Any) -> Any:
+        if type(x) is Variable:
+            x = x._tensor
         if type(x) is EagerTensor:
             array = x._array
             dtype = array.dtype
@@ -49,26 +52,26 @@ class EagerEngine(Engine):
         return self.run(op, op.prepare((x,), self), {})
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
-        if type(x) is EagerTensor:
-            if type(y) is not EagerTensor:
-                y = fit(y, x._array.dtype)
-        elif type(y) is EagerTensor:
-            x = fit(x, y._array.dtype)
-        if type(x) is type(y) is EagerTensor:
-            a, b = x._array, y._array
-            dtype = a.dtype
-            if dtype is b.dtype and (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT):
-                try:
-                    result = quiet().run(op.kernel, a, b)
-                except Exception as error:
-                    explain(error, op, (x, y), {})
-                    raise
-                tensor = _new(EagerTensor)
-                tensor._array = result if type(result) is _ndarray else _asarray(result)
-                return tensor
+        if type(x) is not EagerTensor or type(y) is not EagerTensor:
+            x, y = pair(self, x, y)
+            if type(x) is not EagerTensor or type(y) is not EagerTensor:
+                return self.run(op, op.prepare((x, y), self), {})
+        a, b = x._array, y._array
+        dtype = a.dtype
+        if dtype is b.dtype and (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT):
+            try:
+                result = quiet().run(op.kernel, a, b)
+            except Exception as error:
+                explain(error, op, (x, y), {})
+                raise
+            tensor = _new(EagerTensor)
+            tensor._array = result if type(result) is _ndarray else _asarray(result)
+            return tensor
         return self.run(op, op.prepare((x, y), self), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if Variable in map(type, inputs):
+            inputs = tuple([x._tensor if type(x) is Variable else x for x in inputs])
         return self.run(op, inputs if ready(op, inputs) else op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -116,6 +119,14 @@ def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     return not (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT)
 
 
+def alike(op: Op, x: Any, y: Any) -> bool:
+    """:func:`ready` for two inputs, in a fraction of the time."""
+    if type(x) is not EagerTensor or type(y) is not EagerTensor:
+        return False
+    dtype = x._array.dtype
+    return dtype is y._array.dtype and (dtype is _float32 or not needs_float(op, dtype))
+
+
 def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     """Whether ``op`` can run on ``inputs`` as they are: eager tensors of one dtype which needs no promotion."""
     first = None
@@ -133,6 +144,17 @@ def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
 _FITTED_MAX: Final = 1024
 _floats: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if t.is_inexact}
 _ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if not t.is_bool}
+
+
+def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
+    """The values with variables read, and a Python number beside a tensor as a tensor that fits it."""
+    if type(x) is Variable:
+        x = engine.read(x)
+    if type(y) is Variable:
+        y = engine.read(y)
+    if type(x) is EagerTensor:
+        return (x, y if type(y) is EagerTensor else fit(y, x._array.dtype))
+    return (fit(x, y._array.dtype) if type(y) is EagerTensor else x), y
 
 
 def fit(value: Any, dtype: np.dtype[Any]) -> Any:

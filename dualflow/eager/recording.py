@@ -12,22 +12,13 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
-from dualflow.eager.engine import fit, needs_float, ready
+from dualflow.eager.engine import alike, needs_float, pair, ready
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.gradient.sweep import Record
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op
 
-READ: Final = Op(
-    name="read_variable",
-    doc="The value of a variable when it was read.",
-    infer=lambda variable: variable,
-    kernel=lambda value: value,
-    form=Opaque("a read is an input of the graph, never a node"),
-    vjp=(lambda g, out, variable: g,),
-)
 _NOTHING: Final[dict[str, Any]] = {}
 _record: Final = tuple.__new__  # the constructor of a NamedTuple without its Python call
 
@@ -37,17 +28,19 @@ class Tape:
 
     Attributes:
         records: what ran, in order.
-        watched: the ids of the tensors and variables that matter.
+        watched: the ids of the tensors that matter.
         variables: the variables watched, by id, in the order they were first used.
+        reads: the tensors that a watched variable's reads gave, by the variable's id.
         accessed: whether reading a trainable variable watches it.
     """
 
-    __slots__ = ("_held", "accessed", "records", "variables", "watched")
+    __slots__ = ("_held", "accessed", "reads", "records", "variables", "watched")
 
     def __init__(self, accessed: bool) -> None:
         self.records: list[Record] = []
         self.watched: set[int] = set()
         self.variables: dict[int, Any] = {}
+        self.reads: dict[int, list[Any]] = {}
         self.accessed = accessed
         self._held: list[Any] = []  # keeps the watched alive, so that no other object gets an id that is watched
 
@@ -58,15 +51,19 @@ class Tape:
 
     def watch_variable(self, variable: Any) -> None:
         """Record what is computed from later reads of ``variable``."""
-        self.watched.add(id(variable))
         self.variables[id(variable)] = variable
 
+    def hear(self, variable: Any, read: Any) -> None:
+        """Take note that ``read`` is the value of ``variable``."""
+        self.watched.add(id(read))
+        self.reads.setdefault(id(variable), []).append(read)
+
     def wants(self, variable: Any) -> bool:
-        """Whether a read of ``variable`` is to be recorded."""
-        if id(variable) in self.watched:
+        """Whether reads of ``variable`` are watched."""
+        if id(variable) in self.variables:
             return True
         if self.accessed and variable.trainable:
-            self.watch_variable(variable)
+            self.variables[id(variable)] = variable
             return True
         return False
 
@@ -74,12 +71,13 @@ class Tape:
 class Recording(Engine):
     """``base`` with tapes that listen."""
 
-    __slots__ = ("base", "eager", "tapes")
+    __slots__ = ("_reads", "base", "eager", "tapes")
 
     def __init__(self, base: Engine, tapes: tuple[Tape, ...]) -> None:
         self.base = base
         self.tapes = tapes
         self.eager = base.eager
+        self._reads: dict[int, tuple[Any, Any]] = {}  # what each variable held, and the tensor that stands for it
 
     @property
     def unrecorded(self) -> Engine:
@@ -88,35 +86,27 @@ class Recording(Engine):
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is Variable:
             x = self.read(x)
-        if type(x) is EagerTensor and not needs_float(op, x._array.dtype):
-            return self.run(op, (x,), _NOTHING)
-        return self.run(op, op.prepare((x,), self), _NOTHING)
+        if type(x) is not EagerTensor or not self.eager or needs_float(op, x._array.dtype):
+            (x,) = op.prepare((x,), self)
+        return self._note(op, (x,), _NOTHING, self.base.unary(op, x))
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
-        if type(x) is Variable:
-            x = self.read(x)
-        if type(y) is Variable:
-            y = self.read(y)
-        if type(x) is EagerTensor:
-            if type(y) is not EagerTensor:
-                y = fit(y, x._array.dtype)
-        elif type(y) is EagerTensor:
-            x = fit(x, y._array.dtype)
-        if type(x) is type(y) is EagerTensor and self.eager:
-            dtype = x._array.dtype
-            if dtype is y._array.dtype and not needs_float(op, dtype):
-                return self.run(op, (x, y), _NOTHING)
-        return self.run(op, op.prepare((x, y), self), _NOTHING)
+        if type(x) is not EagerTensor or type(y) is not EagerTensor:
+            x, y = pair(self, x, y)
+        if not self.eager or not alike(op, x, y):
+            x, y = op.prepare((x, y), self)
+        return self._note(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if self.eager:
+        if Variable in map(type, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
-            if ready(op, inputs):
-                return self.run(op, inputs, attrs)
-        return self.run(op, op.prepare(inputs, self), attrs)
+        return self.run(op, inputs if self.eager and ready(op, inputs) else op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        result = self.base.run(op, inputs, attrs)
+        return self._note(op, inputs, attrs, self.base.run(op, inputs, attrs))
+
+    def _note(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
+        """Record the op on the tapes that watch one of its inputs."""
         if op.vjp is None and op.pullback is None:
             return result
         record = None
@@ -128,8 +118,7 @@ class Recording(Engine):
                         outputs = result if type(result) is tuple else (result,)
                         record = _record(Record, (op, inputs, outputs, attrs))
                     tape.records.append(record)
-                    for y in record.outputs:
-                        watched.add(id(y))
+                    watched.update(map(id, outputs))
                     break
         return result
 
@@ -139,28 +128,27 @@ class Recording(Engine):
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         adopted = self.base.adopt(tensor)
         if adopted is not tensor:  # a trace has captured it, and the tapes follow it there
-            self._link(identity.op, tensor, adopted, [t for t in self.tapes if id(tensor) in t.watched])
+            record = Record(identity.op, (tensor,), (adopted,), _NOTHING)
+            for tape in self.tapes:
+                if id(tensor) in tape.watched:
+                    tape.records.append(record)
+                    tape.watched.add(id(adopted))
         return adopted
 
     def read(self, variable: Any) -> AbstractTensor:
         value = self.base.read(variable)
+        before = self._reads.get(id(variable))
+        if before is not None and before[0] is value:
+            return before[1]
         listening = [tape for tape in self.tapes if tape.wants(variable)]
         if not listening:
             return value
-        read = self._alias(value)
-        self._link(READ, variable, read, listening)
+        # The read is an object of its own: what was read before a tape began is another tensor to it.
+        read = wrap(value._array) if type(value) is EagerTensor else self.base.run(identity.op, (value,), {})
+        self._reads[id(variable)] = value, read
+        for tape in listening:
+            tape.hear(variable, read)
         return read
-
-    def _link(self, op: Op, x: Any, y: Any, tapes: list[Tape]) -> None:
-        """Record that ``y`` is ``x`` under another identity."""
-        record = Record(op, (x,), (y,), _NOTHING)
-        for tape in tapes:
-            tape.records.append(record)
-            tape.watched.add(id(y))
-
-    def _alias(self, value: Any) -> AbstractTensor:
-        """The value as an object of its own: what was read before the tape began is another tensor."""
-        return wrap(value._array) if type(value) is EagerTensor else self.base.run(identity.op, (value,), {})
 
     def assign(self, variable: Any, value: Any) -> None:
         self.base.assign(variable, value)
@@ -190,6 +178,14 @@ def ignore(tape: Tape) -> None:
     if type(engine) is Recording:
         rest = tuple([t for t in engine.tapes if t is not tape])
         dispatch.switch(Recording(engine.base, rest) if rest else engine.base)
+
+
+def watch(tape: Tape, variable: Any) -> None:
+    """Let ``tape`` watch a variable, of which the next read is a new tensor to all tapes."""
+    tape.watch_variable(variable)
+    engine = dispatch.current()
+    if type(engine) is Recording:
+        dispatch.switch(Recording(engine.base, engine.tapes))
 
 
 def unrecorded(watch: Sequence[Tape] = ()) -> dispatch.using:

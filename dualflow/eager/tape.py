@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,11 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.eager import recording
+from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
+from dualflow.eager.tensor import EagerTensor
 from dualflow.gradient.sweep import sweep
+from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
@@ -94,7 +98,7 @@ class GradientTape:
             if self._tape is None:
                 raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
             if isinstance(x, AbstractVariable):
-                self._tape.watch_variable(x)
+                recording.watch(self._tape, x)
             elif x.dtype.is_inexact:
                 self._tape.watch(x)
 
@@ -244,8 +248,16 @@ def _gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sourc
     for source in sources:
         if not isinstance(source, AbstractTensor | AbstractVariable):
             raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
+    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]  # a variable stands for all that was read from it
+    flat = [x for group in groups for x in group]
     count = len(tape.records)  # a persistent tape may record the sweep itself
-    return sweep(tape.records[:count], targets, weights, sources)
+    found = iter(sweep(tape.records[:count], targets, weights, flat))
+    return [_sum([next(found) for _ in group]) for group in groups]
+
+
+def _sum(cotangents: list[Any]) -> Any:
+    parts = [c for c in cotangents if c is not None]
+    return functools.reduce(add, parts) if parts else None
 
 
 def _as_target(target: Any) -> Any:
@@ -261,7 +273,14 @@ def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
     flat = [None] * len(targets) if given is None else _flat_weights(given)
     if len(flat) != len(targets):
         raise InvalidArgumentError(f"{len(targets)} targets need as many output_gradients, not {len(flat)}.")
-    return [ones_like(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
+    return [_one(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
+
+
+def _one(target: Any) -> Any:
+    """Ones like the target; the one of a scalar is made once."""
+    if type(target) is EagerTensor and not target.ndim:
+        return fit(1.0, target._array.dtype)
+    return ones_like(target)
 
 
 def _flat_weights(given: Any) -> list[Any]:

@@ -45,46 +45,60 @@ def sweep(
         if id(target) in reached:
             _accumulate(found, id(target), cotangent)
     for record in reversed(records):
-        outputs = record.outputs
+        op, inputs, outputs, attrs = record
         if len(outputs) == 1:
-            key = id(outputs[0])
-            g = found.get(key) if key in kept else found.pop(key, None)
-            if g is not None:
-                _pull(record, g, outputs[0], reached, found)
+            out = outputs[0]
+            g = found.pop(id(out), None)
+            if g is None:
+                continue
+            if id(out) in kept:
+                found[id(out)] = g
         else:
-            gs = [found.get(id(y)) if id(y) in kept else found.pop(id(y), None) for y in outputs]
-            if any(g is not None for g in gs):
-                filled = tuple(zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True))
-                _pull(record, filled, outputs, reached, found)
+            out = outputs
+            gs = [found.pop(id(y), None) for y in outputs]
+            if all(g is None for g in gs):
+                continue
+            found.update({id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in kept})
+            g = tuple([zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)])
+        rules = op.vjp
+        if type(rules) is not tuple:
+            for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
+                if flow is not None and id(x) in reached:
+                    _accumulate(found, id(x), sum_to(flow, x.shape))
+            continue
+        for i, x in enumerate(inputs):
+            key = id(x)
+            if key in reached and (rule := rules[i]) is not None:
+                flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
+                if flow is not None:
+                    shape = x.shape
+                    if flow.shape is not shape:
+                        flow = sum_to(flow, shape)
+                    before = found.get(key)
+                    found[key] = flow if before is None else add(before, flow)
     return [found.get(id(s)) for s in sources]
 
 
 def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
     """The ids of the tensors that depend on a source: only these are worth a cotangent."""
     reached = {id(s) for s in sources}
-    for record in records:
-        for x in record.inputs:
+    for _, inputs, outputs, _ in records:
+        for x in inputs:
             if id(x) in reached:
-                reached.update([id(y) for y in record.outputs])
+                for y in outputs:
+                    reached.add(id(y))
                 break
     return reached
 
 
-def _pull(record: Record, g: Any, out: Any, reached: set[int], found: dict[int, Any]) -> None:
-    """Add to ``found`` what flows from the outputs of ``record`` to its inputs."""
-    op, inputs, _, attrs = record
+def _flows(
+    op: Op, g: Any, out: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], reached: set[int]
+) -> Sequence[Any]:
+    """The cotangent of each input of an op that has one rule for them all; None for those out of reach."""
+    needed = tuple([id(x) in reached for x in inputs])
     if op.pullback is not None:
-        needed = tuple([id(x) in reached for x in inputs])
-        flows = op.pullback(needed, g, out, *inputs, **attrs)
-        for x, flow in zip(inputs, flows, strict=True):
-            if flow is not None and id(x) in reached:
-                _accumulate(found, id(x), sum_to(flow, x.shape))
-        return
-    for i, x in enumerate(inputs):
-        if id(x) in reached:
-            flow = op.cotangent(i, g, out, inputs, attrs)
-            if flow is not None:
-                _accumulate(found, id(x), sum_to(flow, x.shape))
+        return op.pullback(needed, g, out, *inputs, **attrs)
+    return [op.cotangent(i, g, out, inputs, attrs) if needed[i] else None for i in range(len(inputs))]
 
 
 def _accumulate(found: dict[int, Any], key: int, cotangent: Any) -> None:

@@ -78,10 +78,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 def sum_to(x: Any, shape: Shape) -> Any:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
     given = x.shape
-    if given is shape or given == shape:
-        return x
     extra = len(given) - len(shape)
-    kept = tuple([a for a in range(extra, len(given)) if shape[a - extra] == 1 != given[a]])
+    kept = tuple([extra + a for a, size in enumerate(shape) if size == 1 != given[extra + a]]) if 1 in shape else ()
     engine = dispatch.current()
     if kept:
         x = engine.apply(REDUCE_SUM, (x,), {"axis": kept, "keepdims": True})
