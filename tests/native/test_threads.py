@@ -289,6 +289,11 @@ kernel = jit.compile_text(
 pfor = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(pool.pfor)
 def loop():
     pfor(pool.address, kernel.address("nothing"), None, 100, 1)
+def workers():
+    # What the system says of each worker that has come to life.
+    tasks = (open(f"/proc/self/task/{task}/status").read() for task in os.listdir("/proc/self/task"))
+    tables = [dict(line.split(":", 1) for line in text.splitlines()) for text in tasks]
+    return [table for table in tables if table["Name"].strip() == "dualflow"]
 """
 
 
@@ -298,14 +303,8 @@ def test_a_process_ends_while_workers_live(workers: str) -> None:
     program = (
         _START
         + """
-def workers_are_awake():
-    states = []
-    for task in os.listdir("/proc/self/task"):
-        about = dict(line.split(":", 1) for line in open(f"/proc/self/task/{task}/status"))
-        states += [about["State"].split()[0]] * (about["Name"].strip() == "dualflow")
-    return "R" in states
 loop()
-while sys.argv[1] == "asleep" and workers_are_awake():
+while sys.argv[1] == "asleep" and [worker["State"].split()[0] for worker in workers()] != ["S"] * 7:
     pass
 print(threads.status())
 """
@@ -320,11 +319,11 @@ def test_signals_are_left_to_the_main_thread() -> None:
         _START
         + """
 loop()
-for task in os.listdir("/proc/self/task"):
-    about = dict(line.split(":", 1) for line in open(f"/proc/self/task/{task}/status"))
-    if about["Name"].strip() == "dualflow":
-        blocked = int(about["SigBlk"], 16)
-        print([bool(blocked >> (s - 1) & 1) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGSEGV)])
+while len(workers()) < 2:
+    pass
+for worker in workers():
+    blocked = int(worker["SigBlk"], 16)
+    print([bool(blocked >> (s - 1) & 1) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGSEGV)])
 """
     )
     assert run_python(program, DUALFLOW_NUM_THREADS="3").splitlines() == ["[True, True, False]"] * 2
