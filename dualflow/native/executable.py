@@ -178,7 +178,7 @@ def _call_host(call: Call, buffers: list[Array], table: Array) -> None:
         _view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
     ]
     for layout, value, result in zip(call.outputs, node.outputs, run_node(node, inputs), strict=True):
-        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(value.spec.shape)  # type: ignore[arg-type]
+        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(value.spec.shape)
         buffers[layout.buffer] = made
         table[layout.buffer] = made.__array_interface__["data"][0]
 

@@ -155,7 +155,7 @@ def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
     graph: Graph = node.attrs["body"]
     domain: Domain = node.attrs["domain"]
     maker = graph.outputs[new.index].node
-    written = output_axes(maker, domain.own[maker]) if maker in domain.own else None
+    written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
     by_stages = written is None or any(a in domain.reduced for a in written)
     for outer, value in zip(node.inputs, graph.inputs, strict=True):
         if base_of(outer) is not old:

@@ -246,7 +246,7 @@ def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
     arrays = [
-        as_strided(np.zeros(1, np.int8), v.spec.shape, layout.strides)
+        as_strided(np.zeros(1, np.int8), _static(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
     ]
     starts = [a.__array_interface__["data"][0] for a in arrays]
@@ -258,7 +258,7 @@ def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
         return Layout(layouts[i].buffer, layouts[i].offset + offset, view.strides)
 
     dtype = call.node.output.spec.dtype
-    found = []
+    found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in form.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
             spread = _spread(layout_of(source), source.shape, target.shape)

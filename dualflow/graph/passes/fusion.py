@@ -149,7 +149,7 @@ class _Partition:
             return None
         placed = tuple(own)
         laid = dict(zip(node.inputs, input_axes(node, placed), strict=True))
-        return placed if all(_agree(axes, laid[v]) for v, axes in made) else None
+        return placed if all(_agree(axes, laid[v]) for v, axes in made if axes is not None) else None
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
         """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""

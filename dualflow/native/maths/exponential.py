@@ -33,7 +33,7 @@ class _Tables:
     log2_high: float
     log2_low: float
     exp: tuple[float, ...]
-    expm1_floor: float
+    expm1_bounds: tuple[float, float]
     expm1: tuple[float, ...]
     sinh: tuple[float, ...]
     tanh: tuple[float, ...]
@@ -51,7 +51,7 @@ _TABLES = {
             0.008369349874556065,
             0.0013840427855029702,
         ),
-        expm1_floor=-18.0,
+        expm1_bounds=(-18.0, 89.0),
         expm1=(
             0.5000000596046448,
             0.1666666865348816,
@@ -86,7 +86,7 @@ _TABLES = {
             2.511366224513769e-08,
             2.0961784001191446e-09,
         ),
-        expm1_floor=-38.0,
+        expm1_bounds=(-38.0, 710.0),
         expm1=(
             0.5,
             0.16666666666666669,
@@ -168,7 +168,7 @@ def expm1(x: Value) -> Value:
     """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 up to a half."""
     tables, layout = _TABLES[x.type.bits], format_of(x)
     magnitude = abs(x)
-    bounded = clamp(x, tables.expm1_floor, math.floor(tables.bounds[1]))
+    bounded = clamp(x, *tables.expm1_bounds)
     # Half of 2**n: the whole would overflow before the result does.
     magic = layout.magic + layout.bias - 1
     shifted = (magnitude < 0.5).select(magic, bounded.fma(math.log2(math.e), magic))

@@ -166,7 +166,7 @@ class Maths:
 
     def rsqrt(self, x: Value) -> Value:
         """``1 / sqrt(x)``."""
-        return 1.0 / sqrt(_float(x))
+        return self._function("rsqrt", lambda a: 1.0 / sqrt(a), x)
 
     def pow(self, x: Operand, y: Operand) -> Value:
         """``x**y``: of floats as C's pow, of integers wrapping, where `y` is not negative."""
