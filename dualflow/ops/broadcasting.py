@@ -90,7 +90,7 @@ broadcast_like = elementwise(
     "broadcast_like",
     """``x`` repeated to the shape of ``like`` (with which it broadcasts), whose values are not used.""",
     dtype=DTypeRule(Promotion.NONE, "biufc", "numbers"),
-    eager=lambda x, like: _spread(x, like.shape),
+    eager=lambda x, like: _spread(x, np.broadcast(x, like).shape),
     code=lambda m, x, like: x,
     vjp=(lambda g, out, x, like: g, None),
     samples=(Domain(-50, 50, _ANY), Domain(-50, 50, _ANY)),

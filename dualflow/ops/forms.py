@@ -52,7 +52,8 @@ class Assemble:
     """An output put together from copies of its inputs.
 
     ``pieces(out, *inputs, **attrs)`` answers ``(destination, source)`` pairs of views of equal shape, which
-    together cover ``out``; a source may be a Python number. The NumPy kernel and the compiler both read it.
+    together cover ``out``; a source may be a Python number. They are copied in order: where two overlap, the
+    later one stays. The NumPy kernel and the compiler both read it.
     """
 
     pieces: Callable[..., list[tuple[Any, Any]]]
@@ -65,7 +66,11 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """Matrix product of the last two axes, the leading ones broadcast."""
+    """Matrix product of the last two axes, the leading ones broadcast.
+
+    The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two axes of
+    an input first.
+    """
 
 
 @dataclass(frozen=True, slots=True)

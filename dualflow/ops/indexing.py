@@ -110,7 +110,8 @@ def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
 
 
 def _replace_pieces(out: Any, x: Any, part: Any, key: Key) -> list[tuple[Any, Any]]:
-    return [(out, x), (out[_as_index(key)], part)]
+    place = out[_as_index(key)]
+    return [(out, x), (place, np.broadcast_to(part, place.shape))]
 
 
 REPLACE = register(

@@ -138,7 +138,7 @@ def _stack_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
 
 def _stack_pieces(out: Any, *inputs: Any, axis: int) -> list[tuple[Any, Any]]:
     before = (slice(None),) * axis
-    return [(out[(*before, i)], x) for i, x in enumerate(inputs)]
+    return [(out[(*before, i, ...)], x) for i, x in enumerate(inputs)]
 
 
 def _stack(*inputs: Any, axis: int) -> Any:

@@ -1,0 +1,172 @@
+"""Every op, sample, dtype and layout: the eager kernel does what the op's form says."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
+from dualflow.ops import maths_reference
+from dualflow.ops.cases import cases
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Take, View
+from dualflow.ops.record import REGISTRY
+
+CASES = [case for op in REGISTRY.values() for case in cases(op)]
+
+
+def run(case):
+    """The prepared inputs of a case, and the arrays that the eager engine answers."""
+    inputs = case.op.prepare(case.inputs, EAGER)
+    with np.errstate(all="ignore"):
+        found = EAGER.run(case.op, inputs, case.attrs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    return [np.asarray(x) for x in inputs], [np.asarray(y) for y in outputs], [x.spec for x in inputs]
+
+
+def close(actual, expected, places=8):
+    """Equal shapes and dtypes, and values within some units of the last place of the largest of them."""
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    if actual.dtype.kind not in "fc" or not actual.size:
+        np.testing.assert_array_equal(actual, expected)
+        return
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = finite.max() if finite.size else 1.0
+    eps = np.finfo(actual.dtype).eps
+    np.testing.assert_allclose(actual, expected, rtol=places * eps, atol=places * eps * scale * 1e-3)
+
+
+class Indexed:
+    """The reference namespace with the positions of an output's elements."""
+
+    def __init__(self, shape):
+        self._grid = np.indices(shape)
+
+    def index(self, axis):
+        return self._grid[axis]
+
+    def __getattr__(self, name):
+        return getattr(maths_reference, name)
+
+
+def element(case, arrays, spec):
+    m = Indexed(spec.shape) if not arrays else maths_reference
+    with np.errstate(all="ignore"):
+        found = case.op.form.code(m, *arrays, **case.attrs)
+    return np.broadcast_to(np.asarray(found), spec.shape)
+
+
+def fold(case, arrays, spec, *, halves):
+    """The fold taken element by element in order, over all at once or over two parts that are merged."""
+    (x,), form, axes = arrays, case.op.form, case.attrs["axis"]
+    kept = [a for a in range(x.ndim) if a not in axes]
+    rows = x.transpose(*kept, *axes).reshape(*[x.shape[a] for a in kept], -1)
+    count = rows.shape[-1]
+    parts = [range(count // 2), range(count // 2, count)] if halves else [range(count)]
+    dtype, found = as_dtype(x.dtype), []
+    with np.errstate(all="ignore"):
+        for part in parts:
+            acc = form.start(maths_reference, dtype)
+            for i in part:
+                acc = form.step(maths_reference, acc, rows[..., i], np.int64(i))
+            found.append(acc)
+        acc = form.merge(maths_reference, *found) if halves else found[0]
+        result = np.broadcast_to(form.finish(maths_reference, acc), rows.shape[:-1])
+    return np.asarray(result).reshape(spec.shape)
+
+
+def assemble(case, arrays, spec):
+    out = np.full(spec.shape, 77, spec.dtype.dtype)
+    for destination, source in case.op.form.pieces(out, *arrays, **case.attrs):
+        assert not isinstance(source, np.ndarray) or destination.shape == source.shape
+        destination[...] = source
+    return out
+
+
+def take(case, arrays, spec):
+    params, indices = arrays
+    axis = case.attrs["axis"]
+    out = np.empty(spec.shape, params.dtype)
+    for at in itertools.product(*map(range, spec.shape)):
+        picked = indices[at[axis : axis + indices.ndim]]
+        out[at] = params[(*at[:axis], picked, *at[axis + indices.ndim :])]
+    return out
+
+
+def contract(case, arrays, spec):
+    a, b = arrays
+    a = a.swapaxes(-1, -2) if case.attrs.get("transpose_a") else a
+    b = b.swapaxes(-1, -2) if case.attrs.get("transpose_b") else b
+    return (a[..., :, :, None] * b[..., None, :, :]).sum(-2).astype(a.dtype).reshape(spec.shape)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_kernel_does_what_the_form_says(case):
+    arrays, outputs, specs = run(case)
+    (spec,) = case.op.specs(specs, case.attrs)
+    form, (out,) = case.op.form, outputs
+    match form:
+        case Element():
+            close(out, element(case, arrays, spec))
+        case Fold():
+            close(out, fold(case, arrays, spec, halves=False), places=64)
+            close(out, fold(case, arrays, spec, halves=True), places=64)
+        case View():
+            try:
+                seen = form.view(arrays[0], **case.attrs)
+            except ValueError:  # these strides have no such view
+                return
+            assert np.shares_memory(seen, arrays[0]) or not seen.size
+            close(out, seen)
+        case Assemble():
+            close(out, assemble(case, arrays, spec))
+        case Take():
+            close(out, take(case, arrays, spec))
+        case Contraction():
+            close(out, contract(case, arrays, spec), places=64)
+        case Literal():
+            close(out, case.attrs["value"])
+        case Opaque():
+            assert form.reason
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_spec_foretells_the_result(case):
+    _, outputs, specs = run(case)
+    foretold = case.op.specs(specs, case.attrs)
+    assert len(foretold) == len(outputs)
+    for spec, out in zip(foretold, outputs, strict=True):
+        assert spec.dtype == out.dtype
+        assert spec.is_compatible_with(TensorSpec(out.shape, out.dtype))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_first_axis_of_unknown_size_foretells_less_but_nothing_wrong(case):
+    inputs = case.op.prepare(case.inputs, EAGER)
+    known = case.op.specs([x.spec for x in inputs], case.attrs)
+    blank = [TensorSpec.of(Shape([None, *x.shape[1:]] if x.ndim else []), x.dtype) for x in inputs]
+    for vague, exact in zip(case.op.specs(blank, case.attrs), known, strict=True):
+        assert len(vague.shape) == len(exact.shape)
+        assert vague.dtype is exact.dtype
+        assert all(a is None or b is None or a == b for a, b in zip(vague.shape, exact.shape, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_inputs_are_not_written_to(case):
+    before = [a.copy() for a in case.inputs]
+    inputs = case.op.prepare([np.array(a) for a in case.inputs], EAGER)
+    with np.errstate(all="ignore"):
+        EAGER.run(case.op, inputs, case.attrs)
+    for kept, now in zip(case.op.prepare(before, EAGER), inputs, strict=True):
+        np.testing.assert_array_equal(np.asarray(now), np.asarray(kept))
+
+
+def test_every_op_without_effects_has_samples():
+    assert all(op.samples or op.effect for op in REGISTRY.values())
+
+
+def test_every_op_says_in_one_line_what_it_does():
+    assert all(op.doc and "\n" not in op.doc for op in REGISTRY.values())
