@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dualflow.native.llvm import Value
 from dualflow.native.maths.floating import (
+    at_most,
     bits_of,
     clamp,
     constant,
@@ -204,5 +205,17 @@ def tanh(x: Value) -> Value:
     """Hyperbolic tangent: an odd polynomial up to 0.6, then ``1 - 2 / (exp(2 |x|) + 1)``."""
     magnitude, square = abs(x), x * x
     near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].tanh), x)
-    far = 1.0 - constant(x, 2.0) / (exp(magnitude + magnitude) + 1.0)
+    far = 1.0 - constant(x, 2.0) / (_exp_of_twice(magnitude) + 1.0)
     return copysign((magnitude < 0.6).select(near, far), x)
+
+
+def _exp_of_twice(magnitude: Value) -> Value:
+    """``exp(2 m)`` for m >= 0, no larger than where ``exp(2 m) + 1`` swallows the 1: one factor scales it."""
+    tables, layout = _TABLES[magnitude.type.bits], format_of(magnitude)
+    bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)
+    magic = layout.magic + layout.bias
+    shifted = bounded.fma(2 * math.log2(math.e), magic)
+    n = shifted - magic
+    r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded + bounded))
+    y = (r * r).fma(polynomial(r, tables.exp), r) + 1.0
+    return y * power_of_two(bits_of(shifted), magnitude.type)
