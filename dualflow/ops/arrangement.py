@@ -230,5 +230,7 @@ def matrix_transpose(a: Any, name: str | None = None) -> Any:
     """
     rank = len(shape_of(a))
     if rank < 2:
-        raise InvalidArgumentError(f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}.")
+        raise InvalidArgumentError(
+            f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}."
+        )
     return transpose(a, (*range(rank - 2), rank - 1, rank - 2))

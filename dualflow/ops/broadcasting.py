@@ -79,7 +79,11 @@ def sum_to(x: Any, shape: Shape) -> Any:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
     given = x.shape
     extra = len(given) - len(shape)
-    kept = tuple([extra + a for a, size in enumerate(shape) if size == 1 != given[extra + a]]) if 1 in shape else ()
+    kept = (
+        tuple([extra + a for a, size in enumerate(shape) if size == 1 != given[extra + a]])
+        if 1 in shape
+        else ()
+    )
     engine = dispatch.current()
     if kept:
         x = engine.apply(REDUCE_SUM, (x,), {"axis": kept, "keepdims": True})

@@ -17,7 +17,13 @@ from dualflow.ops.samples import Domain, Sample
 
 Array = np.ndarray[Any, Any]
 
-_DTYPES: Final = {"f": ("float32", "float64"), "i": ("int32", "int64"), "u": ("uint8",), "b": ("bool",), "c": ("complex64",)}
+_DTYPES: Final = {
+    "f": ("float32", "float64"),
+    "i": ("int32", "int64"),
+    "u": ("uint8",),
+    "b": ("bool",),
+    "c": ("complex64",),
+}
 _FREE: Final[dict[str, tuple[tuple[int, ...], ...]]] = {
     "plain": ((3, 4), (3, 4), (3, 4)),
     "vector": ((17,), (17,), (17,)),
@@ -88,7 +94,12 @@ def _of_dtype(op: Op, sample: Sample, number: int, dtype: str, rng: np.random.Ge
         yield Case(op, arrays, sample.attrs, f"{number}-{dtype}-{pattern}")
         if pattern == "plain":
             for layout in _LAYOUTS[1:]:
-                yield Case(op, tuple(_laid_out(a, layout) for a in arrays), sample.attrs, f"{number}-{dtype}-{layout}")
+                yield Case(
+                    op,
+                    tuple(_laid_out(a, layout) for a in arrays),
+                    sample.attrs,
+                    f"{number}-{dtype}-{layout}",
+                )
     if dtype.startswith("float"):
         yield Case(op, tuple(_special(dtypes)), sample.attrs, f"{number}-{dtype}-special values")
 

@@ -46,11 +46,15 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """
     a, b = convert_to_tensor(a), convert_to_tensor(b)
     first, second = _paired(axes, len(a.shape), len(b.shape))
-    letters = [chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i in range(len(a.shape) + len(b.shape))]
+    letters = [
+        chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i in range(len(a.shape) + len(b.shape))
+    ]
     left, right = letters[: len(a.shape)], letters[len(a.shape) :]
     for i, j in zip(first, second, strict=True):
         right[j] = left[i]
-    kept = [x for i, x in enumerate(left) if i not in first] + [x for j, x in enumerate(right) if j not in second]
+    kept = [x for i, x in enumerate(left) if i not in first] + [
+        x for j, x in enumerate(right) if j not in second
+    ]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
 
 
@@ -115,9 +119,13 @@ def _check(equation: str, groups: list[str], result: str, shapes: list[Shape]) -
             )
         for letter, size in zip(group, shape, strict=True):
             if sizes.setdefault(letter, size) not in (size, None) and size is not None:
-                raise InvalidArgumentError(f"einsum({equation!r}): {letter!r} is both {sizes[letter]} and {size}.")
+                raise InvalidArgumentError(
+                    f"einsum({equation!r}): {letter!r} is both {sizes[letter]} and {size}."
+                )
     if not set(result) <= set(sizes) or len(set(result)) != len(result):
-        raise InvalidArgumentError(f"einsum({equation!r}): {result!r} has letters that no input has, or one twice.")
+        raise InvalidArgumentError(
+            f"einsum({equation!r}): {result!r} has letters that no input has, or one twice."
+        )
 
 
 def _summed(x: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:
@@ -136,14 +144,18 @@ def _pair(a: Any, left: str, b: Any, right: str, wanted: set[str]) -> tuple[Any,
     columns = [c for c in right if c not in left]
     size = dict(zip(left + right, (*a.shape, *b.shape), strict=True))
     if None in size.values():
-        raise InvalidArgumentError(f"einsum needs to know every size while tracing, but has {a.shape} and {b.shape}.")
+        raise InvalidArgumentError(
+            f"einsum needs to know every size while tracing, but has {a.shape} and {b.shape}."
+        )
     first = _matrices(a, left, batch, rows, inner, size)
     second = _matrices(b, right, batch, inner, columns, size)
     labels = "".join(batch + rows + columns)
     return reshape(matmul(first, second), [size[c] for c in labels]), labels
 
 
-def _matrices(x: Any, labels: str, batch: list[str], rows: list[str], columns: list[str], size: dict[str, Any]) -> Any:
+def _matrices(
+    x: Any, labels: str, batch: list[str], rows: list[str], columns: list[str], size: dict[str, Any]
+) -> Any:
     """``x`` as matrices whose rows and columns are groups of its axes."""
     order = [labels.index(c) for c in (*batch, *rows, *columns)]
     if order != sorted(order):

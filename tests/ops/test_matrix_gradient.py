@@ -1,0 +1,122 @@
+"""Every gradient rule, to the second order, against finite differences in float64."""
+
+import numpy as np
+import pytest
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tape import GradientTape
+from dualflow.eager.tensor import wrap
+from dualflow.ops.cases import cases
+from dualflow.ops.record import REGISTRY
+
+LAYOUTS = ("contiguous", "plain", "broadcast", "scalar", "empty")
+
+
+def differentiable(case):
+    return [i for i, x in enumerate(case.inputs) if x.dtype == np.float64 and case.op.differentiable(i)]
+
+
+def in_float64(case):
+    """Whether the answer is precise enough to be differenced."""
+    specs = [TensorSpec(x.shape, x.dtype) for x in case.inputs]
+    return all(spec.dtype == np.float64 for spec in case.op.specs(specs, case.attrs))
+
+
+CASES = [
+    case
+    for op in REGISTRY.values()
+    for case in cases(op)
+    if "float64" in case.label
+    and case.label.split("-")[-1] in LAYOUTS
+    and differentiable(case)
+    and in_float64(case)
+]
+
+
+def weights(shape):
+    """A cotangent without symmetry, which no wrong rule survives."""
+    return np.cos(np.arange(np.prod(shape, dtype=int)) + 1.0).reshape(shape)
+
+
+def value(case, arrays):
+    """The weighted sum of the op's outputs, computed in NumPy."""
+    found = case.op.kernel(*arrays, **case.attrs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    return sum(np.sum(np.asarray(y) * weights(np.shape(y))) for y in outputs)
+
+
+def first_order(case, tensors):
+    """The gradient of ``value``, as tensors, from the op's own rules."""
+    with GradientTape() as tape:
+        for i in differentiable(case):
+            tape.watch(tensors[i])
+        found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    sources = [tensors[i] for i in differentiable(case)]
+    return tape.gradient(list(outputs), sources, output_gradients=[wrap(weights(y.shape)) for y in outputs])
+
+
+def slope(function, arrays, i, direction):
+    """The central difference of ``function`` as input ``i`` moves along ``direction``."""
+    step = 1e-5
+    sides = []
+    for sign in (1, -1):
+        moved = list(arrays)
+        moved[i] = arrays[i] + sign * step * direction
+        sides.append(function(moved))
+    return (sides[0] - sides[1]) / (2 * step)
+
+
+def agree(found, expected):
+    np.testing.assert_allclose(
+        found, expected, rtol=2e-6, atol=2e-6 * max(1.0, float(np.max(np.abs(expected), initial=0)))
+    )
+
+
+def direction(shape, seed):
+    return np.random.default_rng(seed).uniform(-1, 1, shape)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_first_order(case):
+    gradients = first_order(case, [wrap(x) for x in case.inputs])
+    for i, gradient in zip(differentiable(case), gradients, strict=True):
+        if gradient is None:
+            assert slope(lambda xs: value(case, xs), case.inputs, i, direction(case.inputs[i].shape, 1)) == 0
+            continue
+        assert gradient.shape == case.inputs[i].shape
+        assert gradient.dtype == np.float64
+        along = direction(case.inputs[i].shape, 1)
+        expected = slope(lambda xs: value(case, xs), case.inputs, i, along)
+        agree(np.sum(np.asarray(gradient) * along), expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_second_order(case):
+    """The gradient of the gradient's weighted sum, against differences of the first order's own answer."""
+    tensors = [wrap(x) for x in case.inputs]
+    sources = differentiable(case)
+
+    def weighted(gradients):
+        return [(g, wrap(weights(g.shape))) for g in gradients if g is not None]
+
+    def first(arrays):
+        return sum(
+            np.sum(np.asarray(g) * np.asarray(w))
+            for g, w in weighted(first_order(case, [wrap(x) for x in arrays]))
+        )
+
+    with GradientTape() as tape:
+        for i in sources:
+            tape.watch(tensors[i])
+        pairs = weighted(first_order(case, tensors))
+    found = tape.gradient(
+        [g for g, _ in pairs],
+        [tensors[i] for i in sources],
+        output_gradients=[w for _, w in pairs],
+        unconnected_gradients="zero",
+    )
+    for i, second in zip(sources, found, strict=True):
+        along = direction(case.inputs[i].shape, 2)
+        agree(np.sum(np.asarray(second) * along), slope(first, case.inputs, i, along))
