@@ -1,1 +1,11 @@
-"""."""
+"""Python in, executable out: ``@function``, its traces, and what they say about themselves."""
+
+from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
+from dualflow.function.decorator import Function as Function
+from dualflow.function.decorator import function as function
+from dualflow.function.decorator import functions_run_eagerly as functions_run_eagerly
+from dualflow.function.decorator import run_functions_eagerly as run_functions_eagerly
+from dualflow.function.errors import RecursiveTraceError as RecursiveTraceError
+from dualflow.function.errors import RetracingWarning as RetracingWarning
+from dualflow.function.errors import SymbolicValueError as SymbolicValueError
+from dualflow.function.symbol import Symbol as Symbol

@@ -1,0 +1,48 @@
+"""Variables that a traced function creates: on its first call only, and outside of the graph.
+
+The variable is created at once with its initial value, which therefore can't depend on the function's arguments; then
+the function is traced again, to find the variable where its code has kept it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import wrap
+from dualflow.graph.ir import Origin
+
+
+class Creation:
+    """The variables that one function has created, and whether it still may."""
+
+    __slots__ = ("_name", "allowed", "sites")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.allowed = True
+        self.sites: list[Origin | None] = []
+
+    def create(self, variable: AbstractVariable, initial: np.ndarray[Any, Any], site: Origin | None) -> None:
+        """Give ``variable`` its first value.
+
+        Raises:
+            InvalidArgumentError: the function's first call is over.
+        """
+        if not self.allowed:
+            raise InvalidArgumentError(self._refusal(site))
+        EAGER.create_variable(variable, wrap(initial))
+        self.sites.append(site)
+
+    def _refusal(self, site: Origin | None) -> str:
+        earlier = "".join(f"\n  created on the first call: {s}" for s in dict.fromkeys(self.sites))
+        return (
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
+            f"is only created once or created outside tf.function; {self._name!r} creates one each time it is "
+            "traced. Keep it in an attribute and create it only while that is None."
+            f"{earlier}\n  created again: {site}"
+        )

@@ -1,0 +1,318 @@
+"""``@function``: the same Python, traced once for each kind of arguments and run compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from dualflow.core import dispatch
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import EagerTensor
+from dualflow.function.concrete import ConcreteFunction, trace
+from dualflow.function.creation import Creation
+from dualflow.function.errors import RecursiveTraceError
+from dualflow.function.leaf import ObjectLeaf
+from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
+from dualflow.function.retracing import History
+from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.trace import tracing_lock
+
+MAX_TRACES: Final = 256
+_STATIC: Final = frozenset({bool, int, str, type(None)})
+
+
+class CacheInfo(NamedTuple):
+    """How often a function found a trace, how often it made one, how many it may keep and how many it has."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class Function:
+    """A Python function that runs compiled. Made by :func:`function`, which says more."""
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        *,
+        input_signature: Sequence[Any] | None = None,
+        autograph: bool = True,
+        reduce_retracing: bool = False,
+        jit_compile: bool | None = None,
+        name: str | None = None,
+        signature: Signature | None = None,
+    ) -> None:
+        self.python_function = python_function
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self._signature = signature or Signature(python_function, self.input_signature)
+        self._name = name or self._signature.name
+        self._options = {"autograph": autograph, "reduce_retracing": reduce_retracing, "jit_compile": jit_compile}
+        self._creation = Creation(self._name)
+        self._methods = MethodTable()
+        self._tracing: set[Key] = set()
+        self._calls = 0
+        self._misses = 0
+        self._history = History(self._name)
+        self._traces: dict[Key, list[ConcreteFunction]] = {}
+        self._watched: dict[Key, list[object]] = {}
+        self._latest: dict[tuple[Any, ...], ConcreteFunction] = {}
+        functools.update_wrapper(self, python_function, updated=())
+
+    # calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, from the trace that fits the arguments."""
+        if kwargs or dispatch.current() is not EAGER or _settings.eagerly:
+            return self._call(args, kwargs)
+        key: list[Any] = []
+        for x in args:
+            if type(x) is EagerTensor:
+                array = x._array
+                key += (array.dtype, array.shape)
+            elif type(x) in _STATIC:
+                key += (type(x), x)
+            else:
+                return self._call(args, kwargs)
+        found = self._latest.get(tuple(key))
+        if found is None:
+            return self._call(args, kwargs, tuple(key))
+        self._calls += 1
+        found.used = self._calls
+        return found.run([x for x in args if type(x) is EagerTensor])
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any], shortcut: tuple[Any, ...] | None = None) -> Any:
+        """Any call; ``shortcut`` is how to find the trace faster next time."""
+        if _settings.eagerly:
+            return self.python_function(*args, **kwargs)
+        self._calls += 1
+        call = self._signature.bind(args, kwargs)
+        inputs = call.inputs
+        concrete = self._concrete(call, inputs)
+        if shortcut is not None and len(inputs) == sum(type(x) is EagerTensor for x in args) and not _settings.eagerly:
+            self._latest[shortcut] = concrete
+        return concrete.run(inputs)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments, made if need be; nothing runs.
+
+        Args:
+            *args: as for a call, where a TensorSpec may stand for any tensor; none with an ``input_signature``.
+            **kwargs: likewise.
+        """
+        if self.input_signature is not None and not args and not kwargs:
+            args = self.input_signature
+        call = self._signature.bind(args, kwargs)
+        return self._concrete(call, call.inputs)
+
+    # traces
+
+    def _find(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction | None:
+        for concrete in self._traces.get(call.key, ()):
+            if concrete.serves(inputs):
+                concrete.used = self._calls
+                return concrete
+        return None
+
+    def _concrete(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction:
+        found = self._find(call, inputs)
+        if found is not None:
+            return found
+        with tracing_lock:
+            found = self._find(call, inputs)  # another thread may have made it by now
+            if found is None:
+                found = self._trace(call)
+                self._keep(found)
+            return found
+
+    def _trace(self, call: Call) -> ConcreteFunction:
+        if call.key in self._tracing:
+            raise RecursiveTraceError(
+                f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was traced, which "
+                "would never end. Let a Python value count down, or write the recursion as a loop."
+            )
+        self._tracing.add(call.key)
+        try:
+            created = len(self._creation.sites)
+            self._misses += 1
+            found = trace(self.python_function, self._signature, call, self._name, self._creation)
+            self._creation.allowed = False
+            if len(self._creation.sites) > created:  # now the function finds its variables made
+                found = trace(self.python_function, self._signature, call, self._name, self._creation)
+            return found
+        finally:
+            self._tracing.discard(call.key)
+
+    def _keep(self, concrete: ConcreteFunction) -> None:
+        key = concrete.key
+        self._history.add(self._signature, key, list(self._traces), self._calls)
+        concrete.used = self._calls
+        self._traces.setdefault(key, []).append(concrete)
+        objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
+        if objects and key not in self._watched:
+            drop = functools.partial(_drop, self._traces, self._watched, self._latest, key)
+            self._watched[key] = [leaf.watch(drop) for leaf in objects]
+        if sum(map(len, self._traces.values())) > MAX_TRACES:
+            oldest = min(self._traces, key=lambda k: max(c.used for c in self._traces[k]))
+            _drop(self._traces, self._watched, self._latest, oldest)
+
+    # looking
+
+    def explain(self) -> str:
+        """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x, n: x * n, name="scale")
+        >>> _ = f(df.constant(1.0), 2), f(df.constant(1.0), 3)
+        >>> print(f.explain())
+        scale was traced 2 times.
+        1. at call 1: x: float32[], n: 2
+        2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
+        """
+        return self._history.explain()
+
+    def status(self) -> str:
+        """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
+
+        Compiles the traces that have not run yet.
+        """
+        lines = []
+        for concrete in self.concrete_functions:
+            lines.append(repr(concrete))
+            lines += [f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts]
+        return "\n".join(lines) or f"{self._name} has not been traced yet"
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces that are kept, in the order they were made."""
+        return [c for traces in list(self._traces.values()) for c in traces]
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses, and how many traces there may be and are."""
+        return CacheInfo(self._calls - self._misses, self._misses, MAX_TRACES, len(self.concrete_functions))
+
+    def clear_cache(self) -> None:
+        """Forget all traces and free what they hold."""
+        with tracing_lock:
+            self._traces.clear()
+            self._watched.clear()
+            self._latest.clear()
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many times the function was traced."""
+        return self._history.count
+
+    def pretty_printed_concrete_signatures(self) -> str:
+        """The arguments of each trace that is kept."""
+        return "\n".join(map(repr, self.concrete_functions))
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return BoundFunction(self._methods.get(instance, lambda: self._method(instance)), instance)
+
+    def _method(self, instance: Any) -> Function:
+        signature = Signature(self.python_function, self.input_signature, skip_first=True)
+        return Function(
+            WeakMethod(self.python_function, instance),
+            input_signature=self.input_signature,
+            name=self._name,
+            signature=signature,
+            **self._options,
+        )
+
+    def __repr__(self) -> str:
+        return f"<dualflow function {self._name}>"
+
+
+def _drop(traces: dict[Key, Any], watched: dict[Key, Any], latest: dict[Any, Any], key: Key) -> None:
+    """Forget the traces for ``key``, the very tuple they are stored by: one with a dead object equals only itself."""
+    traces.pop(key, None)
+    watched.pop(key, None)
+    latest.clear()
+
+
+class _Settings:
+    """What :func:`run_functions_eagerly` switches."""
+
+    __slots__ = ("eagerly",)
+
+    def __init__(self) -> None:
+        self.eagerly = False
+
+
+_settings: Final = _Settings()
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let every :func:`function` run as the Python it wraps, to step through it in a debugger; or compile again.
+
+    >>> import dualflow as df
+    >>> df.config.run_functions_eagerly(True)
+    >>> df.function(lambda x: x.numpy() + 1)(df.constant(1.0))
+    np.float32(2.0)
+    >>> df.config.run_functions_eagerly(False)
+    """
+    _settings.eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether :func:`run_functions_eagerly` is on."""
+    return _settings.eagerly
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    *,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Compile a Python function: it is traced once for each kind of arguments, and then runs as native code.
+
+    Tensors and arrays are arguments of the graph: any others of the same shape and dtype run the same trace. Python
+    numbers, strings and other objects are compiled in: another value is another trace. So are the tensors and
+    globals that the function uses; variables are read and assigned anew by each call. Python's side effects happen
+    while tracing only; those of ops (``df.print``, assignments, random numbers) at each call, in program order.
+
+    Args:
+        func: the function; without it, a decorator is answered.
+        input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
+            converted to; then there is one trace. Sizes must be known.
+        autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
+        jit_compile: ignored: every function is compiled.
+        reduce_retracing: ignored: each shape is a trace, but sizes are no part of the compiled code.
+        name: shown in errors and graphs; by default the function's.
+
+    Returns:
+        A :class:`Function`, called like ``func``.
+
+    Raises:
+        DTypeError: an argument without a hash, or a result that is no tensor.
+        InvalidArgumentError: a variable is created after the first call.
+        OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
+
+    >>> import dualflow as df
+    >>> @df.function
+    ... def norm(x):
+    ...     return df.sqrt(df.reduce_sum(x * x))
+    >>> norm(df.constant([3.0, 4.0])).numpy()
+    np.float32(5.0)
+    """
+    make = functools.partial(
+        Function,
+        input_signature=input_signature,
+        autograph=autograph,
+        jit_compile=jit_compile,
+        reduce_retracing=reduce_retracing,
+        name=name,
+    )
+    return make if func is None else make(func)

@@ -1,0 +1,17 @@
+"""What traces raise beside the errors of :mod:`dualflow.core.errors`."""
+
+from __future__ import annotations
+
+from dualflow.core.errors import DualflowError, OperatorNotAllowedInGraphError
+
+
+class SymbolicValueError(OperatorNotAllowedInGraphError, NotImplementedError):
+    """The NumPy value of a symbolic tensor was asked for, which exists only when the function runs."""
+
+
+class RecursiveTraceError(DualflowError, RecursionError):
+    """A function called itself, with arguments of the same types, while it was traced."""
+
+
+class RetracingWarning(UserWarning):
+    """A function is traced so often that compiling it can't pay."""

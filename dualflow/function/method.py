@@ -1,0 +1,79 @@
+"""Traced methods: one function for each instance, which the instance outlives or takes with it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+
+if TYPE_CHECKING:
+    from dualflow.function.decorator import Function
+
+
+class BoundFunction:
+    """What ``instance.method`` is for a traced method: its function, with the instance kept alive for the call."""
+
+    __slots__ = ("__self__", "__wrapped__")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self.__wrapped__ = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.__wrapped__!r} of {self.__self__!r}>"
+
+
+class WeakMethod:
+    """A Python method that holds its instance weakly, so that a trace does not keep the instance."""
+
+    __slots__ = ("__name__", "_function", "_instance")
+
+    def __init__(self, function: Callable[..., Any], instance: Any) -> None:
+        self._function = function
+        self._instance = weakref.ref(instance)
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        instance = self._instance()
+        if instance is None:
+            raise FailedPreconditionError(
+                f"The object whose method {self.__name__!r} is called no longer exists; keep it in a variable."
+            )
+        return self._function(instance, *args, **kwargs)
+
+
+class MethodTable:
+    """The functions of a class's instances, each dropped with its instance."""
+
+    __slots__ = ("_functions",)
+
+    def __init__(self) -> None:
+        self._functions: dict[int, tuple[weakref.ref[Any], Function]] = {}
+
+    def get(self, instance: Any, make: Callable[[], Function]) -> Function:
+        """The function of ``instance``, made when first asked for.
+
+        Raises:
+            DTypeError: the instance can't be referred to weakly.
+        """
+        found = self._functions.get(id(instance))
+        if found is None:
+            key = id(instance)
+            functions = self._functions
+            try:
+                reference = weakref.ref(instance, lambda _: functions.pop(key, None))
+            except TypeError:
+                raise DTypeError(
+                    f"A traced method needs an instance that can be referred to weakly: add '__weakref__' to the "
+                    f"__slots__ of {type(instance).__name__}."
+                ) from None
+            found = functions.setdefault(key, (reference, make()))
+        return found[1]

@@ -1,0 +1,55 @@
+"""A graph that runs on arrays: optimised and compiled when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dualflow.function.buffers import array_of
+from dualflow.function.execute import Executable, make_executable
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes import optimise
+
+Array = np.ndarray[Any, Any]
+_compiling = threading.RLock()
+
+
+class Runner:
+    """``graph`` as something that runs.
+
+    Attributes:
+        graph: as it was traced.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @cached_property
+    def optimised(self) -> Graph:
+        """The graph after all passes."""
+        with _compiling:
+            return optimise(self.graph)
+
+    @cached_property
+    def executable(self) -> Executable:
+        """The compiled graph."""
+        with _compiling:
+            return make_executable(self.optimised)
+
+    @cached_property
+    def captured(self) -> tuple[Any, ...]:
+        """The variables and tensors behind the inputs that follow the arguments."""
+        return tuple([c.source for c in self.optimised.captures])
+
+    @cached_property
+    def written(self) -> tuple[int, ...]:
+        """The inputs that are variables with updates."""
+        place = {v: i for i, v in enumerate(self.optimised.inputs)}
+        return tuple([place[u.input] for u in self.optimised.updates])
+
+    def run(self, arguments: list[Array]) -> list[Array]:
+        """The outputs of a graph that updates nothing it captures, for one array per argument."""
+        return self.executable.run(arguments + [array_of(x) for x in self.captured])

@@ -1,0 +1,163 @@
+"""A stretch of a trace that can be called with tensors, under whatever engine is current, and has a gradient.
+
+A traced function is one; so is its gradient, and the gradient's gradient, all in the graph of the same trace: there
+the symbols that a custom gradient's closure holds keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable, Engine
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager.engine import EAGER
+from dualflow.eager.recording import Recording
+from dualflow.eager.tensor import wrap
+from dualflow.function.buffers import gather
+from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
+from dualflow.function.runner import Runner
+from dualflow.function.trace import Tracer, tracing_lock
+from dualflow.graph.extract import ancestors, extract
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph, Node, Value
+
+
+class Section:
+    """Values of a trace as a function of other values of it.
+
+    Args:
+        tracer: the trace.
+        graph: the section as a graph of its own.
+        inputs: the trace's values behind the graph's inputs,
+        outputs: and behind its outputs.
+        effects: the trace's nodes that run whoever reads them, in program order.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        graph: Graph,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        effects: Sequence[Node] = (),
+    ) -> None:
+        self.tracer = tracer
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.effects = tuple(effects)
+        self.runner = Runner(graph)
+        self._linear: dict[tuple[bool, ...], Linear] = {}
+
+    @cached_property
+    def captured(self) -> tuple[Any, ...]:
+        """What stands behind the inputs that are captures: variables, and tensors (symbols of an outer trace too)."""
+        return tuple([c.source for c in self.graph.captures])
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The outputs as tensors of the current engine, for a tensor or variable behind each argument.
+
+        Assigns the variables that the section updates.
+        """
+        engine = dispatch.current()
+        if engine is EAGER:
+            return self._run(arguments)
+        sources = [*arguments, *self.captured]
+        tensors = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in sources]
+        if not engine.eager:
+            return self._inline(engine, sources, tensors)
+        if isinstance(engine, Recording):
+            wanted = tuple(
+                [x.dtype.is_inexact and any([id(x) in tape.watched for tape in engine.tapes]) for x in tensors]
+            )
+            if any(wanted) and any(v.spec.dtype.is_inexact for v in self.outputs):
+                return self._record(engine, sources, tensors, wanted)
+        return self._run(arguments)
+
+    def _run(self, arguments: Sequence[Any]) -> list[Any]:
+        runner = self.runner
+        arrays = gather((*arguments, *runner.captured), runner.written)
+        return [wrap(a) for a in runner.executable.run(arrays)]
+
+    def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+        results = replay(self.graph, tensors)
+        count = len(self.outputs)
+        for update, value in zip(self.graph.updates, results[count:], strict=True):
+            engine.assign(sources[self.graph.inputs.index(update.input)], value)
+        return results[:count]
+
+    def _record(
+        self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any], wanted: tuple[bool, ...]
+    ) -> Sequence[Any]:
+        linear = self._linear.get(wanted)
+        if linear is None:
+            with tracing_lock:
+                linear = self._linear[wanted] = self._linearise(wanted)
+        call = TapedCall(linear)
+        results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+        for i, array in zip(linear.forward.written, call.updated, strict=True):
+            engine.assign(sources[i], wrap(array))
+        return results
+
+    def _linearise(self, wanted: Sequence[bool]) -> Linear:
+        """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
+        tracer = self.tracer
+        before = tracer.builder.finish(())
+        results = [*self.outputs, *(u.value for u in self.graph.updates)]
+        needed, _ = ancestors(results, self.inputs, self.effects)
+        taking = [i for i, v in enumerate(self.outputs) if v.spec.dtype.is_inexact]
+        places = [i for i, w in enumerate(wanted) if w]
+        cotangents, found = differentiate(
+            tracer,
+            [n for n in before.nodes if n in needed],
+            [self.inputs[i] for i in places],
+            [self.outputs[i] for i in taking],
+        )
+        flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
+        flows = [flow for flow in found if flow is not None]
+        after = tracer.builder.finish(())
+        effects = [n for n in after.nodes[len(before.nodes) :] if n.op.effect is not None]
+        held = self._held(flows, cotangents)
+        joint = extract(
+            after,
+            [*self.inputs, *cotangents],
+            [*self.outputs, *held, *flows],
+            name=self.graph.name,
+            updates=self.graph.updates,
+            effects=[*self.effects, *effects],
+        )
+
+        def whole() -> Section:
+            self._check_held(held, [self.inputs[i] for i in places])
+            inputs = [*self.inputs, *held, *cotangents]
+            graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
+            return Section(tracer, graph, [*inputs, *graph.inputs[len(graph.arguments) :]], flows, effects)
+
+        return Linear(
+            joint,
+            inputs=len(self.inputs),
+            outputs=len(self.outputs),
+            held=len(held),
+            effects=len(self.effects),
+            flowing=flowing,
+            taking=taking,
+            whole=whole,
+        )
+
+    def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+        """What random and Python ops have given, which the gradient reads and can't compute again."""
+        needed, _ = ancestors(flows, [*self.inputs, *cotangents])
+        return [v for n in self.effects if n in needed for v in n.outputs]
+
+    def _check_held(self, held: Sequence[Value], sources: Sequence[Value]) -> None:
+        for node in dict.fromkeys(v.node for v in held):
+            assert node is not None, "held values are made by nodes"
+            _, read = ancestors(node.inputs, ())
+            if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.pullback is not None):
+                raise InvalidArgumentError(
+                    f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't be run "
+                    f"again to compute it. Call it outside of the traced function.\n  {node.origin}"
+                )

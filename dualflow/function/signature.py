@@ -1,0 +1,209 @@
+"""Arguments in canonical form: what a call binds, which trace it needs, and which of its leaves are tensors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.eager.tensor import wrap
+from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+
+Key = tuple[Structure, tuple[Leaf, ...]]
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """The arguments of one call.
+
+    Attributes:
+        structure: of the tuple that holds each parameter's value.
+        leaves: their leaves; arrays have become tensors.
+        key: what a trace must have been made for to serve the call.
+    """
+
+    structure: Structure
+    leaves: tuple[Any, ...]
+    key: Key
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The tensors and variables, each variable once."""
+        seen = -1
+        found = []
+        for leaf, value in zip(self.key[1], self.leaves, strict=True):
+            if isinstance(leaf, TensorLeaf):
+                found.append(value)
+            elif isinstance(leaf, VariableLeaf) and leaf.alias > seen:
+                seen = leaf.alias
+                found.append(value)
+        return found
+
+
+class Signature:
+    """How a Python function takes arguments.
+
+    Args:
+        function: the Python function.
+        specs: for each parameter a structure of TensorSpec that its argument is converted to; None to take any.
+        skip_first: whether the first parameter is the ``self`` of a method.
+
+    Raises:
+        DTypeError: a parameter without a spec has no default either.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], specs: Sequence[Any] | None = None, *, skip_first: bool = False
+    ) -> None:
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except ValueError:  # some built-in functions can't be inspected
+            parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
+        self.parameters = tuple(parameters[skip_first:])
+        self.specs = None if specs is None else tuple(specs)
+        self._python = inspect.Signature(self.parameters)
+        if self.specs is not None:
+            _check_specs(self.name, self.specs, self.parameters)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """The canonical form of ``f(*args, **kwargs)``.
+
+        Raises:
+            DTypeError: the arguments do not fit the parameters or the input signature, or one has no hash.
+        """
+        values = list(self.arguments(args, kwargs).values())
+        if self.specs is not None:
+            values = self._converted(values, args, kwargs)
+        return self.call(tuple(values))
+
+    def call(self, values: tuple[Any, ...]) -> Call:
+        """The canonical form of one value for each parameter."""
+        flat, structure = flatten(values)
+        seen: dict[int, int] = {}
+        pairs = [_leaf(value, seen) for value in flat]
+        key = structure, tuple([leaf for leaf, _ in pairs])
+        return Call(structure, tuple([value for _, value in pairs]), key)
+
+    def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Each parameter's value, defaults filled in."""
+        try:
+            bound = self._python.bind(*args, **kwargs)
+        except TypeError as error:
+            raise DTypeError(
+                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and kwargs: "
+                f"{dict(kwargs)} for signature: {self.name}{self._python}."
+            ) from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def spread(self, structure: Structure, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and keyword arguments with which Python calls the function."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for parameter, value in zip(self.parameters, unflatten(structure, leaves), strict=True):
+            if parameter.kind in _POSITIONAL:
+                args.append(value)
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            else:
+                kwargs[parameter.name] = value
+        return args, kwargs
+
+    def leaf_names(self, structure: Structure) -> list[str]:
+        """Where each leaf stands: ``x``, ``pair[0]``, ``options['rate']``."""
+        names: list[str] = []
+        for parameter, child in zip(self.parameters, structure.children, strict=True):
+            _name_leaves(parameter.name, child, names)
+        return names
+
+    def _converted(self, values: list[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        assert self.specs is not None
+        try:
+            head = [_fit(spec, value) for spec, value in zip(self.specs, values, strict=False)]
+        except (DTypeError, InvalidArgumentError) as error:
+            raise DTypeError(
+                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and kwargs: "
+                f"{dict(kwargs)} for signature: {self.name}{self.specs}."
+            ) from None
+        return head + values[len(head) :]
+
+
+def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
+    """The leaf of an argument, and the argument with arrays made tensors."""
+    if isinstance(value, AbstractTensor):
+        return TensorLeaf(value.spec), value
+    if isinstance(value, AbstractVariable):
+        return variable_leaf(value, seen), value
+    if isinstance(value, TensorSpec):
+        return TensorLeaf(value), value
+    if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not isinstance(value, type)):
+        tensor = wrap(as_array(value))
+        return TensorLeaf(tensor.spec), tensor
+    return static_leaf(value), value
+
+
+def _fit(spec: Any, value: Any) -> Any:
+    """``value`` in the structure and with the specs of ``spec``."""
+    if isinstance(spec, TensorSpec):
+        return _fit_tensor(spec, value)
+    if isinstance(spec, Mapping) and isinstance(value, Mapping) and spec.keys() == value.keys():
+        return {k: _fit(spec[k], value[k]) for k in spec}
+    if isinstance(spec, list | tuple) and isinstance(value, list | tuple) and len(spec) == len(value):
+        parts = [_fit(s, v) for s, v in zip(spec, value, strict=True)]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    raise DTypeError(f"Can not cast {value!r} to {spec!r}")
+
+
+def _fit_tensor(spec: TensorSpec, value: Any) -> Any:
+    if isinstance(value, TensorSpec | AbstractTensor):
+        tensor: Any = value
+    elif isinstance(value, AbstractVariable):
+        raise DTypeError(f"Can not cast {value!r} to {spec!r}; pass its value, v.read_value()")
+    else:
+        tensor = wrap(as_array(value, spec.dtype))
+    if not spec.is_compatible_with(tensor):
+        given = TensorSpec.of(tensor.shape, tensor.dtype)
+        raise DTypeError(f"Can not cast {given!r} to {spec!r}")
+    return tensor
+
+
+def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.Parameter]) -> None:
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters[: len(specs)]):
+        raise DTypeError(f"input_signature can't describe the *args of {name!r}; name its parameters.")
+    if len(specs) > len(parameters):
+        raise DTypeError(f"input_signature has {len(specs)} entries, but {name!r} takes {len(parameters)} arguments.")
+    missing = [p.name for p in parameters[len(specs) :] if p.default is p.empty and p.kind not in _VARIADIC]
+    if missing:
+        raise DTypeError(f"input_signature missing type constraint for {', '.join(missing)}")
+    for spec in flatten(specs)[0]:
+        if not isinstance(spec, TensorSpec):
+            raise DTypeError(f"input_signature holds TensorSpec objects, not {spec!r}.")
+        if not spec.shape.is_static:
+            raise InvalidArgumentError(f"{spec!r} leaves a size open; dualflow compiles for known sizes only.")
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _name_leaves(path: str, structure: Structure, names: list[str]) -> None:
+    if structure.kind is None:
+        names.append(path)
+        return
+    named = hasattr(structure.kind, "_fields") or not (
+        issubclass(structure.kind, Mapping | list | tuple) or structure.kind is type(None)
+    )
+    keys = structure.keys or range(len(structure.children))
+    for key, child in zip(keys, structure.children, strict=True):
+        _name_leaves(f"{path}.{key}" if named else f"{path}[{key!r}]", child, names)

@@ -1,0 +1,133 @@
+"""The tensor without a value: what a function's arguments and results are while it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.function.errors import SymbolicValueError
+from dualflow.graph.ir import Value
+from dualflow.graph.origin import caller
+from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.function.trace import Tracer
+
+
+class Symbol(Tensor):
+    """A tensor inside a traced function: its shape and dtype are known, its elements only when the function runs.
+
+    Ops take it like any tensor. What needs its elements now (``if``, ``for``, ``int()``, ``.numpy()``, NumPy) raises
+    an error that names the line where it was made.
+    """
+
+    __slots__ = ("__weakref__", "_tracer", "_value")
+
+    def __init__(self, value: Value, tracer: Tracer) -> None:
+        self._value = value
+        self._tracer = tracer
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
+        return self._value.spec.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]  # as shape
+        return self._value.spec.dtype
+
+    @property
+    def spec(self) -> TensorSpec:  # type: ignore[override]  # as shape
+        return self._value.spec
+
+    @property
+    def name(self) -> str:
+        """The argument's name, or the op that made the tensor and which of its results it is."""
+        node = self._value.node
+        if node is None:
+            return f"{self._value.spec.name or 'input'}:0"
+        return f"{node.op.name}:{self._value.index}"
+
+    @property
+    def numpy(self) -> NoReturn:
+        """Absent, as TensorFlow's: a symbol has no value to give."""
+        raise AttributeError(
+            f"{self._described()} has no .numpy() while {self._tracer.name!r} is traced. Return it and call .numpy() "
+            "on the result, or hand it to Python with df.py_function."
+        )
+
+    def static_value(self) -> Any:
+        """The value as an array if it follows from constants alone, else None."""
+        return self._tracer.static_value(self._value)
+
+    def _described(self) -> str:
+        """The tensor and the line that made it, for errors."""
+        node = self._value.node
+        if node is None:
+            return f"The symbolic tensor {self.name!r}, an argument of {self._tracer.name!r},"
+        made = f" (made in {node.origin})" if node.origin else ""
+        return f"The symbolic tensor {self.name!r}{made}"
+
+    def _refuse(self, use: str, remedy: str) -> NoReturn:
+        here = caller()
+        where = f"\n  {here}" if here is not None else ""
+        raise OperatorNotAllowedInGraphError(
+            f"{use} is not allowed. {self._described()} has no value while {self._tracer.name!r} is traced; {remedy}."
+            + where
+        )
+
+    def __bool__(self) -> NoReturn:
+        self._refuse(
+            "Using a symbolic `tf.Tensor` as a Python `bool`",
+            "choose with df.where or df.cond and loop with df.while_loop, or return it and test the result",
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse(
+            "Iterating over a symbolic `tf.Tensor`",
+            "use df.unstack, index it with Python ints, or map over it with df.map_fn",
+        )
+
+    def __int__(self) -> NoReturn:
+        self._refuse("Using a symbolic `tf.Tensor` as a Python `int`", "use df.cast(x, df.int32)")
+
+    def __float__(self) -> NoReturn:
+        self._refuse("Using a symbolic `tf.Tensor` as a Python `float`", "use df.cast(x, df.float32)")
+
+    def __complex__(self) -> NoReturn:
+        self._refuse("Using a symbolic `tf.Tensor` as a Python `complex`", "use df.cast(x, df.complex128)")
+
+    def __index__(self) -> NoReturn:
+        self._refuse(
+            "Using a symbolic `tf.Tensor` as a Python index or size",
+            "use df.range instead of range and df.gather instead of list[i]",
+        )
+
+    def __contains__(self, value: object) -> NoReturn:
+        self._refuse("`in` a symbolic `tf.Tensor`", "use df.reduce_any(x == value)")
+
+    def __len__(self) -> int:
+        """The first size, which is known unless the signature leaves it open."""
+        if not self.shape:
+            raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
+        size = self.shape[0]
+        if size is None:
+            self._refuse("len() of a symbolic `tf.Tensor` of unknown size", "use df.shape(x)[0]")
+        return int(size)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise SymbolicValueError(
+            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. {self._described()} has no value "
+            f"while {self._tracer.name!r} is traced; use the df function of the same name, or df.numpy_function."
+        )
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
+
+    def __repr__(self) -> str:
+        node = self._value.node
+        made = f" made in {node.origin}" if node is not None and node.origin else ""
+        return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}{made}>"
