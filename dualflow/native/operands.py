@@ -63,7 +63,9 @@ class _Resolver:
     def run(self, nodes: Iterable[Node]) -> list[Step]:
         for node in nodes:
             product = kind_of(node) == "product"
-            inputs = tuple(self._matrix(v) if product else self._resolve(v) for v in node.inputs)
+            inputs = tuple(
+                self._matrix(v) if product and i < 2 else self._resolve(v) for i, v in enumerate(node.inputs)
+            )
             self.steps.append(Step(node, inputs))
         return self.steps
 
@@ -88,7 +90,7 @@ class _Resolver:
             layout = view_layout(node, Layout(0, 0, self.strides[source]))
             assert layout is not None
         same = source is node.inputs[0]
-        view = node.output if same else Node(node.op, [source], node.attrs, node.specs, node.origin).output
+        view = node.output if same else node.with_inputs([source]).output
         self._learn(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:

@@ -145,9 +145,11 @@ def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
 def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
     """Whether ``new`` may be computed in the buffer of ``old``: nobody reads the old value afterwards."""
     node = new.node
-    if node is None or node.op is not FUSED or node not in place:
+    if node is None or node not in place or last_read.get(old, -1) > place[node]:
         return False
-    return last_read.get(old, -1) <= place[node] and _reads_what_it_writes(node, old, new)
+    if kind_of(node) == "product":
+        return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
+    return node.op is FUSED and _reads_what_it_writes(node, old, new)
 
 
 def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:

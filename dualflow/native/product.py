@@ -40,9 +40,17 @@ class Product:
     param: Callable[[int], Value]
 
     def emit(
-        self, char: str, sizes: tuple[int, int, int], batch: Sequence[int], layouts: Sequence[Layout]
+        self,
+        char: str,
+        sizes: tuple[int, int, int],
+        batch: Sequence[int],
+        layouts: Sequence[Layout],
+        scales: tuple[float, float],
     ) -> str:
-        """Write ``out = x @ y`` for layouts of x, y and out with a stride for each batch axis; answers the routine."""
+        """Write ``out = scales[0] * (x @ y) + scales[1] * out`` for each matrix of a batch; answers the routine.
+
+        The layouts are those of x, y and out, with a stride for each batch axis.
+        """
         b = self.builder
         routine, element = ROUTINES[char]
         rows, columns, inner = sizes
@@ -63,14 +71,14 @@ class Product:
             ]
             orders = [self.param(r.order).cast(I32) for r in readings]
             leading = [self._int(r.leading) for r in readings]
-            one, zero = b.constant(element, 1.0), b.constant(element, 0.0)
-            arguments = [b.constant(I32, ROW_MAJOR), *orders, *integers, one]
+            times, keeping = (b.constant(element, scale) for scale in scales)
+            arguments = [b.constant(I32, ROW_MAJOR), *orders, *integers, times]
             arguments += [
                 pointers[0],
                 leading[0],
                 pointers[1],
                 leading[1],
-                zero,
+                keeping,
                 pointers[2],
                 self._int(max(columns, 1)),
             ]

@@ -216,9 +216,12 @@ class _Entry:
         return self.b.load(self.table, self.writer.param(number), I64)
 
     def product(self, call: Call) -> None:
-        """Call BLAS for each matrix of the batch."""
+        """Call BLAS for each matrix of the batch; a third input, to which the product is added, is copied first."""
         node = call.node
-        x, y, out = (*call.inputs, *call.outputs)
+        x, y, *addend = call.inputs
+        (out,) = call.outputs
+        if addend and addend[0] != out:
+            self.kernel(copy_elements(_static(node.output), node.output.spec.dtype), addend, (out,))
         if node.attrs.get("transpose_a"):
             x = _swapped(x)
         if node.attrs.get("transpose_b"):
@@ -228,11 +231,12 @@ class _Entry:
         if 0 in (*batch, rows, columns):
             return
         self.writer.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
-        values = (*node.inputs, node.output)
+        values = (*node.inputs[:2], node.output)
         layouts = [_batched(i, _static(v), batch) for i, v in zip((x, y, out), values, strict=True)]
         product = Product(self.writer.module, self.b, self.buffers, self._param)
+        scales = (node.attrs.get("scale", 1.0), 1.0 if addend else 0.0)
         char = node.output.spec.dtype.char
-        self.writer.routines.append(product.emit(char, (rows, columns, inner), batch, layouts))
+        self.writer.routines.append(product.emit(char, (rows, columns, inner), batch, layouts, scales))
 
 
 def _static(value: GraphValue) -> tuple[int, ...]:

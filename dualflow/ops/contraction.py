@@ -12,7 +12,7 @@ from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Contraction
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.samples import Sample, numbers
+from dualflow.ops.samples import Sample, numbers, reals
 
 
 def _infer(a: TensorSpec, b: TensorSpec, transpose_a: bool = False, transpose_b: bool = False) -> TensorSpec:
@@ -71,6 +71,33 @@ MATMUL = register(
             _sample((5, 3, 4), (5, 4, 2)),
             _sample((2, 1, 3, 4), (5, 2, 4), transpose_b=True),
             _sample((3, 0), (0, 2)),
+        ),
+    )
+)
+
+
+def _product_add_infer(
+    a: TensorSpec, b: TensorSpec, c: TensorSpec, scale: float, **transposes: bool
+) -> TensorSpec:
+    product = _infer(a, b, **transposes)
+    if product != c:
+        raise InvalidArgumentError(f"the product is {product} and what it is added to is {c}.")
+    return product
+
+
+PRODUCT_ADD = register(
+    Op(
+        name="product_add",
+        doc="""``c + scale * (a @ b)``: what the compiler makes of a sum with a product. Attributes as matmul's.""",
+        infer=_product_add_infer,
+        kernel=lambda a, b, c, scale, **transposes: c + c.dtype.type(scale) * _matmul(a, b, **transposes),
+        form=Contraction(),
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample(
+                (reals(-5, 5, shape=(3, 4)), reals(-5, 5, shape=(2, 4)), reals(-5, 5, shape=(3, 2))),
+                {"scale": -0.5, "transpose_b": True},
+            ),
         ),
     )
 )

@@ -13,6 +13,8 @@ from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.epilogues import add_in_products
+from dualflow.graph.passes.fusion import fuse
 
 
 class Pass(NamedTuple):
@@ -31,7 +33,11 @@ SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
 )
 
-PASSES: Final[tuple[Pass, ...]] = (*SIMPLIFICATIONS,)
+PASSES: Final[tuple[Pass, ...]] = (
+    *SIMPLIFICATIONS,
+    Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
+    Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
+)
 
 
 def optimise(

@@ -1,7 +1,7 @@
 """Algebraic simplification: identities that give every element the same value, to the bit.
 
-So nothing here holds only of real numbers. ``x + 0.0`` stays, as it turns -0.0 into 0.0; ``x * 0`` stays, as inf
-makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no value.)
+So nothing here holds only of real numbers. ``x + 0.0`` stays, as it turns -0.0 into 0.0; ``x * 0`` stays, as
+inf makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no value.)
 """
 
 from __future__ import annotations

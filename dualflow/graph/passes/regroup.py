@@ -89,7 +89,7 @@ class _Rebuild:
         self._append(node, [self.value(v) for v in node.inputs])
 
     def _append(self, node: Node, inputs: list[Value]) -> None:
-        made = Node(node.op, inputs, node.attrs, node.specs, node.origin)
+        made = node.with_inputs(inputs)
         self.nodes.append(made)
         self.new.update(zip(node.outputs, made.outputs, strict=True))
 
@@ -130,7 +130,7 @@ class _Body:
         self.own[self._append(node, inputs)] = self.group.own[node]
 
     def _append(self, node: Node, inputs: list[Value]) -> Node:
-        made = Node(node.op, inputs, node.attrs, node.specs, node.origin)
+        made = node.with_inputs(inputs)
         self.nodes.append(made)
         self.new.update(zip(node.outputs, made.outputs, strict=True))
         return made
@@ -160,7 +160,7 @@ class _Body:
         """A generated value of its own for each way it lies in the loops."""
         key = value, axes
         if key not in self.generated:
-            made = Node(node.op, (), node.attrs, node.specs, node.origin)
+            made = node.with_inputs(())
             self.nodes.append(made)
             self.own[made] = axes
             self.generated[key] = made.output

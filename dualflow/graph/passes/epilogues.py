@@ -1,0 +1,85 @@
+"""Sums that a matrix product can take along: ``c + s * (a @ b)`` is one call of BLAS, without a temporary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.algebra import uniform
+from dualflow.ops.contraction import MATMUL, PRODUCT_ADD
+
+_SIGNS = {"add": 1.0, "subtract": -1.0}
+_DTYPES = "fd"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """``addend + scale * product``, and the nodes that nothing needs once it is one."""
+
+    addend: Value
+    scale: float
+    product: Node
+    gone: tuple[Node, ...]
+
+
+def add_in_products(graph: Graph) -> Graph:
+    """c + s * (a @ b) = product_add(a, b, c; s), where only the sum reads the product."""
+    results = set(graph.results)
+    single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
+    sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}
+    gone = {n for found in sums.values() for n in found.gone}
+    new: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node in gone:
+            continue
+        made = _product_add(node, sums[node]) if node in sums else node
+        if any(v in new for v in made.inputs):
+            made = made.with_inputs([new.get(v, v) for v in made.inputs])
+        nodes.append(made)
+        if made is not node:
+            new.update(zip(node.outputs, made.outputs, strict=True))
+    return graph.with_results([new.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+
+def _match(node: Node, single: set[Value]) -> _Sum | None:
+    sign = _SIGNS.get(node.op.name)
+    if sign is None or node.output.spec.dtype.char not in _DTYPES:
+        return None
+    x, y = node.inputs
+    for addend, term in ((x, y),) if sign < 0 else ((x, y), (y, x)):
+        found = _scaled_product(term, single)
+        if found is not None and addend.spec == term.spec == node.output.spec:
+            scale, product, gone = found
+            return _Sum(addend, sign * scale, product, gone)
+    return None
+
+
+def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tuple[Node, ...]] | None:
+    """The scale and the matrix product of which ``value`` is the only use, and the nodes from one to the other."""
+    scale, gone = 1.0, []
+    while value in single and value.node is not None:
+        node = value.node
+        gone.append(node)
+        if node.op is MATMUL:
+            return scale, node, tuple(gone)
+        factor = _scalar_factor(node) if node.op.name == "multiply" else None
+        if factor is None:
+            return None
+        scale, value = scale * factor[0], factor[1]
+    return None
+
+
+def _scalar_factor(node: Node) -> tuple[float, Value] | None:
+    """The number by which a multiplication scales its other input, if it does."""
+    for number, other in (node.inputs, node.inputs[::-1]):
+        found = uniform(number)
+        if found is not None and other.spec == node.output.spec:
+            return float(found), other
+    return None
+
+
+def _product_add(node: Node, found: _Sum) -> Node:
+    product = found.product
+    attrs = {**product.attrs, "scale": found.scale}
+    return Node(PRODUCT_ADD, (*product.inputs, found.addend), attrs, node.specs, node.origin, node.also)
