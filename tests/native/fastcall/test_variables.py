@@ -1,0 +1,124 @@
+"""Variables in the fast call: read as they are now, written in place only where nobody else can see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def test_a_variable_is_updated_in_its_own_buffer(fast: Any, heavy: bool) -> None:
+    variable = fast.variable(100)
+    address = variable._tensor._array.ctypes.data
+    call = fast.function(
+        "descend", variables=[fast.updates(variable)], outputs=[], result="none", heavy=heavy
+    )
+    assert call(fast.tensor()) is None
+    assert (variable._tensor._array == fast.vector(100) - 0.5 * fast.vector()).all()
+    assert variable._tensor._array.ctypes.data == address
+
+
+def test_a_variable_is_read_as_it_is_now(fast: Any, heavy: bool) -> None:
+    variable = fast.variable(3)
+    outputs = [fast.vector_spec] * 2
+    call = fast.function(
+        "multiply", variables=[fast.reads(variable)], outputs=outputs, result="tuple", heavy=heavy
+    )
+    for start in (3, 4):
+        variable._tensor = fast.tensor(start)
+        product, _ = call(fast.tensor())
+        assert (product._array == fast.vector() * fast.vector(start)).all()
+
+
+def test_a_shared_variable_may_be_read(fast: Any) -> None:
+    variable = fast.variable(3)
+    held = variable._tensor, variable._tensor._array
+    call = fast.function(
+        "multiply", variables=[fast.reads(variable)], outputs=[fast.vector_spec] * 2, result="tuple"
+    )
+    product, _ = call(fast.tensor())
+    assert (product._array == fast.vector() * held[1]).all()
+
+
+def hold_the_tensor(fast: Any, variable: Any) -> object:
+    return variable._tensor
+
+
+def hold_the_array(fast: Any, variable: Any) -> object:
+    return variable._tensor._array
+
+
+def hold_a_view(fast: Any, variable: Any) -> object:
+    return variable._tensor._array[2:]
+
+
+def hold_a_memoryview(fast: Any, variable: Any) -> object:
+    return memoryview(variable._tensor._array)
+
+
+def make_it_a_view(fast: Any, variable: Any) -> object:
+    variable._tensor = fast.Tensor(np.zeros((2, fast.n))[1])
+    return None
+
+
+def make_it_read_only(fast: Any, variable: Any) -> object:
+    variable._tensor._array.flags.writeable = False
+    return None
+
+
+def make_it_shorter(fast: Any, variable: Any) -> object:
+    variable._tensor = fast.Tensor(np.zeros(fast.n - 1))
+    return None
+
+
+def make_it_no_tensor(fast: Any, variable: Any) -> object:
+    variable._tensor = fast.vector()
+    return None
+
+
+def make_it_empty(fast: Any, variable: Any) -> object:
+    del variable._tensor
+    return None
+
+
+OBSTACLES = [
+    hold_the_tensor,
+    hold_the_array,
+    hold_a_view,
+    hold_a_memoryview,
+    make_it_a_view,
+    make_it_read_only,
+    make_it_shorter,
+    make_it_no_tensor,
+    make_it_empty,
+]
+
+
+@pytest.mark.parametrize("spoil", OBSTACLES)
+def test_a_variable_that_may_not_be_written_goes_to_the_fallback(
+    fast: Any, spoil: Callable[[Any, Any], object]
+) -> None:
+    variable = fast.variable(100)
+    call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
+    held = spoil(fast, variable)
+    seen = np.array(getattr(held, "_array", held))
+    x = fast.tensor()
+    assert call(x) == ("fallback", (x,))
+    assert np.array_equal(getattr(held, "_array", held), seen)
+
+
+def test_the_argument_may_be_the_variables_own_tensor(fast: Any) -> None:
+    variable = fast.variable(100)
+    call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
+    assert call(variable._tensor)[0] == "fallback"
+
+
+def test_once_the_obstacle_is_gone_the_kernel_runs_again(fast: Any) -> None:
+    variable = fast.variable(100)
+    call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
+    held = variable._tensor
+    assert call(fast.tensor())[0] == "fallback"
+    del held
+    assert call(fast.tensor()) is None
