@@ -1,7 +1,7 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
-A graph updates a variable in the variable's own buffer, which must not be seen by anybody else: a tensor read earlier,
-a NumPy view, a tape. Reference counts tell; in doubt the variable gets a copy first.
+A graph updates a variable in the variable's own buffer, which must not be seen by anybody else: a tensor read
+earlier, a NumPy view, a tape. Reference counts tell; in doubt the variable gets a copy first.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ def own_buffer(variable: Any) -> Array:
 
 def gather(sources: Sequence[Any], written: Sequence[int]) -> list[Array]:
     """The arrays of ``sources``; those at ``written`` belong to variables and may be written to."""
-    arrays: list[Any] = [None if i in written else array_of(x) for i, x in enumerate(sources)] if written else [
-        array_of(x) for x in sources
-    ]
+    arrays: list[Any] = (
+        [None if i in written else array_of(x) for i, x in enumerate(sources)]
+        if written
+        else [array_of(x) for x in sources]
+    )
     for i in written:
         arrays[i] = own_buffer(sources[i])
     return arrays

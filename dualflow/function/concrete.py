@@ -29,8 +29,8 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 class ConcreteFunction:
     """A function traced for arguments of certain shapes, dtypes and Python values.
 
-    Made by :meth:`Function.get_concrete_function`; a :class:`Function` holds one for each kind of call. Takes the
-    arguments of the Python function, where Python values may be left out but not changed.
+    Made by :meth:`Function.get_concrete_function`; a :class:`Function` holds one for each kind of call. Takes
+    the arguments of the Python function, where Python values may be left out but not changed.
 
     >>> import dualflow as df
     >>> add = df.function(lambda x, y: x + y).get_concrete_function(df.TensorSpec([]), df.TensorSpec([]))
@@ -69,7 +69,7 @@ class ConcreteFunction:
         return self.run(self._fit(args, kwargs).inputs)
 
     def serves(self, inputs: Sequence[Any]) -> bool:
-        """Whether the variables among the arguments are the same ones that the function captures, as when traced."""
+        """Whether those of the arguments that are captured variables too are the same ones as when traced."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
             v is same if same is not None else not any(v is c for c in self.section.captured)
@@ -146,7 +146,9 @@ class ConcreteFunction:
         structure, leaves = self.key
         call = self._signature.call(tuple(self._complete(args, kwargs).values()))
         if call.structure != structure:
-            raise DTypeError(f"{self!r} was called with arguments of another structure: {args!r}, {kwargs!r}.")
+            raise DTypeError(
+                f"{self!r} was called with arguments of another structure: {args!r}, {kwargs!r}."
+            )
         names = self._signature.leaf_names(structure)
         rows = zip(leaves, call.key[1], call.leaves, names, strict=True)
         return self._signature.call(unflatten(structure, [self._fit_leaf(*row) for row in rows]))
@@ -191,9 +193,11 @@ def trace(
 ) -> ConcreteFunction:
     """Run ``function`` once with symbols for tensors, and keep the graph of what it did."""
     concrete = _trace(function, signature, call, name, creation, frozenset())
-    shared = frozenset(
-        id(x) for x in call.inputs if isinstance(x, AbstractVariable) and not concrete.serves([x])
-    ) if concrete.variables else frozenset()
+    shared = (
+        frozenset(id(x) for x in call.inputs if isinstance(x, AbstractVariable) and not concrete.serves([x]))
+        if concrete.variables
+        else frozenset()
+    )
     return _trace(function, signature, call, name, creation, shared) if shared else concrete
 
 
@@ -220,12 +224,14 @@ def _trace(
 
 
 def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """The leaves with which the Python function is called: symbols, stand-ins for variables, Python values."""
+    """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     found: list[Any] = []
     for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
         if isinstance(leaf, TensorLeaf):
-            found.append(tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name)))
+            found.append(
+                tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
+            )
         elif isinstance(leaf, VariableLeaf):
             if id(value) not in bound:
                 bound[id(value)] = value if id(value) in shared else _stand_in(value)

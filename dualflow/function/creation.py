@@ -1,7 +1,7 @@
 """Variables that a traced function creates: on its first call only, and outside of the graph.
 
-The variable is created at once with its initial value, which therefore can't depend on the function's arguments; then
-the function is traced again, to find the variable where its code has kept it.
+The variable is created at once with its initial value, which therefore can't depend on the function's
+arguments; then the function is traced again, to find the variable where its code has kept it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Creation:
     def _refusal(self, site: Origin | None) -> str:
         earlier = "".join(f"\n  created on the first call: {s}" for s in dict.fromkeys(self.sites))
         return (
-            "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
-            f"is only created once or created outside tf.function; {self._name!r} creates one each time it is "
-            "traced. Keep it in an attribute and create it only while that is None."
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure the "
+            f"tf.Variable is only created once or created outside tf.function; {self._name!r} creates one "
+            "each time it is traced. Keep it in an attribute and create it only while that is None."
             f"{earlier}\n  created again: {site}"
         )

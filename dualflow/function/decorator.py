@@ -49,7 +49,11 @@ class Function:
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
         self._name = name or self._signature.name
-        self._options = {"autograph": autograph, "reduce_retracing": reduce_retracing, "jit_compile": jit_compile}
+        self._options = {
+            "autograph": autograph,
+            "reduce_retracing": reduce_retracing,
+            "jit_compile": jit_compile,
+        }
         self._creation = Creation(self._name)
         self._methods = MethodTable()
         self._tracing: set[Key] = set()
@@ -83,7 +87,9 @@ class Function:
         found.used = self._calls
         return found.run([x for x in args if type(x) is EagerTensor])
 
-    def _call(self, args: Sequence[Any], kwargs: dict[str, Any], shortcut: tuple[Any, ...] | None = None) -> Any:
+    def _call(
+        self, args: Sequence[Any], kwargs: dict[str, Any], shortcut: tuple[Any, ...] | None = None
+    ) -> Any:
         """Any call; ``shortcut`` is how to find the trace faster next time."""
         if _settings.eagerly:
             return self.python_function(*args, **kwargs)
@@ -91,7 +97,11 @@ class Function:
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
         concrete = self._concrete(call, inputs)
-        if shortcut is not None and len(inputs) == sum(type(x) is EagerTensor for x in args) and not _settings.eagerly:
+        if (
+            shortcut is not None
+            and len(inputs) == sum(type(x) is EagerTensor for x in args)
+            and not _settings.eagerly
+        ):
             self._latest[shortcut] = concrete
         return concrete.run(inputs)
 
@@ -99,8 +109,8 @@ class Function:
         """The trace for these arguments, made if need be; nothing runs.
 
         Args:
-            *args: as for a call, where a TensorSpec may stand for any tensor; none with an ``input_signature``.
-            **kwargs: likewise.
+            args: as for a call, where a TensorSpec may stand for any tensor; none with an input signature.
+            kwargs: likewise.
         """
         if self.input_signature is not None and not args and not kwargs:
             args = self.input_signature
@@ -130,8 +140,9 @@ class Function:
     def _trace(self, call: Call) -> ConcreteFunction:
         if call.key in self._tracing:
             raise RecursiveTraceError(
-                f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was traced, which "
-                "would never end. Let a Python value count down, or write the recursion as a loop."
+                f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was "
+                "traced, which would never end. Let a Python value count down, or write the recursion as a "
+                "loop."
             )
         self._tracing.add(call.key)
         try:
@@ -181,7 +192,9 @@ class Function:
         lines = []
         for concrete in self.concrete_functions:
             lines.append(repr(concrete))
-            lines += [f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts]
+            lines += [
+                f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts
+            ]
         return "\n".join(lines) or f"{self._name} has not been traced yet"
 
     @property
@@ -232,7 +245,7 @@ class Function:
 
 
 def _drop(traces: dict[Key, Any], watched: dict[Key, Any], latest: dict[Any, Any], key: Key) -> None:
-    """Forget the traces for ``key``, the very tuple they are stored by: one with a dead object equals only itself."""
+    """Forget the traces for ``key``, the very tuple they are stored by: a dead object equals no other."""
     traces.pop(key, None)
     watched.pop(key, None)
     latest.clear()
@@ -251,7 +264,7 @@ _settings: Final = _Settings()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let every :func:`function` run as the Python it wraps, to step through it in a debugger; or compile again.
+    """Let every :func:`function` run as the Python it wraps, to step through it in a debugger, or not.
 
     >>> import dualflow as df
     >>> df.config.run_functions_eagerly(True)
@@ -276,12 +289,13 @@ def function(
     reduce_retracing: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Compile a Python function: it is traced once for each kind of arguments, and then runs as native code.
+    """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
 
-    Tensors and arrays are arguments of the graph: any others of the same shape and dtype run the same trace. Python
-    numbers, strings and other objects are compiled in: another value is another trace. So are the tensors and
-    globals that the function uses; variables are read and assigned anew by each call. Python's side effects happen
-    while tracing only; those of ops (``df.print``, assignments, random numbers) at each call, in program order.
+    Tensors and arrays are arguments of the graph: others of the same shape and dtype run the same trace.
+    Python numbers, strings and other objects are compiled in: another value is another trace. So are the
+    tensors and globals that the function uses; variables are read and assigned anew by each call. Python's
+    side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers) at each
+    call, in program order.
 
     Args:
         func: the function; without it, a decorator is answered.

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class PartReport(Protocol):
-    """How one part of a graph runs: ``native``, ``numpy`` or ``python``, what it does, and why not natively."""
+    """How one part of a graph runs: ``native``, ``numpy`` or ``python``; what it does; why not natively."""
 
     @property
     def kind(self) -> str: ...

@@ -1,7 +1,8 @@
 """The gradient of a traced function under a tape that runs eagerly.
 
-The trace is extended by the reverse sweep over its nodes, then cut in two: a forward graph that also hands out what
-the gradient needs, and a backward graph. The tape records the call as one op, whose pullback runs the second.
+The trace is extended by the reverse sweep over its nodes, then cut in two: a forward graph that also hands
+out what the gradient needs, and a backward graph. The tape records the call as one op, whose pullback runs
+the second.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ def differentiate(
     """Extend the trace by a reverse sweep over ``nodes``.
 
     Returns:
-        A new argument for the cotangent of each target, and the cotangent of each source, None where none flows.
+        A new argument for the cotangent of each target, and the cotangent of each source, None where none
+        flows.
     """
     symbol = tracer.symbol
     with tracing(tracer):
         cotangents = [tracer.argument(v.spec) for v in targets]
         records = [
-            Record(n.op, tuple(map(symbol, n.inputs)), tuple(map(symbol, n.outputs)), dict(n.attrs)) for n in nodes
+            Record(n.op, tuple(map(symbol, n.inputs)), tuple(map(symbol, n.outputs)), dict(n.attrs))
+            for n in nodes
         ]
         flows = sweep(records, [symbol(v) for v in targets], cotangents, [symbol(v) for v in sources])
         return values(cotangents), [None if g is None else tracer.adopt(g)._value for g in flows]
@@ -53,14 +56,14 @@ class Linear:
 
     Args:
         graph: the whole trace, extended by the gradient.
-        joint: the section's inputs, then a cotangent for each output that can have one; its outputs, then the values
-            held for higher orders, then the cotangents of the inputs.
+        joint: the section's inputs, then a cotangent for each output that can have one; its outputs, then the
+            values held for higher orders, then the cotangents of the inputs.
         inputs, outputs, held: how many there are of each.
         effects: how many of the nodes with effects belong to the section itself.
         flowing: which of the inputs get a cotangent, and
         taking: which of the outputs take one.
-        whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that serves
-            higher orders.
+        whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
+            serves higher orders.
     """
 
     def __init__(
@@ -90,7 +93,7 @@ class Linear:
         return self._make_whole()
 
     def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], Runner]:
-        """The inputs that get a cotangent when those ``needed`` are asked for, and the graph of these cotangents."""
+        """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
         wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
         found = self._runners.get(wanted)
         if found is None:
@@ -107,7 +110,11 @@ class Linear:
         read = [*inputs, *cotangents]
         out = [*outputs, *saved[: self.held]]
         return [
-            array_of(read[i]) if kind == "input" else array_of(out[i]) if kind == "output" else saved[self.held + i]
+            array_of(read[i])
+            if kind == "input"
+            else array_of(out[i])
+            if kind == "output"
+            else saved[self.held + i]
             for kind, i in self._sources
         ]
 

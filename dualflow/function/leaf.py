@@ -67,9 +67,9 @@ class ObjectLeaf:
             self._hash = hash(value)
         except TypeError:
             raise DTypeError(
-                f"Could not generate a generic TraceType for {value!r}: an argument of type {type(value).__name__} "
-                "has no hash, so calls with it can't be told apart. Pass a tuple, a tensor, or an object with "
-                "__eq__ and __hash__."
+                f"Could not generate a generic TraceType for {value!r}: an argument of type "
+                f"{type(value).__name__} has no hash, so calls with it can't be told apart. Pass a tuple, a "
+                "tensor, or an object with __eq__ and __hash__."
             ) from None
         self._kind = type(value)
         self._ref = _reference(value)

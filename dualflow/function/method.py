@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BoundFunction:
-    """What ``instance.method`` is for a traced method: its function, with the instance kept alive for the call."""
+    """``instance.method`` of a traced method: its function, with the instance kept alive for the call."""
 
     __slots__ = ("__self__", "__wrapped__")
 
@@ -45,7 +45,8 @@ class WeakMethod:
         instance = self._instance()
         if instance is None:
             raise FailedPreconditionError(
-                f"The object whose method {self.__name__!r} is called no longer exists; keep it in a variable."
+                f"The object whose method {self.__name__!r} is called no longer exists; keep it in a "
+                "variable."
             )
         return self._function(instance, *args, **kwargs)
 
@@ -72,8 +73,8 @@ class MethodTable:
                 reference = weakref.ref(instance, lambda _: functions.pop(key, None))
             except TypeError:
                 raise DTypeError(
-                    f"A traced method needs an instance that can be referred to weakly: add '__weakref__' to the "
-                    f"__slots__ of {type(instance).__name__}."
+                    "A traced method needs an instance that can be referred to weakly: add '__weakref__' to "
+                    f"the __slots__ of {type(instance).__name__}."
                 ) from None
             found = functions.setdefault(key, (reference, make()))
         return found[1]

@@ -37,9 +37,9 @@ def _value(leaf: Any, tracer: Tracer) -> Value:
     if isinstance(leaf, _NUMBERS):
         return tracer.constant(as_array(leaf))._value
     raise DTypeError(
-        "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or "
-        f"None values; in compilation of {tracer.name!r}, found return value of type {type(leaf).__name__}, which is "
-        "not a Tensor or ExtensionType."
+        "To be compatible with tf.function, Python functions must return zero or more Tensors or "
+        f"ExtensionTypes or None values; in compilation of {tracer.name!r}, found return value of type "
+        f"{type(leaf).__name__}, which is not a Tensor or ExtensionType."
     )
 
 

@@ -66,8 +66,9 @@ class History:
         window = call - self._recent[0] + 1
         here = caller()
         warnings.warn_explicit(
-            f"{TRACES} out of the last {window} calls to {self._name} triggered tf.function retracing, which costs "
-            f"far more than a call. The last time, {'; '.join(reasons)}. {self._name}.explain() lists all traces.",
+            f"{TRACES} out of the last {window} calls to {self._name} triggered tf.function retracing, which "
+            f"costs far more than a call. The last time, {'; '.join(reasons)}. {self._name}.explain() lists "
+            "all traces.",
             RetracingWarning,
             here.file if here else "<unknown>",
             here.line if here else 0,
@@ -91,7 +92,11 @@ def _difference(name: str, old: Leaf, new: Leaf) -> str:
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
         return _tensor_difference(name, old.spec, new.spec)
     change = f"{name} went from {old} to {new}"
-    if isinstance(new, ValueLeaf) and isinstance(new.value, int | float | complex) and isinstance(old, ValueLeaf):
+    if (
+        isinstance(new, ValueLeaf)
+        and isinstance(new.value, int | float | complex)
+        and isinstance(old, ValueLeaf)
+    ):
         return f"{change} (Python numbers are compiled in: pass df.constant({name}) to trace once)"
     if isinstance(new, ObjectLeaf) and isinstance(old, ObjectLeaf):
         return f"{change} (another object: pass the same one, or give its class __eq__ and __hash__)"

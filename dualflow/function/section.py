@@ -1,7 +1,7 @@
 """A stretch of a trace that can be called with tensors, under whatever engine is current, and has a gradient.
 
-A traced function is one; so is its gradient, and the gradient's gradient, all in the graph of the same trace: there
-the symbols that a custom gradient's closure holds keep their meaning.
+A traced function is one; so is its gradient, and the gradient's gradient, all in the graph of one trace:
+there the symbols that a custom gradient's closure holds keep their meaning.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Section:
 
     @cached_property
     def captured(self) -> tuple[Any, ...]:
-        """What stands behind the inputs that are captures: variables, and tensors (symbols of an outer trace too)."""
+        """What is behind the inputs that are captures: variables, tensors, symbols of an outer trace."""
         return tuple([c.source for c in self.graph.captures])
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -71,7 +71,7 @@ class Section:
             return self._inline(engine, sources, tensors)
         if isinstance(engine, Recording):
             wanted = tuple(
-                [x.dtype.is_inexact and any([id(x) in tape.watched for tape in engine.tapes]) for x in tensors]
+                [x.dtype.is_inexact and any(id(x) in tape.watched for tape in engine.tapes) for x in tensors]
             )
             if any(wanted) and any(v.spec.dtype.is_inexact for v in self.outputs):
                 return self._record(engine, sources, tensors, wanted)
@@ -158,6 +158,6 @@ class Section:
             _, read = ancestors(node.inputs, ())
             if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.pullback is not None):
                 raise InvalidArgumentError(
-                    f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't be run "
-                    f"again to compute it. Call it outside of the traced function.\n  {node.origin}"
+                    f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
+                    f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"
                 )

@@ -1,4 +1,4 @@
-"""Arguments in canonical form: what a call binds, which trace it needs, and which of its leaves are tensors."""
+"""Arguments in canonical form: what a call binds, which trace it needs, which of its leaves are tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Signature:
 
     Args:
         function: the Python function.
-        specs: for each parameter a structure of TensorSpec that its argument is converted to; None to take any.
+        specs: for each parameter a structure of TensorSpec that its argument is converted to; None to take
+            any.
         skip_first: whether the first parameter is the ``self`` of a method.
 
     Raises:
@@ -100,8 +101,8 @@ class Signature:
             bound = self._python.bind(*args, **kwargs)
         except TypeError as error:
             raise DTypeError(
-                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and kwargs: "
-                f"{dict(kwargs)} for signature: {self.name}{self._python}."
+                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"kwargs: {dict(kwargs)} for signature: {self.name}{self._python}."
             ) from None
         bound.apply_defaults()
         return bound.arguments
@@ -134,8 +135,8 @@ class Signature:
             head = [_fit(spec, value) for spec, value in zip(self.specs, values, strict=False)]
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(
-                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and kwargs: "
-                f"{dict(kwargs)} for signature: {self.name}{self.specs}."
+                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
         return head + values[len(head) :]
 
@@ -183,7 +184,9 @@ def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.P
     if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters[: len(specs)]):
         raise DTypeError(f"input_signature can't describe the *args of {name!r}; name its parameters.")
     if len(specs) > len(parameters):
-        raise DTypeError(f"input_signature has {len(specs)} entries, but {name!r} takes {len(parameters)} arguments.")
+        raise DTypeError(
+            f"input_signature has {len(specs)} entries, but {name!r} takes {len(parameters)} arguments."
+        )
     missing = [p.name for p in parameters[len(specs) :] if p.default is p.empty and p.kind not in _VARIADIC]
     if missing:
         raise DTypeError(f"input_signature missing type constraint for {', '.join(missing)}")
@@ -191,7 +194,9 @@ def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.P
         if not isinstance(spec, TensorSpec):
             raise DTypeError(f"input_signature holds TensorSpec objects, not {spec!r}.")
         if not spec.shape.is_static:
-            raise InvalidArgumentError(f"{spec!r} leaves a size open; dualflow compiles for known sizes only.")
+            raise InvalidArgumentError(
+                f"{spec!r} leaves a size open; dualflow compiles for known sizes only."
+            )
 
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

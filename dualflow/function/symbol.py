@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Symbol(Tensor):
-    """A tensor inside a traced function: its shape and dtype are known, its elements only when the function runs.
+    """A tensor inside a traced function: its shape and dtype are known, its elements only when it runs.
 
-    Ops take it like any tensor. What needs its elements now (``if``, ``for``, ``int()``, ``.numpy()``, NumPy) raises
-    an error that names the line where it was made.
+    Ops take it like any tensor. What needs its elements now (``if``, ``for``, ``int()``, ``.numpy()``, NumPy)
+    raises an error that names the line where it was made.
     """
 
     __slots__ = ("__weakref__", "_tracer", "_value")
@@ -55,8 +55,8 @@ class Symbol(Tensor):
     def numpy(self) -> NoReturn:
         """Absent, as TensorFlow's: a symbol has no value to give."""
         raise AttributeError(
-            f"{self._described()} has no .numpy() while {self._tracer.name!r} is traced. Return it and call .numpy() "
-            "on the result, or hand it to Python with df.py_function."
+            f"{self._described()} has no .numpy() while {self._tracer.name!r} is traced. Return it and call "
+            ".numpy() on the result, or hand it to Python with df.py_function."
         )
 
     def static_value(self) -> Any:
@@ -75,8 +75,8 @@ class Symbol(Tensor):
         here = caller()
         where = f"\n  {here}" if here is not None else ""
         raise OperatorNotAllowedInGraphError(
-            f"{use} is not allowed. {self._described()} has no value while {self._tracer.name!r} is traced; {remedy}."
-            + where
+            f"{use} is not allowed. {self._described()} has no value while {self._tracer.name!r} is traced; "
+            f"{remedy}." + where
         )
 
     def __bool__(self) -> NoReturn:
@@ -120,8 +120,9 @@ class Symbol(Tensor):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise SymbolicValueError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. {self._described()} has no value "
-            f"while {self._tracer.name!r} is traced; use the df function of the same name, or df.numpy_function."
+            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. {self._described()} has no "
+            f"value while {self._tracer.name!r} is traced; use the df function of the same name, or "
+            "df.numpy_function."
         )
 
     def __str__(self) -> str:

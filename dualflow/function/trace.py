@@ -34,7 +34,7 @@ _FOLDED = 1 << 12
 
 @dataclass(slots=True)
 class _State:
-    """A variable as the trace knows it: the input that reads it, and its value at this point of the program."""
+    """A variable as the trace knows it: the input that reads it, and its value at this point."""
 
     variable: AbstractVariable
     input: Value
@@ -49,7 +49,17 @@ class Tracer(Engine):
         creation: what becomes of variables that the trace creates.
     """
 
-    __slots__ = ("_captured", "_constants", "_states", "_static", "builder", "creation", "name", "outer", "symbols")
+    __slots__ = (
+        "_captured",
+        "_constants",
+        "_states",
+        "_static",
+        "builder",
+        "creation",
+        "name",
+        "outer",
+        "symbols",
+    )
 
     def __init__(self, name: str, creation: Creation | None = None) -> None:
         self.name = name
@@ -129,7 +139,7 @@ class Tracer(Engine):
         return value
 
     def symbol(self, value: Value) -> Symbol:
-        """The one symbol that stands for ``value`` in gradient sweeps, which tell tensors apart by identity."""
+        """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
         found = self.symbols.get(value)
         if found is None:
             found = self.symbols[value] = Symbol(value, self)
@@ -146,12 +156,15 @@ class Tracer(Engine):
         pending = [value]
         while pending:
             node = pending[-1].node
-            unknown = None if node is None else next((v for v in node.inputs if v not in static), None)
+            if node is None:
+                static[pending.pop()] = None
+                continue
+            unknown = next((v for v in node.inputs if v not in static), None)
             if unknown is not None and not any(static.get(v, _UNKNOWN) is None for v in node.inputs):
                 pending.append(unknown)
                 continue
-            done = pending.pop()
-            static.update(zip(node.outputs, self._fold(node), strict=True) if node else ((done, None),))
+            pending.pop()
+            static.update(zip(node.outputs, self._fold(node), strict=True))
         return static[value]
 
     def known(self, value: Value, what: str) -> Array:
@@ -163,8 +176,8 @@ class Tracer(Engine):
         graph = extract(self.builder.finish(()), (), [value])
         if graph.arguments or any(type(c.source) is Symbol for c in graph.captures):
             raise InaccessibleTensorError(
-                f"The {what} of a variable depends on an argument of the traced function {self.name!r}, which has "
-                "no value yet. Compute it from Python values, or create the variable outside."
+                f"The {what} of a variable depends on an argument of the traced function {self.name!r}, "
+                "which has no value yet. Compute it from Python values, or create the variable outside."
             )
         arrays = [c.source._tensor._array if c.variable else c.source._array for c in graph.captures]
         return evaluate(graph, arrays)[0].copy()
@@ -209,8 +222,8 @@ class Tracer(Engine):
         if type(tensor) is not Symbol:
             return f"{shown} Only tensors can be captured by a traced function."
         return (
-            f"{shown} It belongs to a trace of {tensor._tracer.name!r} and was kept beyond it, in an attribute, a "
-            "global or a list. Return it from that function and use the result."
+            f"{shown} It belongs to a trace of {tensor._tracer.name!r} and was kept beyond it, in an "
+            "attribute, a global or a list. Return it from that function and use the result."
         )
 
     def _fold(self, node: Node) -> Sequence[Array | None]:
@@ -249,7 +262,7 @@ def values(symbols: Sequence[Symbol]) -> list[Value]:
 
 
 tracing_lock: Final = threading.RLock()
-"""One trace at a time, whichever function: locks of their own would deadlock where functions call each other."""
+"""One trace at a time: functions with locks of their own would deadlock where they call each other."""
 
 _NOTHING: Final[dict[str, Any]] = {}
 _UNKNOWN: Final = np.empty(0)

@@ -6,7 +6,6 @@ For people and tools at the edge: compiling never comes here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 import networkx as nx
 
@@ -56,8 +55,7 @@ def critical_path(graph: Graph, cost: Callable[[Node], float] = work) -> list[No
 
 def _contracted(node: Node) -> float:
     """How many products each element of a matrix product adds up."""
-    x, y = (v.spec for v in node.inputs)
-    return (x.size * y.size / prod([d or 1 for d in node.output.spec.shape])) ** 0.5
+    return float(node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1])
 
 
 _END = object()

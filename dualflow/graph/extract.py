@@ -18,12 +18,14 @@ def extract(
 ) -> Graph:
     """The graph that computes ``outputs`` from ``inputs``, which may be any of ``graph``'s values.
 
-    Its arguments are ``inputs``, then the other arguments of ``graph`` that the outputs depend on; its captures those
-    they depend on. ``updates`` and the nodes ``effects`` belong to it, whoever reads them. An input that a node made
-    is another value in the new graph, one without a node.
+    Its arguments are ``inputs``, then the other arguments of ``graph`` that the outputs depend on; its
+    captures those they depend on. ``updates`` and the nodes ``effects`` belong to it, whoever reads them. An
+    input that a node made is another value in the new graph, one without a node.
     """
     moved = {v: v if v.node is None else Value(v.spec) for v in inputs}
-    needed, sources = ancestors([*outputs, *(v for u in updates for v in (u.value, u.input))], inputs, effects)
+    needed, sources = ancestors(
+        [*outputs, *(v for u in updates for v in (u.value, u.input))], inputs, effects
+    )
     first = len(graph.arguments)
     captured = [(v, c) for v, c in zip(graph.inputs[first:], graph.captures, strict=True) if v in sources]
     arguments = [*moved.values(), *(v for v in graph.arguments if v in sources)]
@@ -59,7 +61,7 @@ def ancestors(
 
 
 def _moved(node: Node, moved: dict[Value, Value]) -> Node:
-    """``node`` reading from the new graph; where its results went is noted in ``moved`` if it is a new node."""
+    """``node`` reading from the new graph; if that makes it another node, ``moved`` notes its results."""
     inputs = [moved.get(v, v) for v in node.inputs]
     if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
         return node

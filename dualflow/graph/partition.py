@@ -20,8 +20,8 @@ class Halves:
     Attributes:
         forward: from the first inputs to the first outputs, then the residuals.
         backward: from ``sources`` to the remaining outputs.
-        sources: where each argument of ``backward`` comes from: an input of the joint graph (so also what only the
-            backward half reads, the cotangents), one of its first outputs, or a residual.
+        sources: where each argument of ``backward`` comes from: an input of the joint graph (so also what
+            only the backward half reads, the cotangents), one of its first outputs, or a residual.
     """
 
     forward: Graph
@@ -32,9 +32,10 @@ class Halves:
 def halve(joint: Graph, inputs: int, outputs: int, effects: int) -> Halves:
     """Cut ``joint``.
 
-    All that the first ``outputs``, the updates and the first ``effects`` nodes with an effect need runs forward, from
-    the first ``inputs``. A residual is a value of the forward half that the backward half reads; inputs, constants
-    and views that are no smaller than what they show are taken from where they come from instead.
+    All that the first ``outputs``, the updates and the first ``effects`` nodes with an effect need runs
+    forward, from the first ``inputs``. A residual is a value of the forward half that the backward half
+    reads; inputs, constants and views that are no smaller than what they show are taken from where they come
+    from instead.
     """
     active = [n for n in joint.nodes if n.op.effect is not None]
     first, last = active[:effects], active[effects:]
@@ -48,8 +49,7 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int) -> Halves:
     slot = {v: i for i, v in enumerate(residuals)}
     at = {v: i for i, v in enumerate(joint.arguments)}
     sources: list[Source] = [("input", at[v]) for v in given]
-    for value in saved:
-        sources.append(("output", place[value]) if value in place else ("residual", slot[value]))
+    sources += [("output", place[v]) if v in place else ("residual", slot[v]) for v in saved]
     return Halves(
         extract(
             joint,
@@ -85,6 +85,8 @@ def _free(node: Node) -> bool:
     """Whether making the node's value again costs nothing and keeps no more memory than the value itself."""
     if isinstance(node.op.form, Literal):
         return True
-    if not isinstance(node.op.form, View) or not all(v.spec.shape.is_static for v in (*node.inputs, *node.outputs)):
+    if not isinstance(node.op.form, View) or not all(
+        v.spec.shape.is_static for v in (*node.inputs, *node.outputs)
+    ):
         return False
     return sum(v.spec.nbytes for v in node.inputs) <= node.output.spec.nbytes

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _INDENT = "    "
 _ELEMENTS = 6
+_PLAIN = (bool, int, float, str, tuple)
 
 
 def text(graph: Graph) -> str:
@@ -62,7 +63,7 @@ def _input_names(graph: Graph) -> dict[Value, str]:
 
 def _line(node: Node, names: Mapping[Value, str], bodies: Mapping[str, Graph]) -> str:
     results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
-    attrs = [f"{k}={_shown(v)}" for k, v in node.attrs.items() if k not in bodies]
+    attrs = [f"{k}={_shown(v)}" for k, v in node.attrs.items() if not bodies or isinstance(v, _PLAIN)]
     call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attrs)})"
     origins = [o for o in (node.origin, *node.also) if o is not None]
     where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
