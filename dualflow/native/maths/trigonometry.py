@@ -15,7 +15,10 @@ from dualflow.native.maths.floating import Partial, bits_of, format_of, polynomi
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle."""
+    """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle.
+
+    They continue ``sin(a) = a + a**3 (...)`` and ``cos(a) = 1 - a**2 / 2 + a**4 (...)``.
+    """
 
     half_pi: tuple[float, float, float]
     bound: float
@@ -28,7 +31,7 @@ _TABLES = {
         half_pi=(1.57079637050628662109375, -4.371139000186241e-08, -1.7151245100059e-15),
         bound=65536.0,
         sin=(-0.16666655242443085, 0.008332187309861183, -0.00019517895998433232),
-        cos=(-0.5, 0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
+        cos=(0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
     ),
     64: _Tables(
         half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
@@ -42,7 +45,6 @@ _TABLES = {
             1.589543311717652e-10,
         ),
         cos=(
-            -0.5,
             0.041666666666666595,
             -0.0013888888888873307,
             2.4801587288965223e-05,
@@ -64,22 +66,24 @@ _TAN_32 = (
 )
 
 
-def _reduce(x: Value) -> tuple[Value, Value]:
-    """The quadrant, as the low bits of an integer, and the angle within it, at most pi/4."""
+def _reduce(x: Value) -> tuple[Value, Value, Value]:
+    """The quadrant, as the low bits of an integer, the angle within it, at most pi/4, and what that lacks."""
     magic = format_of(x).magic
     shifted = x.fma(2 / math.pi, magic)
     n = shifted - magic
-    angle = x
-    for part in _TABLES[x.type.bits].half_pi:
-        angle = n.fma(-part, angle)
-    return bits_of(shifted), angle
+    high, middle, low = _TABLES[x.type.bits].half_pi
+    exact = n.fma(-high, x)
+    angle = n.fma(-middle, exact)
+    # What rounding took from the angle; a small angle keeps its digits, and this difference would not be exact.
+    lost = (abs(angle) > 2.0**-8).select(n.fma(-middle, exact - angle), 0.0)
+    return bits_of(shifted), angle, n.fma(-low, lost)
 
 
-def _sin_cos(angle: Value) -> tuple[Value, Value]:
-    """Sine and cosine up to pi/4."""
+def _sin_cos(angle: Value, rest: Value) -> tuple[Value, Value]:
+    """Sine and cosine of ``angle + rest``, at most pi/4; the rest is lost in a cosine's rounding."""
     tables, square = _TABLES[angle.type.bits], angle * angle
-    sine = (angle * square).fma(polynomial(square, tables.sin), angle)
-    return sine, square.fma(polynomial(square, tables.cos), 1.0)
+    sine = angle + (angle * square).fma(polynomial(square, tables.sin), rest)
+    return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
 
 
 def _beyond(x: Value) -> Value:
@@ -88,9 +92,9 @@ def _beyond(x: Value) -> Value:
 
 def _turned(x: Value, quarters: int, symbol: str) -> Partial:
     """The sine of `x` plus quarter turns."""
-    quadrant, angle = _reduce(x)
+    quadrant, angle, rest = _reduce(x)
     quadrant = quadrant + quarters if quarters else quadrant
-    sine, cosine = _sin_cos(angle)
+    sine, cosine = _sin_cos(angle, rest)
     y = (quadrant & 1).eq(0).select(sine, cosine)
     sign = (quadrant & 2) << (x.type.bits - 2)
     return Partial((bits_of(y) ^ sign).bitcast(x.type), _beyond(x), symbol, (x,))
@@ -109,13 +113,13 @@ def cos(x: Value) -> Partial:
 
 def tan(x: Value) -> Partial:
     """Tangent: of the angle in the quadrant, or minus its inverse."""
-    quadrant, angle = _reduce(x)
+    quadrant, angle, rest = _reduce(x)
     even = (quadrant & 1).eq(0)
     if x.type.bits == 32:
         square = angle * angle
-        tangent = (angle * square).fma(polynomial(square, _TAN_32), angle)
+        tangent = angle + (angle * square).fma(polynomial(square, _TAN_32), rest)
         y = even.select(tangent, -1.0 / tangent)
     else:
-        sine, cosine = _sin_cos(angle)
+        sine, cosine = _sin_cos(angle, rest)
         y = even.select(sine, -cosine) / even.select(cosine, sine)
     return Partial(x.eq(0).select(x, y), _beyond(x), "tan", (x,))
