@@ -10,7 +10,6 @@ from dualflow.ops.arithmetic import divide_no_nan as divide_no_nan
 from dualflow.ops.arithmetic import floordiv as floordiv
 from dualflow.ops.arithmetic import maximum as maximum
 from dualflow.ops.arithmetic import minimum as minimum
-from dualflow.ops.arithmetic import mod as floormod
 from dualflow.ops.arithmetic import mod as mod
 from dualflow.ops.arithmetic import multiply as multiply
 from dualflow.ops.arithmetic import multiply_no_nan as multiply_no_nan
@@ -23,9 +22,9 @@ from dualflow.ops.broadcasting import reduce_sum as reduce_sum
 from dualflow.ops.comparison import equal as equal
 from dualflow.ops.comparison import greater as greater
 from dualflow.ops.comparison import greater_equal as greater_equal
-from dualflow.ops.comparison import isfinite as is_finite
-from dualflow.ops.comparison import isinf as is_inf
-from dualflow.ops.comparison import isnan as is_nan
+from dualflow.ops.comparison import isfinite as isfinite
+from dualflow.ops.comparison import isinf as isinf
+from dualflow.ops.comparison import isnan as isnan
 from dualflow.ops.comparison import less as less
 from dualflow.ops.comparison import less_equal as less_equal
 from dualflow.ops.comparison import logical_and as logical_and
@@ -54,7 +53,6 @@ from dualflow.ops.reduction import reduce_min as reduce_min
 from dualflow.ops.reduction import reduce_prod as reduce_prod
 from dualflow.ops.rounding import ceil as ceil
 from dualflow.ops.rounding import floor as floor
-from dualflow.ops.rounding import round as rint
 from dualflow.ops.rounding import round as round
 from dualflow.ops.rounding import trunc as trunc
 from dualflow.ops.scans import cumsum as cumsum
@@ -80,3 +78,7 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
+
+floormod = mod
+is_finite, is_inf, is_nan = isfinite, isinf, isnan
+rint = round

@@ -8,7 +8,6 @@ from dualflow.ops.activations import relu as relu
 from dualflow.ops.activations import relu6 as relu6
 from dualflow.ops.activations import selu as selu
 from dualflow.ops.activations import silu as silu
-from dualflow.ops.activations import silu as swish
 from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
 from dualflow.ops.exponential import sigmoid as sigmoid
@@ -25,3 +24,5 @@ from dualflow.ops.normalization import l2_normalize as l2_normalize
 from dualflow.ops.normalization import moments as moments
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.trigonometric import tanh as tanh
+
+swish = silu

@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
-from dualflow.ops.elementwise import as_float, as_quotient, elementwise, magnitude, real, signed
+from dualflow.ops.elementwise import OpFunction, as_float, as_quotient, elementwise, magnitude, real, signed
 from dualflow.ops.samples import Domain, numbers, reals
 
 add = elementwise(
@@ -89,7 +89,7 @@ def _mod(m: Any, x: Any, y: Any) -> Any:
 
 floordiv = elementwise(
     "floordiv",
-    """The quotient rounded down, as Python's ``//``. Dividing integers by zero is an InvalidArgumentError.""",
+    """The quotient rounded down, as Python's ``//``; an integer by zero is an InvalidArgumentError.""",
     dtype=real,
     eager=_dividing(np.floor_divide),
     code=_floordiv,
@@ -99,7 +99,7 @@ floordiv = elementwise(
 
 mod = elementwise(
     "mod",
-    """What ``//`` leaves, with the sign of ``y``, as Python's ``%``. Integers by zero are an InvalidArgumentError.""",
+    """What ``//`` leaves, with the sign of ``y``; an integer by zero is an InvalidArgumentError.""",
     dtype=real,
     eager=_dividing(np.remainder),
     code=_mod,
@@ -108,7 +108,7 @@ mod = elementwise(
     cost=8,
 )
 
-multiply_no_nan = elementwise(
+multiply_no_nan: OpFunction = elementwise(
     "multiply_no_nan",
     """``x * y``, and 0 where ``y`` is 0 even if ``x`` is inf or nan there.""",
     dtype=as_float,

@@ -194,7 +194,7 @@ def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
-TRANSPOSE = register(
+TRANSPOSE: Op = register(
     Op(
         name="transpose",
         doc="""``x`` with its axes in another order.""",

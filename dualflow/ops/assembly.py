@@ -20,7 +20,7 @@ def assembling(infer: Callable[..., TensorSpec], pieces: Pieces) -> Callable[...
 
     def kernel(*inputs: Array, **attrs: Any) -> Array:
         spec = infer(*[TensorSpec.of(Shape(a.shape), as_dtype(a.dtype)) for a in inputs], **attrs)
-        out = np.empty(spec.shape, spec.dtype.dtype)  # type: ignore[arg-type]  # arrays have static shapes
+        out: Array = np.empty(tuple(d or 0 for d in spec.shape), spec.dtype.dtype)
         for destination, source in pieces(out, *inputs, **attrs):
             destination[...] = source
         return out

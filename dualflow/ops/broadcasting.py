@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,9 @@ def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return broadcast_like(g, x)
 
 
+_add_reduce: Callable[..., Any] = np.add.reduce
+
+
 def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
     if x.dtype.kind == "b":
         raise DTypeError("takes numbers, not bools; count the true ones with df.math.count_nonzero.")
@@ -138,7 +142,7 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         raise DTypeError(
             "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
         )
-    return np.add.reduce(x, axis, x.dtype, None, keepdims)
+    return _add_reduce(x, axis, x.dtype, None, keepdims)
 
 
 REDUCE_SUM = register(

@@ -44,7 +44,7 @@ WHERE = register(
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; all three broadcast.
 
-    No gradient reaches the side that was not chosen; but if computing it gave an infinite derivative there, the
+    No gradient reaches the side that was not chosen; but where computing it has an infinite derivative, the
     product with zero is nan: give it a safe argument too (``where(ok, log(where(ok, x, 1)), 0)``).
 
     Args:

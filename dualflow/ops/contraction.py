@@ -80,15 +80,17 @@ def _product_add_infer(
     a: TensorSpec, b: TensorSpec, c: TensorSpec, scale: float, **transposes: bool
 ) -> TensorSpec:
     product = _infer(a, b, **transposes)
-    if product != c:
+    pairs = zip(product.shape, c.shape, strict=False)
+    same = len(product.shape) == len(c.shape) and all(p == d or p is None or d is None for p, d in pairs)
+    if not same or product.dtype is not c.dtype:
         raise InvalidArgumentError(f"the product is {product} and what it is added to is {c}.")
-    return product
+    return TensorSpec.of(broadcast([product.shape, c.shape]), c.dtype)
 
 
 PRODUCT_ADD = register(
     Op(
         name="product_add",
-        doc="""``c + scale * (a @ b)``: what the compiler makes of a sum with a product. Attributes as matmul's.""",
+        doc="""``c + scale * (a @ b)``: what the compiler makes of a sum with a product.""",
         infer=_product_add_infer,
         kernel=lambda a, b, c, scale, **transposes: c + c.dtype.type(scale) * _matmul(a, b, **transposes),
         form=Contraction(),

@@ -22,6 +22,7 @@ class OpFunction(Protocol):
 
     op: Op
     __name__: str
+    __qualname__: str
 
     def __call__(self, *inputs: Any, name: str | None = None) -> Any: ...
 

@@ -1,7 +1,7 @@
 """The error function and its complement, vectorised.
 
-The rational approximations are those of fdlibm's ``s_erf.c`` (Sun Microsystems, 1993): under 1 ULP in float64.
-Narrower floats are computed in float64.
+The rational approximations are those of fdlibm's ``s_erf.c`` (Sun Microsystems, 1993): within 1 ULP in
+float64, and 2 in the tails of erfc. Narrower floats are computed in float64.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _tail(size: Array) -> Array:
 
 @_in_float64
 def erf(x: Array) -> Array:
-    """The error function: the chance that a normal value of variance 1/2 lies within ``x`` of 0, with ``x``'s sign."""
+    """The error function: the chance that a normal value of variance 1/2 is within ``x`` of 0, signed."""
     size = np.abs(x)
     small = x + x * _rational(_SMALL, x * x)
     middle = _ONE + _rational(_MIDDLE, size - 1)

@@ -14,11 +14,11 @@ from typing import Any
 class Element:
     """One element of the output from one element of each input, which broadcast: fusable.
 
-    ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given NumPy
-    arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
-    ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program when
-    ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one element in
-    additions.
+    ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given
+    NumPy arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
+    ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program
+    when ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one
+    element in additions.
     """
 
     code: Callable[..., Any]
@@ -27,11 +27,11 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A reduction over the axes ``attrs["axis"]`` (a sorted tuple); ``attrs["keepdims"]`` keeps them as size 1.
+    """A reduction over ``attrs["axis"]``, a sorted tuple of axes that ``attrs["keepdims"]`` keeps, as size 1.
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
     ``step(m, acc, x, index)`` takes one more element whose position along the reduced axes is ``index``,
-    ``merge(m, acc, acc)`` joins two (``acc`` of the earlier elements first), ``finish(m, acc)`` is the result.
+    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result.
     """
 
     start: Callable[..., tuple[Any, ...]]
@@ -42,7 +42,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The input's elements under another shape: ``view(array, **attrs)`` answers a NumPy view or raises ValueError."""
+    """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError."""
 
     view: Callable[..., Any]
 
@@ -68,8 +68,8 @@ class Take:
 class Contraction:
     """Matrix product of the last two axes, the leading ones broadcast.
 
-    The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two axes of
-    an input first.
+    The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two
+    axes of an input first.
     """
 
 

@@ -139,7 +139,7 @@ def _replace(x: Any, part: Any, key: Key) -> Any:
 
 
 def replace(x: Any, key: Any, part: Any) -> Any:
-    """``x`` with ``part``, which broadcasts to ``x[key]``, in its place: what ``x[key] = part`` does to an array.
+    """``x`` with ``part``, broadcast to ``x[key]``, in its place: what ``x[key] = part`` does to an array.
 
     ``key`` is made of integers, slices, ``...`` and ``None``.
 
@@ -154,7 +154,7 @@ def replace(x: Any, key: Any, part: Any) -> Any:
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """``x[key]``, for integers, slices, ``...``, ``None`` (a new axis), scalar integer tensors and one bool mask.
+    """``x[key]``, for integers, slices, ``...``, ``None`` (a new axis), integer tensors and a bool mask.
 
     Slices are clamped to the axis, as in Python; integers are not.
 
@@ -184,7 +184,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _canonical(key: Any, shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
-    """The entries of ``key``, one an axis, and the symbolic integers among them with their axes in the result."""
+    """The entries of ``key``, one an axis, and its symbolic integers with their axes in the result."""
     items = key if isinstance(key, tuple) else (key,)
     ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
     used = len([item for item in items if item is not None and item is not Ellipsis])
@@ -224,18 +224,18 @@ def _entry(item: Any, axis: int, shape: Shape) -> Entry:
                 return None
         if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__"):
             raise DTypeError(
-                f"An index is an int, a slice, '...', None, a scalar integer tensor or one bool mask, not {item!r}. "
+                f"{item!r} is no index: use ints, slices, '...', None, an integer scalar or a bool mask. "
                 "Pick several positions with df.gather, or a mask with df.boolean_mask."
             )
         item = operator.index(item)
-    size = shape[axis]
+    index, size = int(item), shape[axis]
     if size is None:
-        return int(item)
-    if not -size <= item < size:
+        return index
+    if not -size <= index < size:
         raise OutOfRangeError(
-            f"index {item} is out of range for axis {axis} of shape {shape}, which has size {size}."
+            f"index {index} is out of range for axis {axis} of shape {shape}, which has size {size}."
         )
-    return int(item) % size
+    return index + size if index < 0 else index
 
 
 def _scalar(item: Any) -> Any:

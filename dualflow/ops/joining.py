@@ -27,7 +27,8 @@ def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
     first = shapes[0]
     if any(len(s) != len(first) for s in shapes) or not len(first):
         raise InvalidArgumentError(
-            f"shapes {', '.join(map(str, shapes))} must have one rank of 1 or more; use df.stack to join along a new axis."
+            f"shapes {', '.join(map(str, shapes))} must have one rank of 1 or more; "
+            "join along a new axis with df.stack."
         )
     rest = [_same([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))]
     sizes = [s[axis] for s in shapes]

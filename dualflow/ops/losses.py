@@ -121,7 +121,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     Raises:
         InvalidArgumentError: the shapes differ.
     """
-    x = convert_to_tensor(logits)
+    x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
     if len(x.shape) != len(z.shape) or _differ(x.shape, z.shape):
         raise InvalidArgumentError(f"labels and logits have one shape, but got {z.shape} and {x.shape}.")

@@ -62,7 +62,7 @@ MASK = register(
     )
 )
 
-UNMASK = register(
+UNMASK: Op = register(
     Op(
         name="boolean_place",
         doc="""Zeros with ``values`` where ``mask`` holds, in order.""",

@@ -1,6 +1,6 @@
 """The maths namespace of element code, in NumPy: the reference that every engine is tested against.
 
-``Element.code(m, ...)`` and the parts of a ``Fold`` call these names. The compiler's namespace has the same ones.
+``Element.code(m, ...)`` and the parts of a ``Fold`` call these names, which the compiler's namespace has too.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """``t`` scaled down to the Euclidean norm ``clip_norm`` where its norm over ``axes`` (all by default) is larger.
+    """``t`` scaled down to the norm ``clip_norm`` where its norm over ``axes``, by default all, is larger.
 
     >>> import dualflow as df
     >>> df.clip_by_norm([3.0, 4.0], 1.0).numpy()
@@ -76,7 +76,7 @@ def clip_by_global_norm(
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Any:
-    """``x`` divided by its Euclidean norm over ``axis`` (all axes by default); ``epsilon`` bounds its square."""
+    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square."""
     x = as_float(x)
     return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
 
@@ -109,7 +109,7 @@ def batch_normalization(
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
-    """``value + bias`` for a vector ``bias`` along the channels: the last axis, or the second for "NC..." formats.
+    """``value + bias``, a vector along the channels: the last axis, or the second for "NC..." formats.
 
     Raises:
         InvalidArgumentError: ``bias`` is not a vector as long as that axis.

@@ -73,7 +73,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
     """The sum of products that ``equation`` writes in Einstein's notation, such as ``"bij,bjk->bik"``.
 
     Args:
-        equation: one group of letters an input, one letter an axis; after ``->`` the letters that stay, in order.
+        equation: one group of letters an input, one letter an axis; after ``->`` the letters that stay.
             Without ``->`` those that appear once stay, in alphabetical order.
         *inputs: the tensors, which are multiplied from left to right.
         name: ignored; as in TensorFlow.
@@ -115,7 +115,7 @@ def _check(equation: str, groups: list[str], result: str, shapes: list[Shape]) -
     for group, shape in zip(groups, shapes, strict=True):
         if len(group) != len(shape) or len(set(group)) != len(group):
             raise InvalidArgumentError(
-                f"einsum({equation!r}): {group!r} does not fit shape {shape}; write one letter an axis, each once."
+                f"einsum({equation!r}): {group!r} does not fit shape {shape}; write each axis as one letter."
             )
         for letter, size in zip(group, shape, strict=True):
             if sizes.setdefault(letter, size) not in (size, None) and size is not None:
@@ -135,7 +135,7 @@ def _summed(x: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:
 
 
 def _pair(a: Any, left: str, b: Any, right: str, wanted: set[str]) -> tuple[Any, str]:
-    """The product of two tensors, summed over the shared axes that nobody wants later, as one matrix product."""
+    """The product of two tensors, summed over shared axes that nobody wants later: one matrix product."""
     a, left = _summed(a, left, wanted | set(right))
     b, right = _summed(b, right, wanted | set(left))
     batch = [c for c in left if c in right and c in wanted]

@@ -1,7 +1,7 @@
 """Random numbers, drawn from a generator that the caller names.
 
-A generator is an object whose ``philox`` is a :class:`numpy.random.Generator`. Drawing advances it, so these ops keep
-their order and are drawn anew on every call of a compiled function.
+A generator is an object whose ``philox`` is a :class:`numpy.random.Generator`. Drawing advances it, so these
+ops keep their order and draw anew on every call of a compiled function.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _placed(x: Any, mean: Any, stddev: Any) -> Any:
 
 
 def uniform(generator: Source, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Any:
-    """Numbers of equal chance from ``minval`` up to and without ``maxval`` (1 by default; integers must name it).
+    """Numbers of equal chance from ``minval`` up to and without ``maxval``: 1 by default, for floats.
 
     Raises:
         InvalidArgumentError: integers without ``maxval``, or an empty range of them.
@@ -208,7 +208,7 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> An
 
 
 def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Any:
-    """``x`` with each element 0 with chance ``rate``, the others divided by ``1 - rate`` so that the mean stays.
+    """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
 
     Raises:
         InvalidArgumentError: ``rate`` is not in [0, 1).

@@ -60,8 +60,8 @@ class Op:
         vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
             or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
         pullback: instead of ``vjp``, for gradients that are one computation:
-            ``pullback(needed, g, out, *inputs, **attrs)`` answers one cotangent for each input, which may be None
-            where ``needed`` (a tuple of bools) is false or no gradient flows.
+            ``pullback(needed, g, out, *inputs, **attrs)`` answers one cotangent for each input, which may be
+            None where ``needed`` (a tuple of bools) is false or no gradient flows.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.
@@ -164,7 +164,7 @@ def is_raw(x: Any) -> bool:
     return not isinstance(x, AbstractTensor)
 
 
-def _as_dtype(x: Any, dtype: DType, engine: Engine) -> AbstractTensor:
+def _as_dtype(x: Any, dtype: DType, engine: Engine) -> Any:
     if is_raw(x):
         return engine.constant(as_array(as_array(x), dtype))
     return x if x.dtype is dtype else engine.apply(REGISTRY["cast"], (x,), {"dtype": dtype})
@@ -187,7 +187,7 @@ def _is_numpy(x: Any) -> bool:
 
 
 def _adapt(target: DType | None, own: DType) -> DType:
-    """The dtype where a raw value of dtype ``own`` meets ``target``, which it only changes by a higher kind."""
+    """The dtype where a raw value of dtype ``own`` meets ``target``, which only a higher kind changes."""
     if target is None:
         return own
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

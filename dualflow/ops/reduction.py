@@ -39,7 +39,7 @@ def _samples(kinds: str, low: float = -50, high: float = 50) -> tuple[Sample, ..
 def _reduction(
     name: str, doc: str, ufunc: np.ufunc, kinds: str, fold: Fold, vjp: Callable[..., Any] | None, samples: Any
 ) -> Op:
-    """The record of the reduction that ``ufunc`` repeats; those without a neutral element refuse an empty axis."""
+    """The record of the reduction that ``ufunc`` repeats; without a neutral element, of one or more."""
     extreme = ufunc.identity is None
     reduce: Callable[..., Any] = ufunc.reduce
 
@@ -87,7 +87,7 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool
 
 
 def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Each element's is the product of all others: of those before it and those after, so that zeros do no harm."""
+    """Each element's is the product of all others, those before and those after it: zeros do no harm."""
     kept = tuple(a for a in range(len(x.shape)) if a not in axis)
     flat = transpose(x, (*kept, *axis))
     moved = flat.shape

@@ -1,4 +1,4 @@
-"""Rounding to integers, in the input's own dtype. No gradient flows: the slope is zero wherever there is one."""
+"""Rounding to integers, in the input's own dtype. The slope is zero, and no gradient flows."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ _DISTINCT = Domain(0, 3, "i", (2, 1), values=np.array([[2], [0]]))
 UPDATE_ND = register(
     Op(
         name="tensor_scatter_nd_update",
-        doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several in one place, one stays.""",
+        doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several, one stays.""",
         infer=_update_infer,
         kernel=_written(None),
         form=_FORM,

@@ -64,7 +64,7 @@ def _take_along(x: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(x, indices, axis)
 
 
-def _add_along(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
+def _add_along(indices: Any, updates: Any, axis: int, shape: tuple[int, ...]) -> Any:
     out = np.zeros(shape, updates.dtype)
     grid = list(np.ogrid[tuple(slice(d) for d in indices.shape)])
     grid[axis] = indices
@@ -109,7 +109,7 @@ def _add_rows(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
-    """For each row of ``x`` along ``axis``, the elements at that row's positions: what ``argsort`` gives sorts.
+    """For each row of ``x`` along ``axis``, the elements at that row's positions, such as ``argsort`` gives.
 
     Raises:
         OutOfRangeError: a position is outside the axis.
@@ -126,7 +126,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Any:
-    """The positions along ``axis`` (the last by default) that sort ``values``; nan counts as largest, equals keep their order.
+    """The positions along ``axis``, by default the last, that sort ``values``; nan counts as largest.
 
     Raises:
         InvalidArgumentError: ``direction`` is neither "ASCENDING" nor "DESCENDING".

@@ -22,10 +22,8 @@ def known_value(x: Any) -> Array | None:
     """``x`` as an array; None where it is a symbol whose value only the run will tell."""
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
-    if isinstance(x, AbstractTensor):
-        value: Array | None = x.static_value()
-        return value
-    return as_array(x)
+    tensor: Any = x  # how a tensor knows its value, its class says
+    return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 
 
 def static_int(x: Any, what: str) -> int:

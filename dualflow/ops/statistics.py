@@ -23,7 +23,7 @@ from dualflow.ops.static import dtype_of, shape_of
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> Any:
-    """How many elements a reduction of ``x`` joins into one: a number, or a tensor when only the run will tell."""
+    """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
     sizes = shape_of(x)
     known = math.prod(d for a in axes if (d := sizes[a]) is not None)
     for a in axes:
@@ -60,7 +60,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    """The mean squared distance from the mean over ``axis`` (all axes by default); integers become float32."""
+    """The mean squared distance from the mean over ``axis``, by default all; integers become float32."""
     x = as_float(input_tensor)
     return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
 

@@ -77,7 +77,7 @@ def _scatter(indices: Any, updates: Any, axis: int, size: int) -> Any:
 SCATTER_ADD = register(
     Op(
         name="scatter_add",
-        doc="""Zeros of ``size`` along ``axis`` to which ``updates`` are added at the positions ``indices``.""",
+        doc="""Zeros of ``size`` along ``axis`` with ``updates`` added at the positions ``indices``.""",
         infer=_scatter_infer,
         kernel=_scatter,
         form=Opaque("several updates may meet in one place, which NumPy's add.at sums"),

@@ -135,7 +135,7 @@ class Operators:
         except InvalidArgumentError:
             return True
 
-    def __hash__(self) -> NoReturn:  # type: ignore[override]  # as TensorFlow: == is elementwise, so there is no hash
+    def __hash__(self) -> NoReturn:
         raise DTypeError("Tensors compare elementwise and have no hash; use x.ref() as the key.")
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:

@@ -20,7 +20,7 @@ def _function(name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domai
 
 
 sin = _function("sin", "Sine.", np.sin, lambda m, x: m.sin(x), lambda g, out, x: g * cos(x), numbers(-10, 10))
-cos = _function(
+cos: OpFunction = _function(
     "cos", "Cosine.", np.cos, lambda m, x: m.cos(x), lambda g, out, x: -g * sin(x), numbers(-10, 10)
 )
 tan = _function(
@@ -53,7 +53,7 @@ atan = _function(
 sinh = _function(
     "sinh", "Hyperbolic sine.", np.sinh, lambda m, x: m.sinh(x), lambda g, out, x: g * cosh(x), numbers(-5, 5)
 )
-cosh = _function(
+cosh: OpFunction = _function(
     "cosh",
     "Hyperbolic cosine.",
     np.cosh,

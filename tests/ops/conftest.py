@@ -1,4 +1,4 @@
-"""The registry, complete: every module of the ops room, whether or not the package's front page imports it."""
+"""The registry, complete: every module of the ops room, whether or not the front page imports it."""
 
 import importlib
 import pkgutil

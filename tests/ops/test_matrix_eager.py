@@ -97,10 +97,11 @@ def take(case, arrays, spec):
 
 
 def contract(case, arrays, spec):
-    a, b = arrays
+    a, b, *added = arrays
     a = a.swapaxes(-1, -2) if case.attrs.get("transpose_a") else a
     b = b.swapaxes(-1, -2) if case.attrs.get("transpose_b") else b
-    return (a[..., :, :, None] * b[..., None, :, :]).sum(-2).astype(a.dtype).reshape(spec.shape)
+    product = (a[..., :, :, None] * b[..., None, :, :]).sum(-2).astype(a.dtype).reshape(spec.shape)
+    return added[0] + a.dtype.type(case.attrs["scale"]) * product if added else product
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
