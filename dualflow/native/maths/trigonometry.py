@@ -74,7 +74,7 @@ def _reduce(x: Value) -> tuple[Value, Value, Value]:
     high, middle, low = _TABLES[x.type.bits].half_pi
     exact = n.fma(-high, x)
     angle = n.fma(-middle, exact)
-    # What rounding took from the angle; a small angle keeps its digits, and this difference would not be exact.
+    # What rounding took from the angle. A small one keeps its digits, and here the difference would round.
     lost = (abs(angle) > 2.0**-8).select(n.fma(-middle, exact - angle), 0.0)
     return bits_of(shifted), angle, n.fma(-low, lost)
 
