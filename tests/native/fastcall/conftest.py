@@ -66,19 +66,19 @@ class Fast:
         """start, start + 1, ..."""
         return np.arange(self.n, dtype=np.float64) + start
 
-    def tensor(self, start: float = 0.0) -> Tensor:
+    def tensor(self, start: float = 0.0) -> Any:
         """A tensor of such a vector."""
         return Tensor(self.vector(start))
 
-    def variable(self, start: float = 0.0) -> Variable:
+    def variable(self, start: float = 0.0) -> Any:
         """A variable of such a vector, which nobody else holds."""
         return Variable(self.vector(start))
 
-    def reads(self, variable: Variable) -> fastcall.VariableUse:
+    def reads(self, variable: object) -> fastcall.VariableUse:
         """A variable that the kernel reads."""
         return fastcall.VariableUse(variable, self.vector_spec)
 
-    def updates(self, variable: Variable) -> fastcall.VariableUse:
+    def updates(self, variable: object) -> fastcall.VariableUse:
         """A variable that the kernel writes."""
         return fastcall.VariableUse(variable, self.vector_spec, updated=True)
 

@@ -92,7 +92,7 @@ class Subarray(np.ndarray[Any, Any]):
 
 
 def subclassed(fast: Any) -> object:
-    class Subtensor(fast.Tensor):  # type: ignore[misc, name-defined]  # the class comes from a fixture
+    class Subtensor(fast.Tensor):  # type: ignore[misc]  # the class comes from a fixture
         __slots__ = ()
 
     return Subtensor(fast.vector())

@@ -30,7 +30,7 @@ def test_a_class_without_the_slot_has_no_layout() -> None:
 
 
 def test_a_slot_of_a_base_class_counts(fast: Any) -> None:
-    class Derived(fast.Tensor):  # type: ignore[misc, name-defined]  # the class comes from a fixture
+    class Derived(fast.Tensor):  # type: ignore[misc]  # the class comes from a fixture
         __slots__ = ("_more",)
 
     layout = fastcall.probe(Derived)

@@ -98,7 +98,7 @@ OBSTACLES = [
 
 @pytest.mark.parametrize("spoil", OBSTACLES)
 def test_a_variable_that_may_not_be_written_goes_to_the_fallback(
-    fast: Any, spoil: Callable[[Any, Any], object]
+    fast: Any, spoil: Callable[[Any, Any], Any]
 ) -> None:
     variable = fast.variable(100)
     call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
