@@ -1,1 +1,191 @@
-"""dualflow: operations that run now on NumPy, and the same Python compiled as a graph."""
+"""dualflow: operations that run now on NumPy, and the same Python compiled as a graph.
+
+The public names are TensorFlow 2's, so ``import dualflow as tf`` runs programs written for it.
+
+>>> import dualflow as df
+>>> x = df.constant([[1.0, 2.0]])
+>>> df.matmul(x, x, transpose_b=True)
+<tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[5.]], dtype=float32)>
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from dualflow import bitwise as bitwise
+from dualflow import config as config
+from dualflow import eager as eager
+from dualflow import linalg as linalg
+from dualflow import math as math
+from dualflow import nn as nn
+from dualflow import random as random
+from dualflow.core import errors as errors
+from dualflow.core.dtypes import DType as DType
+from dualflow.core.dtypes import as_dtype as as_dtype
+from dualflow.core.dtypes import bool_ as bool
+from dualflow.core.dtypes import complex64 as complex64
+from dualflow.core.dtypes import complex128 as complex128
+from dualflow.core.dtypes import float16 as float16
+from dualflow.core.dtypes import float32 as float32
+from dualflow.core.dtypes import float64 as float64
+from dualflow.core.dtypes import int8 as int8
+from dualflow.core.dtypes import int16 as int16
+from dualflow.core.dtypes import int32 as int32
+from dualflow.core.dtypes import int64 as int64
+from dualflow.core.dtypes import uint8 as uint8
+from dualflow.core.dtypes import uint16 as uint16
+from dualflow.core.dtypes import uint32 as uint32
+from dualflow.core.dtypes import uint64 as uint64
+from dualflow.core.shape import Shape as TensorShape
+from dualflow.core.spec import TensorSpec as TensorSpec
+from dualflow.eager import executing_eagerly as executing_eagerly
+from dualflow.eager.devices import device as device
+from dualflow.eager.module import Module as Module
+from dualflow.eager.tape import GradientTape as GradientTape
+from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
+from dualflow.eager.variable import Variable as Variable
+from dualflow.gradient.custom import custom_gradient as custom_gradient
+from dualflow.ops.arithmetic import abs as abs
+from dualflow.ops.arithmetic import add as add
+from dualflow.ops.arithmetic import divide as divide
+from dualflow.ops.arithmetic import divide_no_nan as divide_no_nan
+from dualflow.ops.arithmetic import floordiv as floordiv
+from dualflow.ops.arithmetic import maximum as maximum
+from dualflow.ops.arithmetic import minimum as minimum
+from dualflow.ops.arithmetic import mod as mod
+from dualflow.ops.arithmetic import multiply as multiply
+from dualflow.ops.arithmetic import negative as negative
+from dualflow.ops.arithmetic import sign as sign
+from dualflow.ops.arithmetic import square as square
+from dualflow.ops.arithmetic import squared_difference as squared_difference
+from dualflow.ops.arithmetic import subtract as subtract
+from dualflow.ops.arrangement import expand_dims as expand_dims
+from dualflow.ops.arrangement import reshape as reshape
+from dualflow.ops.arrangement import squeeze as squeeze
+from dualflow.ops.arrangement import transpose as transpose
+from dualflow.ops.broadcasting import broadcast_to as broadcast_to
+from dualflow.ops.broadcasting import reduce_sum as reduce_sum
+from dualflow.ops.choice import where as where
+from dualflow.ops.comparison import equal as equal
+from dualflow.ops.comparison import greater as greater
+from dualflow.ops.comparison import greater_equal as greater_equal
+from dualflow.ops.comparison import isfinite as isfinite
+from dualflow.ops.comparison import isinf as isinf
+from dualflow.ops.comparison import isnan as isnan
+from dualflow.ops.comparison import less as less
+from dualflow.ops.comparison import less_equal as less_equal
+from dualflow.ops.comparison import logical_and as logical_and
+from dualflow.ops.comparison import logical_not as logical_not
+from dualflow.ops.comparison import logical_or as logical_or
+from dualflow.ops.comparison import logical_xor as logical_xor
+from dualflow.ops.comparison import not_equal as not_equal
+from dualflow.ops.contraction import matmul as matmul
+from dualflow.ops.conversion import cast as cast
+from dualflow.ops.conversion import identity as identity
+from dualflow.ops.conversion import stop_gradient as stop_gradient
+from dualflow.ops.creation import constant as constant
+from dualflow.ops.creation import convert_to_tensor as convert_to_tensor
+from dualflow.ops.creation import fill as fill
+from dualflow.ops.creation import ones as ones
+from dualflow.ops.creation import ones_like as ones_like
+from dualflow.ops.creation import zeros as zeros
+from dualflow.ops.creation import zeros_like as zeros_like
+from dualflow.ops.exponential import exp as exp
+from dualflow.ops.exponential import expm1 as expm1
+from dualflow.ops.exponential import log1p as log1p
+from dualflow.ops.exponential import logaddexp as logaddexp
+from dualflow.ops.exponential import sigmoid as sigmoid
+from dualflow.ops.exponential import softplus as softplus
+from dualflow.ops.joining import concat as concat
+from dualflow.ops.joining import split as split
+from dualflow.ops.joining import stack as stack
+from dualflow.ops.joining import unstack as unstack
+from dualflow.ops.masking import boolean_mask as boolean_mask
+from dualflow.ops.normalization import clip_by_global_norm as clip_by_global_norm
+from dualflow.ops.normalization import clip_by_norm as clip_by_norm
+from dualflow.ops.normalization import clip_by_value as clip_by_value
+from dualflow.ops.normalization import global_norm as global_norm
+from dualflow.ops.positions import eye as eye
+from dualflow.ops.positions import linspace as linspace
+from dualflow.ops.positions import one_hot as one_hot
+from dualflow.ops.positions import range as range
+from dualflow.ops.powers import log as log
+from dualflow.ops.powers import pow as pow
+from dualflow.ops.powers import reciprocal as reciprocal
+from dualflow.ops.powers import rsqrt as rsqrt
+from dualflow.ops.powers import sqrt as sqrt
+from dualflow.ops.products import einsum as einsum
+from dualflow.ops.products import tensordot as tensordot
+from dualflow.ops.reduction import argmax as argmax
+from dualflow.ops.reduction import argmin as argmin
+from dualflow.ops.reduction import reduce_all as reduce_all
+from dualflow.ops.reduction import reduce_any as reduce_any
+from dualflow.ops.reduction import reduce_max as reduce_max
+from dualflow.ops.reduction import reduce_min as reduce_min
+from dualflow.ops.reduction import reduce_prod as reduce_prod
+from dualflow.ops.repetition import pad as pad
+from dualflow.ops.repetition import reverse as reverse
+from dualflow.ops.repetition import roll as roll
+from dualflow.ops.repetition import tile as tile
+from dualflow.ops.rounding import ceil as ceil
+from dualflow.ops.rounding import floor as floor
+from dualflow.ops.rounding import round as round
+from dualflow.ops.rounding import trunc as trunc
+from dualflow.ops.scans import cumsum as cumsum
+from dualflow.ops.scattering import gather_nd as gather_nd
+from dualflow.ops.scattering import scatter_nd as scatter_nd
+from dualflow.ops.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
+from dualflow.ops.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
+from dualflow.ops.shapes import rank as rank
+from dualflow.ops.shapes import shape as shape
+from dualflow.ops.shapes import size as size
+from dualflow.ops.sorting import argsort as argsort
+from dualflow.ops.sorting import sort as sort
+from dualflow.ops.special import erf as erf
+from dualflow.ops.special import erfc as erfc
+from dualflow.ops.statistics import count_nonzero as count_nonzero
+from dualflow.ops.statistics import norm as norm
+from dualflow.ops.statistics import reduce_euclidean_norm as reduce_euclidean_norm
+from dualflow.ops.statistics import reduce_logsumexp as reduce_logsumexp
+from dualflow.ops.statistics import reduce_mean as reduce_mean
+from dualflow.ops.statistics import reduce_std as reduce_std
+from dualflow.ops.statistics import reduce_variance as reduce_variance
+from dualflow.ops.taking import gather as gather
+from dualflow.ops.tensor import Tensor as Tensor
+from dualflow.ops.trigonometric import acos as acos
+from dualflow.ops.trigonometric import acosh as acosh
+from dualflow.ops.trigonometric import asin as asin
+from dualflow.ops.trigonometric import asinh as asinh
+from dualflow.ops.trigonometric import atan as atan
+from dualflow.ops.trigonometric import atan2 as atan2
+from dualflow.ops.trigonometric import atanh as atanh
+from dualflow.ops.trigonometric import cos as cos
+from dualflow.ops.trigonometric import cosh as cosh
+from dualflow.ops.trigonometric import sin as sin
+from dualflow.ops.trigonometric import sinh as sinh
+from dualflow.ops.trigonometric import tan as tan
+from dualflow.ops.trigonometric import tanh as tanh
+
+__version__ = "0.1.0"
+double, half = float64, float16
+newaxis = None
+
+_LATER = {
+    "compat": "dualflow.compat",
+}
+"""Names whose modules are imported when they are first asked for: attribute to module, or to module:attribute."""
+
+
+def __getattr__(name: str) -> Any:
+    place = _LATER.get(name)
+    if place is None:
+        raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
+    module, _, attribute = place.partition(":")
+    found = import_module(module)
+    value = globals()[name] = getattr(found, attribute) if attribute else found
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

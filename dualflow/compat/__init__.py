@@ -1,1 +1,3 @@
-"""."""
+"""Names of earlier TensorFlow versions."""
+
+from dualflow.compat import v1 as v1

@@ -1,3 +1,27 @@
-"""Run now: tensors that have their values, tapes, variables; also importable by the old name ``tfe``."""
+"""Run now: tensors that have their values, tapes, variables. Also importable by its first name, ``tfe``."""
 
-from dualflow.eager import engine as engine
+from __future__ import annotations
+
+from dualflow.core import dispatch
+from dualflow.eager.engine import EAGER as EAGER
+from dualflow.eager.tape import GradientTape as GradientTape
+from dualflow.eager.transforms import gradients_function as gradients_function
+from dualflow.eager.transforms import implicit_gradients as implicit_gradients
+from dualflow.eager.transforms import implicit_value_and_gradients as implicit_value_and_gradients
+from dualflow.eager.transforms import py_func as py_func
+from dualflow.eager.transforms import value_and_gradients_function as value_and_gradients_function
+from dualflow.eager.variable import Variable as Variable
+
+
+def executing_eagerly() -> bool:
+    """Whether ops run now: True except inside of a function that is being traced."""
+    return dispatch.current().eager
+
+
+def enable_eager_execution() -> None:
+    """Nothing: ops always run now. For programs from the time when that had to be switched on."""
+
+
+def num_gpus() -> int:
+    """0: dualflow runs on the CPU."""
+    return 0

@@ -6,16 +6,19 @@ makes a new ``Recording`` current, which holds the tapes that were recording alr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import AbstractTensor, Engine
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.errors import DTypeError
 from dualflow.eager.engine import alike, needs_float, pair, ready
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
-from dualflow.gradient.sweep import Record
+from dualflow.gradient.sweep import Record, sweep
+from dualflow.ops.arithmetic import add
 from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
@@ -192,3 +195,23 @@ def unrecorded(watch: Sequence[Tape] = ()) -> dispatch.using:
     """``with unrecorded():`` no tape records; with ``watch``, only these do."""
     base = dispatch.current().unrecorded
     return dispatch.using(Recording(base, tuple(watch)) if watch else base)
+
+
+def gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None where none flows.
+
+    Raises:
+        DTypeError: a source is neither.
+    """
+    for source in sources:
+        if not isinstance(source, AbstractTensor | AbstractVariable):
+            raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
+    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]  # a variable stands for all that was read from it
+    records = tape.records[:]  # a persistent tape may record the sweep itself
+    found = iter(sweep(records, targets, weights, [x for group in groups for x in group]))
+    return [_sum([next(found) for _ in group]) for group in groups]
+
+
+def _sum(cotangents: list[Any]) -> Any:
+    parts = [c for c in cotangents if c is not None]
+    return functools.reduce(add, parts) if parts else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +17,6 @@ from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
-from dualflow.gradient.sweep import sweep
-from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
@@ -94,7 +91,7 @@ class GradientTape:
                     "make it one with df.constant before computing with it."
                 )
             if not x.dtype.is_inexact:
-                _warn(f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}")
+                _warn(f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}", 3)
             if self._tape is None:
                 raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
             if isinstance(x, AbstractVariable):
@@ -157,10 +154,12 @@ class GradientTape:
                 "but received None."
             )
         tape = self._use()
-        targets = [_as_target(t) for t in tree.leaves(target)]
+        targets = tree.leaves(target)
+        for t in targets:
+            _check_target(t)
         weights = _weights(targets, output_gradients)
         flat, structure = tree.flatten(sources)
-        found = _gradients(tape, targets, weights, flat)
+        found = recording.gradients(tape, targets, weights, flat)
         return tree.unflatten(structure, _connected(found, flat, unconnected))
 
     def jacobian(
@@ -187,9 +186,9 @@ class GradientTape:
         """
         unconnected = _unconnected(unconnected_gradients)
         tape = self._use()
-        target = _as_target(target)
+        _check_target(target)
         flat, structure = tree.flatten(sources)
-        rows = [_gradients(tape, [target], [unit], flat) for unit in _units(target, target.shape)]
+        rows = [recording.gradients(tape, [target], [unit], flat) for unit in _units(target, target.shape)]
         columns = zip(*rows, strict=True) if rows else [(None,)] * len(flat)
         found = [_stacked(column, target.shape, source) for column, source in zip(columns, flat, strict=True)]
         if unconnected is UnconnectedGradients.ZERO:
@@ -220,9 +219,10 @@ class GradientTape:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
             )
+        _check_target(target)
         tape = self._use()
         inner = target.shape[1:]
-        rows = [_gradients(tape, [target], [unit], [source])[0] for unit in _units(target, inner)]
+        rows = [recording.gradients(tape, [target], [unit], [source])[0] for unit in _units(target, inner)]
         shape = (target.shape[0], *inner, *source.shape[1:])
         if not rows or any(row is None for row in rows):
             zero = unconnected is UnconnectedGradients.ZERO
@@ -244,28 +244,12 @@ class GradientTape:
         return tape
 
 
-def _gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-    for source in sources:
-        if not isinstance(source, AbstractTensor | AbstractVariable):
-            raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
-    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]  # a variable stands for all that was read from it
-    flat = [x for group in groups for x in group]
-    count = len(tape.records)  # a persistent tape may record the sweep itself
-    found = iter(sweep(tape.records[:count], targets, weights, flat))
-    return [_sum([next(found) for _ in group]) for group in groups]
-
-
-def _sum(cotangents: list[Any]) -> Any:
-    parts = [c for c in cotangents if c is not None]
-    return functools.reduce(add, parts) if parts else None
-
-
-def _as_target(target: Any) -> Any:
+def _check_target(target: Any) -> None:
     if not isinstance(target, AbstractTensor | AbstractVariable):
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
     if not target.dtype.is_inexact:
-        _warn(f"The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient, got {target.dtype.name}")
-    return target
+        name = target.dtype.name
+        _warn(f"The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient, got {name}", 4)
 
 
 def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
@@ -325,5 +309,6 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
         raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'.") from None
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=4)
+def _warn(message: str, level: int) -> None:
+    """Warn at the line of the user's call, ``level`` frames up."""
+    warnings.warn(message, stacklevel=level)

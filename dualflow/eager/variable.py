@@ -12,9 +12,10 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArg
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
-from dualflow.ops.arithmetic import add, subtract
+from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
+from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
 from dualflow.ops.tensor import Operators
 
 
@@ -40,6 +41,8 @@ class Variable(Operators, AbstractVariable):
     >>> v.assign_add(2.0)
     <tf.Variable 'weight:0' shape=() dtype=float32, numpy=12.0>
     """
+
+    __slots__ = ("__dict__", "__weakref__", "_tensor")  # compiled code reads the tensor from its slot
 
     def __init__(
         self,
@@ -179,6 +182,21 @@ class Variable(Operators, AbstractVariable):
         """
         given = convert_to_tensor(value, self.dtype)
         return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
+        return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, self._alike(updates)))
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
+        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, self._alike(updates)))
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract ``updates`` from the parts at ``indices``."""
+        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(self._alike(updates))))
+
+    def _alike(self, value: Any) -> Any:
+        return convert_to_tensor(value, self.dtype)
 
     def _replaced(self, change: Callable[[Any], Any]) -> Variable:
         with dispatch.using(dispatch.current().unrecorded) as engine:

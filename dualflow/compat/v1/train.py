@@ -1,0 +1,212 @@
+"""The optimizers of TensorFlow 1: ``v1.train``.
+
+They update variables by ops, so that a whole training step can be traced into one graph; the state they keep for a
+variable (its slots) is made when they first see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.eager.tape import GradientTape
+from dualflow.eager.variable import Variable
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.powers import sqrt
+
+Pairs = list[tuple[Any, Any]]
+
+
+class Optimizer:
+    """The base of optimizers: how gradients come to variables.
+
+    Args:
+        learning_rate: a number, a tensor, a variable, or a function that answers one.
+        name: the first part of the names of the slots.
+    """
+
+    def __init__(self, learning_rate: Any, name: str) -> None:
+        self._learning_rate = learning_rate
+        self._name = name
+        self._slots: dict[tuple[str, int], tuple[Any, Variable]] = {}
+
+    def get_name(self) -> str:
+        """The optimizer's name."""
+        return self._name
+
+    def compute_gradients(self, loss: Callable[[], Any], var_list: Sequence[Any] | None = None) -> Pairs:
+        """The gradient of ``loss()`` for each variable of ``var_list``, by default those that it reads.
+
+        Raises:
+            FailedPreconditionError: ``loss`` is no function.
+        """
+        if not callable(loss):
+            raise FailedPreconditionError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled: "
+                "lambda: the_loss."
+            )
+        with GradientTape() as tape:
+            value = loss()
+        variables = list(tape.watched_variables() if var_list is None else var_list)
+        return list(zip(tape.gradient(value, variables), variables, strict=True))
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> None:
+        """Update each variable by its gradient; pairs without a gradient are left out.
+
+        Args:
+            grads_and_vars: pairs of a gradient, or None, and a variable.
+            global_step: a variable to count up by one.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            InvalidArgumentError: there is no gradient at all.
+        """
+        given = list(grads_and_vars)
+        pairs = [(g, v) for g, v in given if g is not None]
+        if not pairs:
+            names = [v.name for _, v in given]
+            raise InvalidArgumentError(f"No gradients provided for any variable: {names}.")
+        rate = self._rate()
+        for gradient, variable in pairs:
+            self._apply(gradient, variable, rate)
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable.value()))
+        self._finish()
+        if global_step is not None:
+            global_step.assign_add(1)
+
+    def minimize(
+        self,
+        loss: Callable[[], Any],
+        global_step: Any = None,
+        var_list: Sequence[Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`."""
+        self.apply_gradients(self.compute_gradients(loss, var_list), global_step, name)
+
+    def variables(self) -> list[Variable]:
+        """The slots made so far."""
+        return [slot for _, slot in self._slots.values()]
+
+    def get_slot(self, var: Any, name: str) -> Variable | None:
+        """The slot ``name`` of a variable; None if there is none (yet)."""
+        found = self._slots.get((name, id(var)))
+        return None if found is None else found[1]
+
+    def _slot(self, variable: Any, name: str, initial: Callable[[Any], Any] = zeros_like) -> Variable:
+        key = name, id(variable)
+        if key not in self._slots:
+            # the variable is kept beside its slot, so that no other gets its id
+            full = f"{self._name}/{variable.name.partition(':')[0]}/{name}"
+            self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
+        return self._slots[key][1]
+
+    def _rate(self) -> Any:
+        rate = self._learning_rate
+        return rate() if callable(rate) else rate
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        """What follows when all variables have been updated."""
+
+
+class GradientDescentOptimizer(Optimizer):
+    """``v -= learning_rate * gradient``.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.GradientDescentOptimizer(0.1).minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.4
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(learning_rate, name)
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        variable.assign_sub(rate * gradient)
+
+
+class MomentumOptimizer(Optimizer):
+    """``a = momentum * a + gradient``, then ``v -= learning_rate * a``.
+
+    With ``use_nesterov``, ``v -= learning_rate * (gradient + momentum * a)`` (Sutskever et al., "On the importance of
+    initialization and momentum in deep learning", 2013).
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self._momentum = momentum
+        self._nesterov = use_nesterov
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        velocity = self._slot(variable, "Momentum")
+        now = self._momentum * velocity + gradient
+        velocity.assign(now)
+        variable.assign_sub(rate * (gradient + self._momentum * now if self._nesterov else now))
+
+
+class AdamOptimizer(Optimizer):
+    """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), in the order of its section 2's end.
+
+    ``rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`` at step ``t``, and
+    ``v -= rate * m / (sqrt(n) + epsilon)`` with the decaying means ``m`` of the gradient and ``n`` of its square.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
+        self._powers: tuple[Variable, Variable] | None = None
+
+    def variables(self) -> list[Variable]:
+        return [*(self._powers or ()), *super().variables()]
+
+    def _beta_powers(self) -> tuple[Variable, Variable]:
+        """beta1 and beta2 to the power of the step."""
+        if self._powers is None:
+            names = f"{self._name}/beta1_power", f"{self._name}/beta2_power"
+            first, second = self._beta1, self._beta2
+            self._powers = (
+                Variable(first, trainable=False, name=names[0]),
+                Variable(second, trainable=False, name=names[1]),
+            )
+        return self._powers
+
+    def _rate(self) -> Any:
+        first, second = self._beta_powers()
+        return super()._rate() * sqrt(1 - second) / (1 - first)
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        m, n = self._slot(variable, "m"), self._slot(variable, "v")
+        mean = m + (1 - self._beta1) * (gradient - m)
+        square = n + (1 - self._beta2) * (gradient * gradient - n)
+        m.assign(mean)
+        n.assign(square)
+        variable.assign_sub(rate * mean / (sqrt(square) + self._epsilon))
+
+    def _finish(self) -> None:
+        first, second = self._beta_powers()
+        first.assign(first * self._beta1)
+        second.assign(second * self._beta2)

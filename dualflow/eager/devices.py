@@ -1,0 +1,50 @@
+"""The one device there is, by the names TensorFlow's programs use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from dualflow.core.errors import InvalidArgumentError
+
+_CPU = re.compile(r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?(/(device:)?cpu:(0|\*))?", re.IGNORECASE)
+_DEVICE = re.compile(r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/(device:)?(\w+):(\d+|\*)", re.IGNORECASE)
+_soft = True
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of this machine."""
+
+    name: str
+    device_type: str
+
+
+CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+
+
+@contextmanager
+def device(name: str | None) -> Iterator[None]:
+    """``with df.device("/cpu:0"):`` ops in the block run on the device that is named. There is one, the CPU.
+
+    Raises:
+        InvalidArgumentError: ``name`` is no device of this machine.
+    """
+    if name is not None and not _CPU.fullmatch(name):
+        known = _DEVICE.fullmatch(name)
+        raise InvalidArgumentError(
+            f"{name!r} is {'not available' if known else 'no name of a device'}: the devices are ['/cpu:0']. "
+            "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU') first."
+        )
+    yield
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of a type ("CPU", "GPU"), or all: one CPU, whose cores its ops share.
+
+    >>> import dualflow as df
+    >>> len(df.config.list_physical_devices("CPU")), df.config.list_physical_devices("GPU")
+    (1, [])
+    """
+    return [CPU] if device_type in (None, "CPU") else []

@@ -1,0 +1,113 @@
+"""Objects that own variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from dualflow.eager.variable import Variable
+
+
+class Module:
+    """The base of models and layers: it finds the variables in its attributes, and in those of modules therein.
+
+    Attributes are searched by name, lists and tuples in order, dicts by sorted key; a variable or module that is
+    reached twice counts once.
+
+    Args:
+        name: by default the class name in snake_case.
+
+    >>> import dualflow as df
+    >>> class Line(df.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.w, self.b = df.Variable(5.0, name="w"), df.Variable(10.0, name="b")
+    >>> [v.name for v in Line().trainable_variables]
+    ['b:0', 'w:0']
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = _snake_case(type(self).__name__) if name is None else name
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        return getattr(self, "_name", None) or _snake_case(type(self).__name__)
+
+    @property
+    def name_scope(self) -> AbstractContextManager[str]:
+        """``with self.name_scope:`` does nothing but say the name; names of ops are not scoped."""
+        return nullcontext(self.name)
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables of this module and of its submodules."""
+        return tuple(self._flatten(predicate=lambda x: isinstance(x, Variable)))
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        """Those of :attr:`variables` that are trainable."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Any, ...]:
+        """Those of :attr:`variables` that are not trainable."""
+        return tuple(v for v in self.variables if not v.trainable)
+
+    @property
+    def submodules(self) -> tuple[Module, ...]:
+        """The modules in this one's attributes, and in theirs."""
+        return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
+
+    def _flatten(self, predicate: Callable[[Any], bool]) -> Iterator[Any]:
+        """What satisfies ``predicate`` in this module: its own first, then that of the modules it holds."""
+        seen = {id(self)}
+        modules = [self]
+        for module in modules:
+            for x in _values(module):
+                if id(x) in seen:
+                    continue
+                seen.add(id(x))
+                if predicate(x):
+                    yield x
+                if isinstance(x, Module):
+                    modules.append(x)
+
+
+def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method of a module; kept for programs that do so, as names of ops are not scoped."""
+    return method
+
+
+def _values(module: Module) -> Iterator[Any]:
+    """The variables, modules and other leaves in a module's attributes."""
+    attributes = vars(module)
+    for name in sorted(attributes):
+        yield from _leaves(attributes[name])
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The leaves of nested lists, tuples and dicts, each container once even if it contains itself."""
+    pending, seen = [value], set()
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list | tuple | Mapping):
+            if id(item) not in seen:
+                seen.add(id(item))
+                children = [item[k] for k in _ordered(item)] if isinstance(item, Mapping) else list(item)
+                pending.extend(reversed(children))
+        else:
+            yield item
+
+
+def _ordered(mapping: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(mapping)
+    except TypeError:
+        return list(mapping)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -1,0 +1,142 @@
+"""Functions into functions that compute gradients, as the first eager guides wrote them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch, tree
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.eager import recording
+from dualflow.eager.recording import Tape
+from dualflow.ops.creation import convert_to_tensor, ones_like
+
+Gradients = list[Any]
+
+
+def value_and_gradients_function(f: Callable[..., Any], params: Sequence[int] | None = None) -> Callable[..., Any]:
+    """A function that computes ``f(*args)`` and its gradient for each argument.
+
+    Args:
+        f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients are summed.
+        params: the positions of the arguments to differentiate for; all by default.
+
+    Returns:
+        A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on the
+        argument. Integers have gradients too, in integers. Its keyword ``dy`` weights the value.
+
+    Raises:
+        InvalidArgumentError: no arguments, or a position that is none.
+
+    >>> import dualflow as df
+    >>> value, gradients = value_and_gradients_function(lambda x: x * x)(3.0)
+    >>> float(value), float(gradients[0])
+    (9.0, 6.0)
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
+        places = range(len(args)) if params is None else params
+        if not args or any(not 0 <= p < len(args) for p in places):
+            raise InvalidArgumentError(f"{len(args)} arguments were given, and gradients wanted for {list(places)}.")
+        given = [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
+        tape = Tape(accessed=True)
+        for a in given:
+            (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
+        value = _recorded(tape, f, given, kwargs)
+        return value, _gradients(tape, value, dy, [given[p] for p in places])
+
+    return decorated
+
+
+def gradients_function(f: Callable[..., Any], params: Sequence[int] | None = None) -> Callable[..., Gradients]:
+    """A function that computes the gradient of ``f(*args)`` for each argument.
+
+    See :func:`value_and_gradients_function`.
+
+    >>> import dualflow as df
+    >>> [int(g) for g in gradients_function(lambda x, y: x * y)(3, 4)]
+    [4, 3]
+    """
+    return _without_value(value_and_gradients_function(f, params))
+
+
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that computes ``f(*args)`` and its gradient for each trainable variable that ``f`` reads.
+
+    Returns:
+        A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the order
+        of their first use. Its keyword ``dy`` weights the value.
+
+    Raises:
+        InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        tape = Tape(accessed=True)
+        value = _recorded(tape, f, args, kwargs)
+        if value is None:
+            raise InvalidArgumentError("Cannot differentiate a function that returns None; did you forget to return?")
+        variables = list(tape.variables.values())
+        if not variables:
+            raise InvalidArgumentError("No trainable variables were accessed while the function was being computed.")
+        return value, list(zip(_gradients(tape, value, dy, variables), variables, strict=True))
+
+    return decorated
+
+
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+    """A function that computes the gradient of ``f(*args)`` for each trainable variable that ``f`` reads.
+
+    See :func:`implicit_value_and_gradients`.
+    """
+    return _without_value(implicit_value_and_gradients(f))
+
+
+def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    recording.listen(tape)
+    try:
+        return f(*args, **kwargs)
+    finally:
+        recording.ignore(tape)
+
+
+def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradients:
+    targets = [convert_to_tensor(t) for t in tree.leaves(value)]
+    weights = [ones_like(t) if dy is None else convert_to_tensor(dy, t.dtype) for t in targets]
+    return recording.gradients(tape, targets, weights, sources)
+
+
+def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)[1]
+
+    return decorated
+
+
+def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:
+    """The results of a Python function of NumPy arrays, as tensors; no gradient flows through it.
+
+    Args:
+        func: takes arrays and answers one, or as many as ``Tout`` lists.
+        inp: the tensors to call it with.
+        Tout: the dtype of the result, or a list of dtypes.
+        stateful: ignored; as in TensorFlow.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        FailedPreconditionError: inside of a traced function, where df.numpy_function belongs.
+    """
+    if not dispatch.current().eager:
+        raise FailedPreconditionError("py_func runs now; inside of a traced function use df.numpy_function.")
+    result = func(*[np.array(convert_to_tensor(x)) for x in inp])
+    if not isinstance(Tout, list | tuple):
+        return convert_to_tensor(np.asarray(result, as_dtype(Tout).dtype))
+    return [convert_to_tensor(np.asarray(r, as_dtype(t).dtype)) for r, t in zip(result, Tout, strict=True)]

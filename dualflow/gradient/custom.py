@@ -1,0 +1,182 @@
+"""Functions that come with a gradient of their own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dualflow.core import dispatch, tree
+from dualflow.core.convert import Array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op
+
+
+def _pull(
+    needed: Sequence[bool], g: Any, out: Any, *inputs: Any, grad: Callable[..., Sequence[Any]], outputs: int
+) -> list[Any]:
+    return [None] * outputs + list(grad(g if isinstance(g, tuple) else (g,), inputs[outputs:]))
+
+
+CUSTOM: Final = Op(
+    name="custom_gradient",
+    doc="""The first ``outputs`` of the inputs; the gradient of the others is what ``grad`` says.""",
+    infer=lambda *specs, grad, outputs: specs[:outputs],
+    kernel=lambda *arrays, grad, outputs: arrays[:outputs],
+    form=Opaque("it is gone from a graph as soon as gradients have been taken"),
+    pullback=_pull,
+    outputs=None,
+)
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function that answers its result and the function that computes its gradient.
+
+    ``f(*args)`` answers ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and answers that
+    of each argument, None where there is none. When ``f`` reads trainable variables that are no arguments, ``grad``
+    takes the list of them as ``variables=`` and answers a pair: the gradients of the arguments, and of the variables.
+
+    Gradients of higher order differentiate ``grad``; keywords of ``f`` have no gradient.
+
+    Raises:
+        DTypeError: ``f`` reads variables and ``grad`` takes no ``variables``.
+        InvalidArgumentError: when the gradient is taken, ``grad`` answers too few or too many.
+
+    >>> import dualflow as df
+    >>> @df.custom_gradient
+    ... def doubled_gradient(x):
+    ...     return df.identity(x), lambda dy: 2 * dy
+    >>> x = df.constant(3.0)
+    >>> with df.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = doubled_gradient(x)
+    >>> float(tape.gradient(y, x))
+    2.0
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        engine = dispatch.current()
+        leaves = tree.leaves(args)
+        inputs = {i: _tensor(x, engine) for i, x in enumerate(leaves) if _has_gradient(x)}
+        reader = Reader(engine)
+        with dispatch.using(reader):
+            result, grad = f(*args, **kwargs)
+            flat, structure = tree.flatten(result)
+            results = [convert_to_tensor(y) for y in flat]
+        given = {id(x) for x in leaves}
+        variables = [v for v in reader.variables.values() if v.trainable and id(v) not in given]
+        if variables and not _takes_variables(grad):
+            raise DTypeError(
+                "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
+                f"keyword argument; {f.__name__} reads {', '.join(v.name for v in variables)}."
+            )
+        rule = _Rule(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
+        operands = (*results, *inputs.values(), *[engine.read(v) for v in variables])
+        if len(operands) == len(results):
+            return result
+        found = engine.apply(CUSTOM, operands, {"grad": rule, "outputs": len(results)})
+        return tree.unflatten(structure, found)
+
+    return decorated
+
+
+class Reader(Engine):
+    """``base``, noting the variables that are read."""
+
+    __slots__ = ("base", "eager", "variables")
+
+    def __init__(self, base: Engine) -> None:
+        self.base = base
+        self.eager = base.eager
+        self.variables: dict[int, Any] = {}
+
+    @property
+    def unrecorded(self) -> Engine:
+        return self.base.unrecorded
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        return self.base.run(op, inputs, attrs)
+
+    def constant(self, array: Array) -> AbstractTensor:
+        return self.base.constant(array)
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        return self.base.adopt(tensor)
+
+    def read(self, variable: Any) -> AbstractTensor:
+        self.variables[id(variable)] = variable
+        return self.base.read(variable)
+
+    def assign(self, variable: Any, value: Any) -> None:
+        self.base.assign(variable, value)
+
+    def create_variable(self, variable: Any, initial: Any) -> None:
+        self.base.create_variable(variable, initial)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """The gradient that a user wrote, for one call.
+
+    Attributes:
+        name: the decorated function's.
+        grad: the user's function.
+        places: which of the arguments are tensors, and so inputs of the op.
+        arguments: how many there are.
+        variables: what the function read besides; they are inputs after the arguments.
+    """
+
+    name: str
+    grad: Callable[..., Any]
+    places: tuple[int, ...]
+    arguments: int
+    variables: tuple[Any, ...]
+
+    def __call__(self, g: tuple[Any, ...], inputs: Sequence[Any]) -> list[Any]:
+        if self.variables:
+            answer, of_variables = self.grad(*g, variables=list(self.variables))
+        else:
+            answer, of_variables = self.grad(*g), []
+        found = _cotangents(answer)
+        self._check(found, self.arguments, "arguments")
+        self._check(list(of_variables), len(self.variables), "variables")
+        flows = [*[found[i] for i in self.places], *of_variables]
+        return [
+            None if flow is None else convert_to_tensor(flow, dtype_hint=x.dtype)
+            for flow, x in zip(flows, inputs, strict=True)
+        ]
+
+    def _check(self, found: list[Any], wanted: int, what: str) -> None:
+        if len(found) != wanted:
+            raise InvalidArgumentError(
+                f"The gradient function of {self.name} must return a gradient for each of its {wanted} {what} (None "
+                f"where there is none), but returned {len(found)}."
+            )
+
+
+def _cotangents(answer: Any) -> list[Any]:
+    """The gradients in an answer from left to right; None is one of them."""
+    if isinstance(answer, list | tuple):
+        return [x for part in answer for x in _cotangents(part)]
+    if isinstance(answer, Mapping):
+        return [x for key in sorted(answer) for x in _cotangents(answer[key])]
+    return [answer]
+
+
+def _has_gradient(x: Any) -> bool:
+    return isinstance(x, AbstractTensor | AbstractVariable)
+
+
+def _tensor(x: Any, engine: Engine) -> AbstractTensor:
+    return engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x)
+
+
+def _takes_variables(grad: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(grad).parameters
+    return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
