@@ -16,7 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.creation import Creation
-from dualflow.function.execute import PartReport
+from dualflow.function.fast import short_way
 from dualflow.function.leaf import ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.section import Section
@@ -24,6 +24,7 @@ from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.native.executable import PartReport
 
 
 class ConcreteFunction:
@@ -50,14 +51,21 @@ class ConcreteFunction:
         self.used = 0
         self._signature = signature
         self._structure = structure
-        self._pack = Packer(structure)
+        self.pack = Packer(structure)
         self._shared = tuple(shared)
+        self._short: Callable[..., Any] | None = None
 
     # running
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self._pack(self.section(inputs))
+        return self.pack(self.section(inputs))
+
+    def short(self, long_way: Callable[..., Any]) -> Callable[..., Any]:
+        """This trace as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
+        if self._short is None:
+            self._short = short_way(self, long_way)
+        return self._short
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result.

@@ -12,6 +12,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.errors import RecursiveTraceError
+from dualflow.function.latest import Latest, LongWay
 from dualflow.function.leaf import ObjectLeaf
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.retracing import History
@@ -62,7 +63,8 @@ class Function:
         self._history = History(self._name)
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
-        self._latest: dict[tuple[Any, ...], ConcreteFunction] = {}
+        self._latest = Latest()
+        self._long_way = LongWay(self)
         functools.update_wrapper(self, python_function, updated=())
 
     # calling
@@ -71,6 +73,12 @@ class Function:
         """The function's result, from the trace that fits the arguments."""
         if kwargs or dispatch.current() is not EAGER or _settings.eagerly:
             return self._call(args, kwargs)
+        self._calls += 1
+        short = self._latest.short
+        return self.long_way(*args) if short is None else short(*args)
+
+    def long_way(self, *args: Any) -> Any:
+        """An eager call without keywords that the latest short way doesn't serve."""
         key: list[Any] = []
         for x in args:
             if type(x) is EagerTensor:
@@ -79,12 +87,12 @@ class Function:
             elif type(x) in _STATIC:
                 key += (type(x), x)
             else:
-                return self._call(args, kwargs)
-        found = self._latest.get(tuple(key))
+                return self._call(args, {})
+        found = self._latest.traces.get(tuple(key))
         if found is None:
-            return self._call(args, kwargs, tuple(key))
-        self._calls += 1
+            return self._call(args, {}, tuple(key))
         found.used = self._calls
+        self._latest.short = found.short(self._long_way)
         return found.run([x for x in args if type(x) is EagerTensor])
 
     def _call(
@@ -102,7 +110,7 @@ class Function:
             and len(inputs) == sum(type(x) is EagerTensor for x in args)
             and not _settings.eagerly
         ):
-            self._latest[shortcut] = concrete
+            self._latest.traces[shortcut] = concrete
         return concrete.run(inputs)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -244,7 +252,7 @@ class Function:
         return f"<dualflow function {self._name}>"
 
 
-def _drop(traces: dict[Key, Any], watched: dict[Key, Any], latest: dict[Any, Any], key: Key) -> None:
+def _drop(traces: dict[Key, Any], watched: dict[Key, Any], latest: Latest, key: Key) -> None:
     """Forget the traces for ``key``, the very tuple they are stored by: a dead object equals no other."""
     traces.pop(key, None)
     watched.pop(key, None)

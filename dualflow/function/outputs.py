@@ -53,6 +53,13 @@ class Packer:
         self._structure = structure
         self._kind = structure.kind if flat and structure.kind in (None, tuple) else Structure
 
+    @property
+    def form(self) -> str:
+        """``tensor``, ``tuple``, ``none``, or ``packed`` for what only a walk can build."""
+        if self._kind in (None, tuple):
+            return "tensor" if self._kind is None else "tuple"
+        return "none" if self._structure.kind is type(None) else "packed"
+
     def __call__(self, tensors: Sequence[Any]) -> Any:
         if self._kind is None:
             return tensors[0]

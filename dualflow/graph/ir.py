@@ -2,7 +2,7 @@
 
     Graph
       inputs     values from outside: the arguments, then the captures
-      captures   where each captured input comes from (a variable, a tensor)
+      captures   where each captured input comes from: variables, then tensors
       nodes      Node(op, inputs, attrs, specs, origin), each after the nodes it reads
       outputs    values handed back
       updates    new values of captured variables
@@ -191,13 +191,13 @@ class GraphBuilder:
 
     def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
         """The graph built so far."""
-        captured = [v for v, _ in self.captures]
+        captures = sorted(self.captures, key=lambda c: not c[1].variable)
         return Graph(
             name=self.name,
-            inputs=(*self.inputs, *captured),
+            inputs=(*self.inputs, *(v for v, _ in captures)),
             nodes=tuple(self.nodes),
             outputs=tuple(outputs),
-            captures=tuple(c for _, c in self.captures),
+            captures=tuple(c for _, c in captures),
             updates=tuple(updates),
         )
 

@@ -1,0 +1,40 @@
+"""What makes the next call of a function fast: the traces found last, and the short way into one of them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dualflow.function.concrete import ConcreteFunction
+    from dualflow.function.decorator import Function
+
+
+class Latest:
+    """Traces by the shapes, dtypes and Python values of positional arguments, and one trace's short way."""
+
+    __slots__ = ("short", "traces")
+
+    def __init__(self) -> None:
+        self.traces: dict[tuple[Any, ...], ConcreteFunction] = {}
+        self.short: Callable[..., Any] | None = None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.traces.clear()
+        self.short = None
+
+
+class LongWay:
+    """A function's long way as a callable that doesn't keep the function alive."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Function) -> None:
+        self._function = weakref.ref(function)
+
+    def __call__(self, *args: Any) -> Any:
+        function = self._function()
+        assert function is not None, "the short way is called through its function"
+        return function.long_way(*args)
