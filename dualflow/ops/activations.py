@@ -14,7 +14,7 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.elementwise import elementwise, ordered
+from dualflow.ops.elementwise import elementwise, real
 from dualflow.ops.exponential import exp, expm1, sigmoid
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
@@ -25,7 +25,7 @@ from dualflow.ops.trigonometric import tanh
 relu = elementwise(
     "relu",
     """``x`` where it is positive, 0 elsewhere; nan stays. The slope at 0 is 0.""",
-    dtype=ordered,
+    dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
     vjp=lambda g, out, x: where(x > 0, g, 0),
@@ -35,7 +35,7 @@ relu = elementwise(
 relu6 = elementwise(
     "relu6",
     """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
-    dtype=ordered,
+    dtype=real,
     eager=lambda x: np.minimum(np.maximum(x, 0), 6),
     code=lambda m, x: m.minimum(m.maximum(x, 0), 6),
     vjp=lambda g, out, x: where(logical_and(x > 0, x < 6), g, 0),

@@ -9,15 +9,24 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
-from dualflow.ops.elementwise import OpFunction, as_float, as_quotient, elementwise, magnitude, real, signed
+from dualflow.ops.elementwise import (
+    OpFunction,
+    as_float,
+    as_quotient,
+    elementwise,
+    magnitude,
+    number,
+    real,
+    signed,
+)
 from dualflow.ops.samples import Domain, numbers, reals
 
 add = elementwise(
     "add",
-    """Sum of ``x`` and ``y``, elementwise: ``df.add(1, 2)`` is 3.""",
-    dtype=signed,
+    """Sum of ``x`` and ``y``; of bools whether either holds.""",
+    dtype=number,
     eager=np.add,
-    code=lambda m, x, y: x + y,
+    code=lambda m, x, y: x | y if m.dtype(x).is_bool else x + y,
     vjp=(lambda g, out, x, y: g, lambda g, out, x, y: g),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
@@ -34,10 +43,10 @@ subtract = elementwise(
 
 multiply = elementwise(
     "multiply",
-    """Product of ``x`` and ``y``, elementwise.""",
-    dtype=signed,
+    """Product of ``x`` and ``y``; of bools whether both hold.""",
+    dtype=number,
     eager=np.multiply,
-    code=lambda m, x, y: x * y,
+    code=lambda m, x, y: x & y if m.dtype(x).is_bool else x * y,
     vjp=(lambda g, out, x, y: g * y, lambda g, out, x, y: g * x),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
@@ -121,7 +130,7 @@ multiply_no_nan: OpFunction = elementwise(
 sign = elementwise(
     "sign",
     """-1, 0 or 1, as ``x`` is negative, zero or positive.""",
-    dtype=real,
+    dtype=signed,
     eager=np.sign,
     code=lambda m, x: m.sign(x),
     vjp=lambda g, out, x: g * 0,
@@ -141,9 +150,9 @@ abs = elementwise(
 maximum = elementwise(
     "maximum",
     """The larger of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
-    dtype=real,
+    dtype=number,
     eager=np.maximum,
-    code=lambda m, x, y: m.maximum(x, y),
+    code=lambda m, x, y: x | y if m.dtype(x).is_bool else m.maximum(x, y),
     vjp=(lambda g, out, x, y: where(x >= y, g, 0), lambda g, out, x, y: where(x >= y, 0, g)),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
@@ -151,9 +160,9 @@ maximum = elementwise(
 minimum = elementwise(
     "minimum",
     """The smaller of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
-    dtype=real,
+    dtype=number,
     eager=np.minimum,
-    code=lambda m, x, y: m.minimum(x, y),
+    code=lambda m, x, y: x & y if m.dtype(x).is_bool else m.minimum(x, y),
     vjp=(lambda g, out, x, y: where(x <= y, g, 0), lambda g, out, x, y: where(x <= y, 0, g)),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
@@ -162,9 +171,9 @@ minimum = elementwise(
 square = elementwise(
     "square",
     """``x * x``.""",
-    dtype=signed,
-    eager=np.square,
-    code=lambda m, x: x * x,
+    dtype=number,
+    eager=lambda x: x * x,
+    code=lambda m, x: x if m.dtype(x).is_bool else x * x,
     vjp=lambda g, out, x: g * x * 2,
     samples=numbers(-50, 50),
 )

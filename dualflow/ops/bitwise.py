@@ -43,7 +43,7 @@ left_shift = elementwise(
     "left_shift",
     """The bits of ``x`` moved up by ``y`` places; 0 when none is left.""",
     dtype=integral,
-    eager=np.left_shift,
+    eager=lambda x, y: np.left_shift(x, y),  # the ufunc itself takes bools
     code=_left_shift,
     samples=_SHIFTS,
 )
@@ -52,7 +52,7 @@ right_shift = elementwise(
     "right_shift",
     """The bits of ``x`` moved down by ``y`` places, the sign filling in from above.""",
     dtype=integral,
-    eager=np.right_shift,
+    eager=lambda x, y: np.right_shift(x, y),  # the ufunc itself takes bools
     code=_right_shift,
     samples=_SHIFTS,
 )

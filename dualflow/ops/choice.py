@@ -23,12 +23,18 @@ def _infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
     return TensorSpec.of(broadcast([condition.shape, x.shape, y.shape]), x.dtype)
 
 
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if condition.dtype.kind != "b":
+        raise TypeError("the condition is of bools")
+    return np.where(condition, x, y)
+
+
 WHERE = register(
     Op(
         name="where",
         doc="""Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere.""",
         infer=_infer,
-        kernel=np.where,
+        kernel=_where,
         form=Element(lambda m, condition, x, y: m.where(condition, x, y)),
         vjp=(
             None,

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.ops.elementwise import OpFunction, comparison, elementwise, equality, test, truth
-from dualflow.ops.samples import booleans, numbers, reals
+from dualflow.ops.elementwise import OpFunction, comparison, elementwise, test
+from dualflow.ops.samples import Domain, numbers, reals
 
 
 def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any) -> OpFunction:
-    rule = equality if name in ("equal", "not_equal") else comparison
     return elementwise(
-        name, doc, dtype=rule, eager=ufunc, code=code, samples=(numbers(-3, 3), numbers(-3, 3))
+        name, doc, dtype=comparison, eager=ufunc, code=code, samples=(numbers(-3, 3), numbers(-3, 3))
     )
 
 
@@ -39,11 +38,18 @@ isfinite = _test(
 
 
 def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any) -> OpFunction:
-    domains = (booleans(),) * ufunc.nin
-    return elementwise(name, doc, dtype=truth, eager=ufunc, code=code, samples=domains)
+    def of_truths(m: Any, *inputs: Any) -> Any:
+        return code(*[x if m.dtype(x).is_bool else m.not_equal(x, 0) for x in inputs])
+
+    domains = (Domain(-2, 2, "bi"),) * ufunc.nin
+    return elementwise(name, doc, dtype=comparison, eager=ufunc, code=of_truths, samples=domains)
 
 
-logical_and = _logic("logical_and", """Whether both hold.""", np.logical_and, lambda m, x, y: x & y)
-logical_or = _logic("logical_or", """Whether either holds.""", np.logical_or, lambda m, x, y: x | y)
-logical_xor = _logic("logical_xor", """Whether exactly one holds.""", np.logical_xor, lambda m, x, y: x ^ y)
-logical_not = _logic("logical_not", """Whether ``x`` does not hold.""", np.logical_not, lambda m, x: ~x)
+logical_and = _logic(
+    "logical_and", """Whether both hold, or are not 0.""", np.logical_and, lambda x, y: x & y
+)
+logical_or = _logic("logical_or", """Whether either holds, or is not 0.""", np.logical_or, lambda x, y: x | y)
+logical_xor = _logic(
+    "logical_xor", """Whether exactly one holds, or is not 0.""", np.logical_xor, lambda x, y: x ^ y
+)
+logical_not = _logic("logical_not", """Whether ``x`` does not hold, or is 0.""", np.logical_not, lambda x: ~x)

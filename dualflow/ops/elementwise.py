@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
@@ -41,6 +43,7 @@ def _real_part(dtype: DType) -> DType:
     return dtype if not dtype.is_complex else dtype.real
 
 
+# The kinds of a rule are those that its ops' NumPy functions take: the eager engine asks nobody else.
 number = DTypeRule(Promotion.TOGETHER, "biufc", "numbers")
 signed = DTypeRule(Promotion.TOGETHER, "iufc", "numbers other than bools")
 ordered = DTypeRule(Promotion.TOGETHER, "biuf", "real numbers")
@@ -49,10 +52,8 @@ as_float = DTypeRule(Promotion.FLOAT, "fc", "numbers")
 as_real_float = DTypeRule(Promotion.FLOAT, "f", "real numbers")
 as_quotient = DTypeRule(Promotion.DIVIDE, "fc", "numbers")
 magnitude = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", _real_part)
-comparison = DTypeRule(Promotion.TOGETHER, "biuf", "real numbers", lambda dtype: bool_)
-equality = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_)
+comparison = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_)
 test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_)
-truth = DTypeRule(Promotion.TOGETHER, "b", "bools", lambda dtype: bool_)
 bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
 integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
@@ -82,6 +83,8 @@ def elementwise(
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
+    if not isinstance(kernel, np.ufunc) and dtype.kinds != number.kinds:
+        kernel = _guarded(kernel, dtype)
     op = register(
         Op(
             name=name,
@@ -95,6 +98,17 @@ def elementwise(
         )
     )
     return _function(op, len(domains), dtype, code.__module__)
+
+
+def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
+    """A kernel that refuses, as a ufunc does, the dtypes that the rule refuses."""
+
+    def guarded(*arrays: Any) -> Any:
+        if arrays[0].dtype.kind not in rule.kinds:
+            raise TypeError(f"takes {rule.wants}, not {arrays[0].dtype}")
+        return kernel(*arrays)
+
+    return guarded
 
 
 def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:

@@ -64,15 +64,27 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
 
 
 def _arange(start: Any, limit: Any, delta: Any) -> Array:
+    if start.dtype.kind not in "iuf":
+        raise TypeError("range counts in real numbers")
     _count(start, limit, delta)
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+
+
+def _range_infer(start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
+    if start.dtype.kind not in "iuf":
+        raise DTypeError(f"counts in real numbers, not {start.dtype.name}.")
+    if any(len(x.shape) for x in (start, limit, delta)):
+        raise InvalidArgumentError(
+            f"takes scalars, not shapes {start.shape}, {limit.shape} and {delta.shape}."
+        )
+    return TensorSpec.of(Shape([None]), start.dtype)
 
 
 RANGE = register(
     Op(
         name="range",
         doc="""``start``, ``start + delta``, ... below ``limit``, when only the run will tell how many.""",
-        infer=lambda start, limit, delta: TensorSpec.of(Shape([None]), start.dtype),
+        infer=_range_infer,
         kernel=_arange,
         form=Opaque("how many numbers there are is known only when it runs"),
         promotion=Promotion.TOGETHER,

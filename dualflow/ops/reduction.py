@@ -220,6 +220,11 @@ def _position(
             raise InvalidArgumentError(f"no position exists among no elements (shape {x.shape}).")
         return TensorSpec.of(reduced(x.shape, axis, keepdims), int64)
 
+    def search(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if x.dtype.kind == "c":
+            raise TypeError(f"{name} takes real numbers")
+        return kernel(x, axis[0], None, keepdims=keepdims)
+
     def join(m: Any, a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
         beyond = b[0] > a[0] if sense > 0 else b[0] < a[0]
         same = m.equal(a[0], b[0])
@@ -244,7 +249,7 @@ def _position(
             name=name,
             doc=doc,
             infer=infer,
-            kernel=lambda x, axis, keepdims: kernel(x, axis[0], None, keepdims=keepdims),
+            kernel=search,
             form=fold,
             samples=samples,
         )

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualflow.ops.elementwise import elementwise, real
+from dualflow.ops.elementwise import elementwise, ordered, real
 from dualflow.ops.samples import numbers
 
 floor = elementwise(
     "floor",
     """The largest integer not above ``x``.""",
-    dtype=real,
+    dtype=ordered,
     eager=np.floor,
-    code=lambda m, x: m.floor(x),
+    code=lambda m, x: m.floor(x) if m.dtype(x).is_floating else x,
     samples=numbers(-50, 50),
 )
 
 ceil = elementwise(
     "ceil",
     """The smallest integer not below ``x``.""",
-    dtype=real,
+    dtype=ordered,
     eager=np.ceil,
-    code=lambda m, x: m.ceil(x),
+    code=lambda m, x: m.ceil(x) if m.dtype(x).is_floating else x,
     samples=numbers(-50, 50),
 )
 
 trunc = elementwise(
     "trunc",
     """The integer part of ``x``.""",
-    dtype=real,
+    dtype=ordered,
     eager=np.trunc,
-    code=lambda m, x: m.trunc(x),
+    code=lambda m, x: m.trunc(x) if m.dtype(x).is_floating else x,
     samples=numbers(-50, 50),
 )
 
@@ -39,6 +39,6 @@ round = elementwise(
     """The nearest integer; halves go to the even one.""",
     dtype=real,
     eager=np.ndarray.round,
-    code=lambda m, x: m.round(x),
+    code=lambda m, x: m.round(x) if m.dtype(x).is_floating else x,
     samples=numbers(-50, 50),
 )

@@ -26,6 +26,8 @@ def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
 
 
 def _argsort(x: Any, axis: int, descending: bool) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("argsort takes real numbers")
     if not descending:
         return x.argsort(axis, kind="stable").astype(np.int32)
     back = (slice(None),) * axis + (slice(None, None, -1),)

@@ -38,6 +38,8 @@ def _gather_infer(params: TensorSpec, indices: TensorSpec, axis: int) -> TensorS
 
 
 def _gather(params: Any, indices: Any, axis: int) -> Any:
+    if indices.dtype.kind not in "iu":
+        raise TypeError("indices are integers")
     check_indices(indices, params.shape[axis], axis)
     return params.take(indices, axis)
 

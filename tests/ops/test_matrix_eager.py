@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
 from dualflow.ops.cases import cases
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Take, View
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.record import REGISTRY, Promotion
 
 CASES = [case for op in REGISTRY.values() for case in cases(op)]
 
@@ -171,3 +172,32 @@ def test_every_op_without_effects_has_samples():
 
 def test_every_op_says_in_one_line_what_it_does():
     assert all(op.doc and "\n" not in op.doc for op in REGISTRY.values())
+
+
+DTYPES = ("bool", "int8", "uint8", "uint64", "float16", "complex64", "complex128")
+PLAIN = [
+    next((c for c in cases(op) if c.label.endswith(("plain", "contiguous")) and c.inputs), None)
+    for op in REGISTRY.values()
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", [case for case in PLAIN if case is not None], ids=str)
+def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case, dtype):
+    """The graph asks the spec rule, the eager engine the kernel: they must agree on what an op can take."""
+    kept = {Promotion.NONE: len(case.inputs), Promotion.AFTER_FIRST: 1}.get(case.op.promotion, 0)
+    given = [
+        np.abs(x).astype(dtype) if i >= kept or x.dtype.kind == "f" else x for i, x in enumerate(case.inputs)
+    ]
+    inputs = case.op.prepare(given, EAGER)
+    try:
+        (spec,) = case.op.specs([x.spec for x in inputs], case.attrs)
+    except DTypeError as error:
+        assert case.op.name in str(error)
+        with pytest.raises(DTypeError):
+            EAGER.run(case.op, inputs, case.attrs)
+    else:
+        found = EAGER.run(case.op, inputs, case.attrs)
+        assert found.dtype is spec.dtype
+        if isinstance(case.op.form, Element) and dtype != "float16":
+            close(np.asarray(found), element(case, [np.asarray(x) for x in inputs], spec))
