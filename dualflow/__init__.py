@@ -45,6 +45,7 @@ from dualflow.eager.module import Module as Module
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
+from dualflow.function import function as function
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
@@ -173,6 +174,7 @@ newaxis = None
 
 _LATER = {
     "compat": "dualflow.compat",
+    "compare": "dualflow.function.compare:compare",
 }
 """Names whose modules are imported when they are first asked for: attribute to module, or to module:attribute."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.creation import Creation
-from dualflow.function.fast import short_way
+from dualflow.function.execute import short_way
 from dualflow.function.leaf import ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.section import Section
@@ -24,7 +24,9 @@ from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.native.executable import PartReport
+
+if TYPE_CHECKING:
+    from dualflow.native.executable import PartReport
 
 
 class ConcreteFunction:

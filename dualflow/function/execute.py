@@ -1,13 +1,25 @@
-"""The one place that decides how a graph runs: as machine code, with host calls for what has none."""
+"""The one door to the native room, opened when a graph is first compiled: what is behind it takes time to import."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dualflow.graph.ir import Graph
-from dualflow.native.executable import Executable as Executable
-from dualflow.native.executable import PartReport as PartReport
-from dualflow.native.executable import build
+
+if TYPE_CHECKING:
+    from dualflow.function.concrete import ConcreteFunction
+    from dualflow.native.executable import Executable
 
 
 def make_executable(graph: Graph) -> Executable:
-    """``graph``, which all passes have gone over, as something that runs."""
-    return build(graph)
+    """``graph``, which all passes have gone over, as machine code, with host calls for what has none."""
+    found: Executable = import_module("dualflow.native.executable").build(graph)
+    return found
+
+
+def short_way(concrete: ConcreteFunction, long_way: Callable[..., Any]) -> Callable[..., Any]:
+    """``concrete`` as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
+    found: Callable[..., Any] = import_module("dualflow.function.fast").short_way(concrete, long_way)
+    return found

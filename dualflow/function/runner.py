@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.function.buffers import array_of
-from dualflow.function.execute import Executable, make_executable
+from dualflow.function.execute import make_executable
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
+
+if TYPE_CHECKING:
+    from dualflow.native.executable import Executable
 
 Array = np.ndarray[Any, Any]
 _compiling = threading.RLock()
