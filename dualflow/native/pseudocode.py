@@ -1,0 +1,171 @@
+"""A compiled graph as pseudo-code that a person can read: every loop, load, fold, store and call, in order.
+
+    def softmax(x: float32[4, 100]):
+        # k0: reduce_max, subtract, exp, reduce_sum, divide
+        for i in range(4):
+            r0 = -inf
+            for j in lanes(100, 16):               # pass 1 of 3
+                r0 = reduce_max(r0, x[100*i + j])  # model.py:3
+
+``lanes(n, k)`` counts from 0 to n - 1, k numbers at a time; the last ones are masked. ``x[100*i + j]`` is an
+element of the buffer ``x`` by its place in memory, so the strides stand beside the loops. A fold such as
+``r0 = reduce_max(r0, x)`` takes one more element; after the loop ``r0`` is its result. ``kept0`` is a row
+that a later pass reads back instead of computing it again.
+
+Everything is read off the loop nests that were emitted: given the ops as functions of numbers and the buffers
+as flat arrays, the kernels run as the Python that they look like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from dualflow.graph.ir import Graph, Value
+from dualflow.native.executable import Executable, PartReport
+from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
+from dualflow.native.naming import Memory
+from dualflow.native.nest import Layout, contiguous_strides
+from dualflow.native.plan import Call
+from dualflow.native.product import ROUTINES, TRANSPOSED, Matrix
+from dualflow.native.program import pieces
+
+
+def kernels(executable: Executable) -> str:
+    """The calls of a compiled graph in order, each kernel with its loops; the module says how to read them.
+
+    Args:
+        executable: what :func:`dualflow.native.executable.build` answers.
+    """
+    return "\n".join(str(row).rstrip() for row in _program(executable))
+
+
+def _program(executable: Executable) -> Iterator[Row]:
+    memory, calls = Memory(executable.graph, executable.plan), executable.plan.calls
+    yield from _head(executable.graph, memory)
+    yield from _summary(executable)
+    emitted = iter(executable.program.kernels)
+    reports = iter([part for part in executable.parts if part.kind != "native"])
+    before = ""
+    for call in calls:
+        memory.define(call)
+        loops = list(islice(emitted, _loop_nests(call)))
+        if loops or call.kind != before:
+            yield Row(0, "")
+        before = call.kind
+        if call.kind == "assembly":
+            yield Row(1, f"# {call.node.op.name}: {_plural(len(loops), 'piece')}", lines_of(call.node))
+        for kernel in loops:
+            yield from KernelText(kernel, memory, executable).rows()
+        if call.kind == "host":
+            yield _host(call, memory, next(reports))
+        elif _is_product(call):
+            yield _product(call, memory, executable.plan.inputs)
+    yield Row(0, "")
+    yield Row(1, f"return {', '.join(memory.outputs)}".rstrip())
+
+
+def _loop_nests(call: Call) -> int:
+    """How many kernels a call runs; a product that adds to what lies elsewhere copies that first."""
+    if call.kind == "product":
+        return int(call.inputs[2:] not in ((), call.outputs))
+    return {"kernel": 1, "host": 0}[call.kind] if call.kind != "assembly" else len(pieces(call))
+
+
+def _is_product(call: Call) -> bool:
+    """Whether BLAS is called: not for a result without elements."""
+    return call.kind == "product" and call.node.output.spec.nbytes > 0
+
+
+def _summary(executable: Executable) -> Iterator[Row]:
+    """How many calls there are, and the memory beside inputs and outputs."""
+    program, calls = executable.program, executable.plan.calls
+    numbers = [
+        _plural(len(program.kernels), "kernel"),
+        _plural(sum(map(_is_product, calls)), "BLAS call"),
+        _plural(sum(call.kind == "host" for call in calls), "host call"),
+    ]
+    yield Row(1, f"# {', '.join(numbers)}")
+    if program.arena_bytes:
+        held = "values v0, v1, ..., kept rows, partial results"
+        yield Row(1, f"# arena of {program.arena_bytes:,} bytes: {held}")
+    for i, constant in enumerate(executable.plan.constants):
+        yield Row(1, f"# c{i}: {constant.dtype}{list(constant.shape)}, a constant")
+
+
+def _head(graph: Graph, memory: Memory) -> Iterator[Row]:
+    updated = {u.input for u in graph.updates}
+    kinds = [""] * len(graph.arguments)
+    kinds += ["variable" if c.variable else "captured tensor" for c in graph.captures]
+    given, notes = [], []
+    for name, kind, value in zip(memory.inputs, kinds, graph.inputs, strict=True):
+        given.append(f"{name}: {value.spec}")
+        notes.append(f"{kind}, updated".lstrip(", ") if value in updated else kind)
+    line = f"def {graph.name}({', '.join(given)}):"
+    if len(line) <= WIDTH and not any(notes):
+        yield Row(0, line)
+        return
+    yield Row(0, f"def {graph.name}(")
+    for item, note in zip(given, notes, strict=True):
+        yield Row(1, f"{item},", note)
+    yield Row(0, "):")
+
+
+def _host(call: Call, memory: Memory, part: PartReport) -> Row:
+    """A call of NumPy or Python between native parts."""
+    node = call.node
+    given = [_whole(memory, layout, v) for layout, v in zip(call.inputs, node.inputs, strict=True)]
+    made = [_whole(memory, layout, v) for layout, v in zip(call.outputs, node.outputs, strict=True)]
+    result = f"{', '.join(made)} = " if made else ""
+    return Row(1, f"{result}{part.kind}.{call_text(node, given)}", _joined(part.reason, lines_of(node)))
+
+
+def _product(call: Call, memory: Memory, inputs: int) -> Row:
+    """A matrix product by BLAS, which reads a transposed operand as it lies, and may add to what is there."""
+    node, (out,) = call.node, call.outputs
+    flips = [bool(node.attrs.get(name)) for name in ("transpose_a", "transpose_b")]
+    names, sizes = [], []
+    for value, layout, flip in zip(node.inputs, call.inputs, flips, strict=False):
+        *batch, rows, columns = _sizes(value)
+        names.append(_matrix(memory, layout, rows, columns, flip, value.spec.dtype.size))
+        sizes.append("x".join(map(str, (*batch, columns, rows) if flip else (*batch, rows, columns))))
+    scale = node.output.spec.dtype.dtype.type(node.attrs.get("scale", 1.0))
+    target = memory.find(out, node.output.spec.dtype.size)[0]
+    sign = "+=" if len(call.inputs) > 2 else "="
+    factor = "" if scale == 1.0 else f"{scale} * "
+    routine = ROUTINES[node.output.spec.dtype.char][0]
+    in_place = "in place" if out.buffer < inputs else ""
+    note = _joined(" @ ".join(sizes), in_place, lines_of(node))
+    return Row(1, f"{target} {sign} {factor}{routine}({', '.join(names)})", note)
+
+
+def _matrix(memory: Memory, layout: Layout, rows: int, columns: int, flip: bool, itemsize: int) -> str:
+    """An operand of a product: what lies in memory, ``.T`` where BLAS is told to transpose that."""
+    name, offset = memory.find(layout, itemsize)
+    reading = Matrix.of(layout, rows, columns)
+    lies_transposed = reading.order == TRANSPOSED
+    parts = [f"{offset}:"] if offset else []
+    if reading.leading != max(rows if lies_transposed else columns, 1):
+        parts.append(f"ld={reading.leading}")
+    return name + (f"[{', '.join(parts)}]" if parts else "") + (".T" if flip != lies_transposed else "")
+
+
+def _sizes(value: Value) -> tuple[int, ...]:
+    return tuple(value.spec.shape)  # type: ignore[arg-type]  # sizes are static here
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _whole(memory: Memory, layout: Layout, value: Value) -> str:
+    """A whole value where it lies; a view by its shape and its strides in elements."""
+    name, offset = memory.find(layout, value.spec.dtype.size)
+    base = f"{name}[{offset}:]" if offset else name
+    if layout.strides == contiguous_strides(value.spec.shape):
+        return base
+    return f"as_strided({base}, {tuple(value.spec.shape)}, {layout.strides})"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
