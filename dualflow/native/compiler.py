@@ -1,0 +1,168 @@
+"""Everything that needs LLVM: IR text to object code, and a portable way to load objects.
+
+The text is vector code already, so LLVM is asked to clean up, allocate registers and schedule, and not to
+look for vectors of its own. Importing this module loads LLVM, so ``jit`` does it only when an object is not
+on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+import llvmlite.binding as llvm
+
+from dualflow.core.errors import InternalError
+
+SPEED_LEVEL = 1
+"""How hard LLVM's IR pipeline works, 0 to 3."""
+
+CODEGEN_LEVEL = 2
+"""How hard its code generator works, 0 to 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Object code, and the milliseconds that its stages took."""
+
+    code: bytes
+    parse_ms: float
+    optimise_ms: float
+    emit_ms: float
+
+
+def build(text: str) -> Compiled:
+    """Compile a module of LLVM IR for this processor. Raises InternalError for text that LLVM refuses."""
+    with _llvm_to_ourselves():
+        start = time.perf_counter()
+        module = _parse(text)
+        parsed = time.perf_counter()
+        _optimise(module)
+        optimised = time.perf_counter()
+        code = _target_machine().emit_object(module)
+        emitted = time.perf_counter()
+    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+
+
+def optimised(text: str) -> str:
+    """The IR after LLVM's passes."""
+    with _llvm_to_ourselves():
+        module = _parse(text)
+        _optimise(module)
+        return str(module)
+
+
+def assembly(text: str) -> str:
+    """The machine code as assembly text."""
+    with _llvm_to_ourselves():
+        module = _parse(text)
+        _optimise(module)
+        return str(_target_machine().emit_assembly(module))
+
+
+class Loaded:
+    """An object that LLVM has put into memory."""
+
+    def __init__(self, addresses: Mapping[str, int], tracker: llvm.ResourceTracker) -> None:
+        self.addresses = dict(addresses)
+        self._tracker = tracker
+
+    def unload(self) -> None:
+        """Free the memory."""
+        with _llvm_to_ourselves():
+            self._tracker.close()
+
+
+def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+    """Put an object into memory, on any platform that LLVM knows; C's functions are found in the process.
+
+    Each object has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
+    """
+    with _llvm_to_ourselves():
+        linker = llvm.create_lljit_compiler(
+            _target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True
+        )
+        builder = llvm.JITLibraryBuilder().add_object_img(code)
+        for name, address in imports.items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        try:
+            tracker = builder.link(linker, "kernels")
+        except RuntimeError as refusal:
+            raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
+        return Loaded({name: tracker[name] for name in exports}, tracker)
+
+
+# Every use of LLVM, freeing included, holds this lock; a fork waits for it, so that a child never inherits
+# LLVM, or llvmlite's own lock, half way through.
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+CPU: str = llvm.get_host_cpu_name()
+FEATURES: str = llvm.get_host_cpu_features().flatten()
+TRIPLE: str = llvm.get_process_triple()
+_target: list[llvm.TargetMachine] = []
+
+
+@contextlib.contextmanager
+def _llvm_to_ourselves() -> Iterator[None]:
+    """The lock; and Ctrl-C waits: raised at the wrong place it would leave llvmlite's lock taken for ever."""
+    with _lock:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        arrived: list[tuple[int, FrameType | None]] = []
+        signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            if arrived:
+                handler(*arrived[0])
+
+
+def _target_machine() -> llvm.TargetMachine:
+    if not _target:
+        target = llvm.Target.from_triple(TRIPLE)
+        _target.append(
+            target.create_target_machine(
+                CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
+            )
+        )
+    return _target[0]
+
+
+def _parse(text: str) -> llvm.ModuleRef:
+    try:
+        # A context of its own: the global one would keep every type and constant for ever.
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+    except RuntimeError as refusal:
+        # Without its traceback, whose frames would hold LLVM's objects beyond the lock.
+        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal.with_traceback(None)
+    return module
+
+
+def _optimise(module: llvm.ModuleRef) -> None:
+    options = llvm.create_pipeline_tuning_options(SPEED_LEVEL)
+    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_interleaving = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(_target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _use_jit_link() -> bool:
+    # One slab per library keeps code within reach of its constants; JITLink has no COFF support to rely on.
+    return sys.platform != "win32"
