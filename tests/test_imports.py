@@ -1,0 +1,222 @@
+"""The layers as the architecture draws them, read from the source: which room imports which, at what cost."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeGuard
+
+import networkx as nx
+import pytest
+
+import dualflow
+import dualflow.ops
+from dualflow.ops.record import REGISTRY, Op
+
+PACKAGE = Path(dualflow.__file__).parent
+MAX_LINES = 500
+
+BELOW = {
+    "core": set[str](),
+    "ops": {"core"},
+    "gradient": {"ops", "core"},
+    "eager": {"gradient", "ops", "core"},
+    "graph": {"gradient", "ops", "core"},
+    "native": {"graph", "gradient", "ops", "core"},
+    "function": {"native", "graph", "eager", "gradient", "ops", "core"},
+}
+"""Each room, and the rooms it may import from. Everything else is a front: it may import every room."""
+
+TYPES_ONLY = {("core", "ops")}
+"""Arrows against the order that only a type checker sees: an engine's methods take an op."""
+
+LATE = {
+    "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
+    "networkx": "0.1 s: only a person's question about a graph needs it",
+    "numba": "0.2 s: only a user's own numba code needs it",
+    "dualflow.native": "imports llvmlite; the first compile needs it",
+    "dualflow.function.fast": "imports dualflow.native",
+    "dualflow.graph.analysis": "imports networkx",
+}
+"""What may be imported inside a function, and the cost that this puts off."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's module: who imports it, where, and whether for types only."""
+
+    importer: str
+    imported: str
+    line: int
+    typing_only: bool
+    late: bool
+
+
+def module_name(path: Path) -> str:
+    parts = ("dualflow", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+def imports_of(name: str) -> Iterator[Import]:
+    """Every import in a module, also those in functions and in ``if TYPE_CHECKING`` blocks."""
+    pending: list[tuple[ast.AST, bool, bool]] = [(TREES[name], False, False)]
+    while pending:
+        node, typing_only, late = pending.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(name, alias.name, node.lineno, typing_only, late)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name}:{node.lineno}: imports name their module in full"
+            assert node.module is not None
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield Import(name, inner if inner in FILES else node.module, node.lineno, typing_only, late)
+        elif (module := computed_import(node)) is not None:
+            yield Import(name, module, node.lineno, typing_only, late=True)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            pending += [(child, True, late) for child in node.body]
+        else:
+            inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            pending += [(child, typing_only, inside) for child in ast.iter_child_nodes(node)]
+
+
+def computed_import(node: ast.AST) -> str | None:
+    """The module that ``import_module("...")`` names."""
+    if isinstance(node, ast.Call) and "import_module" in ast.dump(node.func) and node.args:
+        argument = node.args[0]
+        return argument.value if isinstance(argument, ast.Constant) else None
+    return None
+
+
+IMPORTS = [found for name in FILES for found in imports_of(name)]
+
+
+def room(module: str) -> str | None:
+    """The room a module of ours is in; None for the fronts."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in BELOW else None
+
+
+def graph_of(imports: list[Import]) -> nx.DiGraph:
+    found = nx.DiGraph()
+    found.add_nodes_from(FILES)
+    found.add_edges_from((i.importer, i.imported) for i in imports if i.imported in FILES)
+    return found
+
+
+def test_every_room_of_the_architecture_exists() -> None:
+    assert {room(name) for name in FILES} - {None} == set(BELOW)
+
+
+def test_rooms_import_only_from_rooms_below() -> None:
+    wrong = []
+    for found in IMPORTS:
+        here, there = room(found.importer), room(found.imported)
+        if here is None or not found.imported.startswith("dualflow") or here == there:
+            continue
+        if there not in BELOW[here] and not (found.typing_only and (here, there) in TYPES_ONLY):
+            wrong.append(f"{found.importer}:{found.line} imports {found.imported}")
+    assert wrong == []
+
+
+def test_modules_import_each_other_without_cycles() -> None:
+    graph = graph_of([i for i in IMPORTS if not i.typing_only])
+    cycles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    assert cycles == []
+
+
+def test_rooms_stand_in_one_order() -> None:
+    rooms = nx.DiGraph((i, j) for i, below in BELOW.items() for j in below)
+    assert nx.is_directed_acyclic_graph(rooms)
+    assert not nx.has_path(rooms, "eager", "graph")
+    assert not nx.has_path(rooms, "native", "eager")
+
+
+def test_imports_stand_at_the_top_unless_their_cost_is_declared() -> None:
+    def declared(module: str) -> bool:
+        return any(module == name or module.startswith(f"{name}.") for name in LATE)
+
+    late = [i for i in IMPORTS if i.late and not i.typing_only]
+    assert [f"{i.importer}:{i.line} imports {i.imported}" for i in late if not declared(i.imported)] == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_is_too_long_to_read(name: str) -> None:
+    assert len(FILES[name].read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_no_room_is_called_after_nothing() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert [name for name in FILES if vague & set(name.split("."))] == []
+
+
+def test_importing_dualflow_loads_numpy_and_no_compiler() -> None:
+    program = "import sys, dualflow; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"numba", "llvmlite", "networkx", "scipy", "matplotlib"} & set(loaded.stdout.split())
+    assert "numpy" in loaded.stdout.split()
+
+
+def registry() -> dict[str, Op]:
+    """The ops, complete."""
+    for module in pkgutil.iter_modules(dualflow.ops.__path__):
+        importlib.import_module(f"dualflow.ops.{module.name}")
+    return dict(REGISTRY)
+
+
+def test_every_op_can_be_tested() -> None:
+    assert [name for name, op in registry().items() if not op.samples and op.effect is None] == []
+
+
+def knows_ops(module: str) -> bool:
+    """Whether a module may name ops: the ops' own room, and rewrites, which are identities of ops."""
+    return room(module) == "ops" or module.startswith("dualflow.graph.passes.")
+
+
+def test_no_list_of_ops_stands_beside_the_registry() -> None:
+    """Two names of ops side by side in a display are a list of ops."""
+    names = set(registry())
+    found = []
+    for module, tree in TREES.items():
+        exported = [statement.value for statement in tree.body if is_export_list(statement)]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.List | ast.Tuple | ast.Set):
+                items = node.elts
+            elif isinstance(node, ast.Dict):
+                items = [key for key in node.keys if key is not None]
+            else:
+                continue
+            listed = [x.value for x in items if isinstance(x, ast.Constant) and x.value in names]
+            if len(listed) > 1 and node not in exported and not knows_ops(module):
+                found.append(f"{module}:{node.lineno} lists {listed}")
+    assert found == []
+
+
+def is_export_list(statement: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether a statement is ``__all__ = [...]``, which repeats the names a module exports."""
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == "__all__" for target in statement.targets
+    )
+
+
+def test_no_engine_asks_an_op_for_its_name() -> None:
+    """What an op is, its record says: code that compares names is one more place to register an op in."""
+    asks = re.compile(r"""\bop\.name\s*(==|!=|in|not in)\s*["'(\[{]""")
+    found = [
+        f"{module}:{number}"
+        for module, path in FILES.items()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if not knows_ops(module) and asks.search(line)
+    ]
+    assert found == []
