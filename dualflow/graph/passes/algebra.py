@@ -17,6 +17,7 @@ from dualflow.graph.passes.constant_folding import fold
 from dualflow.graph.rewrite import Make, Replacement, Rule, first_of, producer, rewrite
 
 _LOOKED_AT = 4096
+_ROW_MAJOR = ("reshape", "expand_dims", "squeeze")
 
 
 def simplify_algebra(graph: Graph) -> Graph:
@@ -33,7 +34,7 @@ def _rule(node: Node, make: Make) -> Replacement:
 def uniform(value: Value) -> Any:
     """The number that every element of a constant is; None if they differ or ``value`` is no constant."""
     node = value.node
-    while node is not None and node.op.name in ("broadcast_to", "reshape"):
+    while node is not None and node.op.name in ("broadcast_to", *_ROW_MAJOR):
         node = node.inputs[0].node
     if node is None or node.op.name != "constant":
         return None
@@ -63,7 +64,7 @@ def _spread(value: Value, node: Node, make: Make) -> Replacement:
     shape = node.output.spec.shape
     if value.spec.shape == shape:
         return (value,)
-    return (make("broadcast_to", (value,), {"shape": tuple(shape)}),) if shape.is_static else None
+    return (make("broadcast_to", (value,), {"shape": shape}),) if shape.is_static else None
 
 
 def _either(node: Node, test: Callable[[Value], bool]) -> Value | None:
@@ -207,14 +208,15 @@ def _holds(wide: DType, narrow: DType) -> bool:
 
 
 def reshape_chain(node: Node, make: Make) -> Replacement:
-    """reshape(x, own shape) = x; reshape(reshape(x, s), t) = reshape(x, t)"""
-    x = node.inputs[0]
-    if x.spec.shape == node.output.spec.shape and x.spec.shape.is_static:
-        return (x,)
-    inner = producer(x, "reshape")
-    if inner is None or not node.output.spec.shape.is_static:
+    """reshape(x, own shape) = x; reshape(reshape(x, s), t) = reshape(x, t); so with axes of size 1"""
+    x, shape = node.inputs[0], node.output.spec.shape
+    if not shape.is_static:
         return None
-    return (make("reshape", inner.inputs, {"shape": tuple(node.output.spec.shape)}),)
+    inner = x.node if x.node is not None and x.node.op.name in _ROW_MAJOR else None
+    source = inner.inputs[0] if inner else x
+    if source.spec.shape == shape:
+        return (source,)
+    return (make("reshape", (source,), {"shape": shape}),) if inner else None
 
 
 def broadcast_chain(node: Node, make: Make) -> Replacement:
@@ -245,7 +247,7 @@ def reduction_of_one(node: Node, make: Make) -> Replacement:
     if any(size != 1 for size in sizes) or x.spec.dtype is not node.output.spec.dtype:
         return None
     shape = node.output.spec.shape
-    return (make("reshape", (x,), {"shape": tuple(shape)}),) if shape.is_static else None
+    return (make("reshape", (x,), {"shape": shape}),) if shape.is_static else None
 
 
 def sum_of_one(node: Node, make: Make) -> Replacement:
@@ -269,6 +271,8 @@ RULES: Final[dict[str, tuple[Rule, ...]]] = {
     "custom_gradient": (custom_gradient_values,),
     "cast": (cast_chain,),
     "reshape": (reshape_chain,),
+    "expand_dims": (reshape_chain,),
+    "squeeze": (reshape_chain,),
     "broadcast_to": (broadcast_chain,),
     "transpose": (transpose_chain,),
     "reduce_sum": (sum_of_one,),

@@ -1,0 +1,53 @@
+"""Graphs for tests, traced from Python; and a count of the work that a call takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dualflow.core.spec import TensorSpec
+from dualflow.function.outputs import collect
+from dualflow.function.trace import Tracer, tracing
+from dualflow.graph.ir import Graph
+
+Traced = Callable[..., Graph]
+
+
+@pytest.fixture
+def traced() -> Traced:
+    """``traced(f, *specs)`` is the graph of ``f``; a spec may be given as a shape, of float32."""
+
+    def trace(function: Callable[..., Any], *specs: Any) -> Graph:
+        tracer = Tracer(function.__name__)
+        given = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
+        with tracing(tracer):
+            result = function(*map(tracer.argument, given))
+        return tracer.builder.finish(collect(result, tracer)[1], tracer.updates())
+
+    return trace
+
+
+@pytest.fixture
+def lines_run() -> Callable[[Callable[[], Any]], int]:
+    """``lines_run(call)`` is how many lines of Python run in ``call()``: its work, without a clock."""
+
+    def count(call: Callable[[], Any]) -> int:
+        lines = 0
+
+        def listen(frame: Any, event: str, arg: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            return listen
+
+        before = sys.gettrace()
+        sys.settrace(listen)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
+        return lines
+
+    return count

@@ -1,0 +1,51 @@
+"""What is known while compiling is computed there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dualflow as df
+from dualflow.graph.passes.constant_folding import fold_constants
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+
+
+def folded(graph):
+    return eliminate_dead_code(fold_constants(graph))
+
+
+def names(graph):
+    return [n.op.name for n in folded(graph).nodes]
+
+
+def test_constants_alone_become_one_constant(traced):
+    graph = folded(traced(lambda: df.exp(df.constant([1.0, 2.0])) * 3.0 + 1.0))
+    assert [n.op.name for n in graph.nodes] == ["constant"]
+    value = graph.nodes[0].attrs["value"]
+    assert np.array_equal(value, (df.exp(df.constant([1.0, 2.0])) * 3.0 + 1.0).numpy())
+
+
+def test_what_reads_an_argument_stays(traced):
+    assert names(traced(lambda x: x + df.constant([1.0]) * 2.0, [1])) == ["constant", "add"]
+
+
+def test_a_large_result_of_small_constants_stays(traced):
+    assert "iota" in names(traced(lambda: df.range(100_000)))
+
+
+def test_repeating_a_number_stays_a_view(traced):
+    assert names(traced(lambda: df.zeros([8, 8]))) == ["constant", "broadcast_to"]
+
+
+def test_an_op_that_raises_is_not_folded(traced):
+    assert "gather" in names(traced(lambda: df.gather(df.constant([1.0, 2.0]), 7)))
+
+
+def test_effects_are_not_folded(traced):
+    assert (
+        len([n for n in folded(traced(lambda: df.random.normal([2]))).nodes if n.op.effect is not None]) == 1
+    )
+
+
+def test_folding_is_silent_about_infinities(traced, recwarn):
+    folded(traced(lambda: df.constant(1.0) / df.constant(0.0)))
+    assert len(recwarn) == 0

@@ -1,0 +1,76 @@
+"""Parts of graphs, and a graph with its gradient cut in two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dualflow as df
+from dualflow.graph.extract import extract
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.ir import verify
+from dualflow.graph.partition import halve
+
+A, B = np.float32([1, 2, 3]), np.float32([4, 5, 6])
+
+
+def model(x, g):
+    h = df.tanh(df.sin(x) * 2.0)
+    return df.reduce_sum(h), g * (1.0 - h * h) * df.cos(x)
+
+
+def test_a_part_computes_what_it_did_in_the_whole(traced):
+    whole = traced(model, [3], [3])
+    part = extract(whole, whole.inputs, whole.outputs[1:])
+    verify(part)
+    assert np.array_equal(evaluate(part, [A, B])[0], evaluate(whole, [A, B])[1])
+    assert "reduce_sum" not in {n.op.name for n in part.nodes}
+
+
+def test_an_inner_value_can_be_an_input(traced):
+    whole = traced(model, [3], [3])
+    tanh = next(n for n in whole.nodes if n.op.name == "tanh")
+    part = extract(whole, [tanh.output], whole.outputs[:1])
+    verify(part)
+    assert part.inputs[0].node is None
+    assert [n.op.name for n in part.nodes] == ["reduce_sum"]
+    assert evaluate(part, [A])[0] == 6
+
+
+def test_other_arguments_follow_if_they_are_needed(traced):
+    whole = traced(model, [3], [3])
+    part = extract(whole, [], whole.outputs)
+    assert part.arguments == whole.arguments
+    assert extract(whole, [], whole.outputs[:1]).arguments == whole.arguments[:1]
+
+
+def test_the_halves_compute_the_whole(traced):
+    whole = traced(model, [3], [3])
+    halves = halve(whole, inputs=1, outputs=1, effects=0)
+    verify(halves.forward)
+    verify(halves.backward)
+    first, *residuals = evaluate(halves.forward, [A])
+    pick = {"input": [A, B], "output": [first], "residual": residuals}
+    (last,) = evaluate(halves.backward, [pick[kind][i] for kind, i in halves.sources])
+    wanted = evaluate(whole, [A, B])
+    assert np.array_equal(first, wanted[0])
+    assert np.array_equal(last, wanted[1])
+
+
+def test_inputs_constants_and_views_are_not_saved(traced):
+    def f(x, g):
+        y = df.reshape(x, [3, 1])
+        return df.exp(y), df.reshape(g, [3, 1]) * y * 2.0
+
+    halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    assert len(halves.forward.outputs) == 1
+    assert [kind for kind, _ in halves.sources] == ["input", "input"]
+
+
+def test_an_output_is_not_saved_twice(traced):
+    def f(x, g):
+        y = df.exp(x)
+        return y, g * y
+
+    halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    assert len(halves.forward.outputs) == 1
+    assert ("output", 0) in halves.sources
