@@ -1,0 +1,103 @@
+"""Each example, run as its reader runs it: a process of its own, which keeps the promises of its text."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_example(name: str, *options: str) -> str:
+    """What an example prints; it must end well and warn of nothing."""
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def number(pattern: str, text: str) -> float:
+    """The number where the group of ``pattern`` stands in ``text``."""
+    found = re.search(pattern, text)
+    assert found is not None, f"nothing looks like {pattern!r} in:\n{text}"
+    return float(found[1])
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The output of the digit classifier's training, and where its picture was asked for."""
+    picture = tmp_path_factory.mktemp("digits") / "losses.png"
+    return run_example("train_digits.py", "--out", str(picture)), picture
+
+
+def test_digits_reach_the_promised_accuracy_both_ways(digits: tuple[str, Path]) -> None:
+    assert number(r"held-out accuracy +([\d.]+)%", digits[0]) >= 96
+    assert number(r"held-out accuracy +[\d.]+% +([\d.]+)%", digits[0]) >= 96
+
+
+def test_digits_losses_agree_step_by_step(digits: tuple[str, Path]) -> None:
+    assert number(r"losses agree within ([\de.+-]+) relative", digits[0]) <= 1e-4
+    assert number(r"at each of (\d+) steps", digits[0]) == 25 * 44
+
+
+def test_digits_end_with_the_figures_that_decide(digits: tuple[str, Path]) -> None:
+    eager = number(r"time per step +(\d+) us", digits[0])
+    graph = number(r"time per step +\d+ us +(\d+) us", digits[0])
+    assert number(r"eager time / graph time +([\d.]+)", digits[0]) == pytest.approx(eager / graph, rel=0.1)
+    assert number(r"trace \+ compile +- +(\d+) ms", digits[0]) > 0
+    assert number(r"graph pays after +(\d+) steps", digits[0]) > 0
+
+
+def test_digits_show_progress_in_plain_lines_where_there_is_no_terminal(digits: tuple[str, Path]) -> None:
+    assert "\r" not in digits[0]
+    for name in ("eager", "graph"):
+        assert len(re.findall(rf"^{name}  epoch +\d+/25  loss [\d.]+", digits[0], re.MULTILINE)) == 25
+
+
+def test_digits_save_a_picture_where_they_say(digits: tuple[str, Path]) -> None:
+    output, picture = digits
+    assert f"saved both loss curves to {picture}" in output
+    header = picture.read_bytes()[:24]
+    width, height = struct.unpack(">II", header[16:])
+    assert header.startswith(b"\x89PNG")
+    assert width > 1000
+    assert height > 500
+
+
+def test_digits_fail_when_a_promise_is_broken(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "train_digits.py"), "--epochs", "1"]
+    options = ["--out", str(tmp_path / "losses.png")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 1
+    assert "promise broken: the held-out accuracy is below 96%" in done.stderr
+
+
+def test_eager_basics_tell_the_story_of_the_guides() -> None:
+    output = run_example("eager_basics.py")
+    assert "[[ 8. 11.]\n [16. 23.]], shape=(2, 2), dtype=float32)" in output
+    assert "x ** 3 at 3: value 27.0, slope 27.0, curvature 18.0" in output
+    assert "weight 3.00, bias 2.00" in output
+    assert "27 takes 111 Collatz steps to 1" in output
+    assert "the slope of log(1 + exp(x)) at 100: 1.0" in output
+    assert "transpose one of them" in output
+    assert output.count("Error: ") == 4
+
+
+def test_an_op_is_added_in_one_place() -> None:
+    output = run_example("add_an_op.py")
+    assert "hypot(3, [4, 0]) = [5. 3.]" in output
+    assert "hypot(float32[2], float32[3]): shapes (2,) and (3,) do not broadcast" in output
+    assert "curvature along x: 0.1280" in output
+    assert re.search(r"mean length ([\d.]+), by NumPy \1", output)
+    assert "native: 1 kernel" in output
+    assert "numpy:" not in output
+    assert number(r"(\d+) cases agree", output) >= 20
