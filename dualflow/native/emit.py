@@ -98,14 +98,25 @@ class Emitter:
                 self._param(("pick", step, "stride"), step.pick.stride)
         for key, number in self.space.params():
             self._param(key, number)
+        if not self.masked_only:
+            self._declare_literals()
 
-    def _param(self, key: object, number: int) -> None:
+    def _declare_literals(self) -> None:
+        """Numbers are parameters too: many come from sizes, as a mean's divisor does."""
+        for operand in (o for s in self.nest.steps for o in s.operands if o.literal is not None):
+            literal: Any = operand.literal
+            if literal.dtype.kind != "b":
+                type = Type.of_dtype(literal.dtype)
+                bits = int.from_bytes(literal.tobytes().ljust(8, b"\0"), "little", signed=True)
+                self._param(("literal", operand), bits, type)
+
+    def _param(self, key: object, number: int, type: Type = I64) -> None:
         if key in self.params:
             return
         if key not in self.slots:
             self.slots[key] = len(self.code.params)
             self.code.params.append(number)
-        self.params[key] = self.b.load(self.table, self.slots[key], I64)
+        self.params[key] = self.b.load(self.table, self.slots[key] * (8 // type.nbytes), type)
 
     def _accesses(self) -> list[Access]:
         found = [o.access for s in self.nest.steps for o in s.operands if o.access is not None]
@@ -362,8 +373,9 @@ class Emitter:
             if operand.access not in self.env:
                 self.env[operand.access] = self._load(operand.access)
             return self.env[operand.access]
+        found = self.params.get(("literal", operand))
         literal: Any = operand.literal
-        return self.b.constant(Type.of_dtype(literal.dtype), literal.item())
+        return self.b.constant(Type.of_dtype(literal.dtype), literal.item()) if found is None else found
 
     def position(self, loop: int) -> Value:
         """The index of a loop, for each lane where it is the vector loop."""

@@ -99,24 +99,6 @@ def over_one(node: Node, make: Make) -> Replacement:
     return _spread(x, node, make) if _is(y, 1) and _real(x) else None
 
 
-def over_power_of_two(node: Node, make: Make) -> Replacement:
-    """x / 2^k = x * 2^-k: both round the same exact value"""
-    x, y = node.inputs
-    source = y.node
-    if source is None or source.op.name != "constant" or y.spec.dtype.kind != "f":
-        return None
-    divisors = source.attrs["value"]
-    if not 0 < divisors.size <= _LOOKED_AT:
-        return None
-    with np.errstate(all="ignore"):
-        inverse = np.asarray(1 / divisors, dtype=divisors.dtype)
-        power = np.abs(np.frexp(divisors)[0]) == 0.5
-        normal = np.isfinite(inverse) & (np.abs(inverse) >= np.finfo(divisors.dtype).tiny)
-    if not np.all(power & normal):
-        return None
-    return (make("multiply", (x, make("constant", (), {"value": inverse}))),)
-
-
 def plus_zero(node: Node, make: Make) -> Replacement:
     """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 turns -0.0 into 0.0"""
     x = _either(node, lambda v: _is(v, 0, negative_zero=True) and _real(v))
@@ -263,7 +245,7 @@ RULES: Final[dict[str, tuple[Rule, ...]]] = {
     "add": (plus_zero, plus_negative, integer_chain),
     "subtract": (minus_zero, minus_negative),
     "multiply": (times_one, times_minus_one, product_of_negatives, integer_chain),
-    "divide": (over_one, product_of_negatives, over_power_of_two),
+    "divide": (over_one, product_of_negatives),
     "negative": (double_negation,),
     "pow": (small_power,),
     "identity": (same_value,),
