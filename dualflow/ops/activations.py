@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.errors import DTypeError
 from dualflow.ops.arithmetic import abs, minimum
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
+from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.creation import convert_to_tensor
@@ -28,7 +28,7 @@ relu = elementwise(
     dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
-    vjp=lambda g, out, x: where(x > 0, g, 0),
+    vjp=lambda g, out, x: masked(x > 0, g),
     samples=Domain(-5, 5, "fi", kinks=(0.0,)),
 )
 
@@ -38,7 +38,7 @@ relu6 = elementwise(
     dtype=real,
     eager=lambda x: np.minimum(np.maximum(x, 0), 6),
     code=lambda m, x: m.minimum(m.maximum(x, 0), 6),
-    vjp=lambda g, out, x: where(logical_and(x > 0, x < 6), g, 0),
+    vjp=lambda g, out, x: masked(logical_and(x > 0, x < 6), g),
     samples=Domain(-5, 10, "fi", kinks=(0.0, 6.0)),
 )
 

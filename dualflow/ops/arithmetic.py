@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.choice import where
+from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.elementwise import (
     OpFunction,
@@ -153,7 +153,7 @@ maximum = elementwise(
     dtype=number,
     eager=np.maximum,
     code=lambda m, x, y: x | y if m.dtype(x).is_bool else m.maximum(x, y),
-    vjp=(lambda g, out, x, y: where(x >= y, g, 0), lambda g, out, x, y: where(x >= y, 0, g)),
+    vjp=(lambda g, out, x, y: masked(x >= y, g), lambda g, out, x, y: unmasked(x >= y, g)),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
 
@@ -163,7 +163,7 @@ minimum = elementwise(
     dtype=number,
     eager=np.minimum,
     code=lambda m, x, y: x & y if m.dtype(x).is_bool else m.minimum(x, y),
-    vjp=(lambda g, out, x, y: where(x <= y, g, 0), lambda g, out, x, y: where(x <= y, 0, g)),
+    vjp=(lambda g, out, x, y: masked(x <= y, g), lambda g, out, x, y: unmasked(x <= y, g)),
     samples=(numbers(-50, 50), numbers(-50, 50)),
 )
 

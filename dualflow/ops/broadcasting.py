@@ -36,7 +36,9 @@ def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """A filled array while it is small, for np.broadcast_to is slow to make its view."""
+    """A view, or a filled array while that is small, for np.broadcast_to takes long to make its view."""
+    if not x.ndim:
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     if math.prod(shape) > _SMALL:
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
@@ -115,7 +117,11 @@ def reduced(shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Shape:
 def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
     """The canonical ``axis`` attribute of a reduction of ``x``: all axes for None."""
     rank = len(shape_of(x))
-    return tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
+    if axis is None:
+        return tuple(range(rank))
+    if type(axis) is int and -rank <= axis < rank:
+        return (axis % rank,)
+    return normalize_axes(ints(axis, "axis"), rank)
 
 
 def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import ALL, DType
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
@@ -38,13 +39,28 @@ WHERE = register(
         form=Element(lambda m, condition, x, y: m.where(condition, x, y)),
         vjp=(
             None,
-            lambda g, out, condition, x, y: where(condition, g, 0),
-            lambda g, out, condition, x, y: where(condition, 0, g),
+            lambda g, out, condition, x, y: masked(condition, g),
+            lambda g, out, condition, x, y: unmasked(condition, g),
         ),
         promotion=Promotion.AFTER_FIRST,
         samples=(Sample((booleans(), numbers(-50, 50), numbers(-50, 50))),),
     )
 )
+
+
+_ZEROS: dict[DType, np.ndarray[Any, Any]] = {t: np.zeros((), t.dtype) for t in ALL}
+
+
+def masked(condition: Any, g: Any) -> Any:
+    """``g`` where ``condition`` holds, 0 elsewhere."""
+    engine = dispatch.current()
+    return engine.run(WHERE, (condition, g, engine.constant(_ZEROS[g.dtype])), {})
+
+
+def unmasked(condition: Any, g: Any) -> Any:
+    """0 where ``condition`` holds, ``g`` elsewhere."""
+    engine = dispatch.current()
+    return engine.run(WHERE, (condition, engine.constant(_ZEROS[g.dtype]), g), {})
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:

@@ -54,8 +54,7 @@ IOTA = register(
 def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
     """Each element's position along ``axis``, in a tensor of shape ``shape``.
 
-    >>> import dualflow as df
-    >>> df.iota([2, 3], axis=1).numpy().tolist()
+    >>> iota([2, 3], axis=1).numpy().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
     sizes = static_shape(shape)

@@ -30,7 +30,8 @@ _FORM = Opaque("random numbers come from NumPy's generators")
 class Source(Protocol):
     """What random numbers are drawn from."""
 
-    philox: np.random.Generator
+    @property
+    def philox(self) -> np.random.Generator: ...
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any) -> TensorSpec:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
-from dualflow.core.dtypes import DType, as_dtype, float32, float64, promote
+from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 
@@ -132,12 +132,17 @@ def register(op: Op) -> Op:
 
 def _prepare(op: Op, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
     values = [_as_tensor(x, engine) for x in inputs]
-    keep = {Promotion.NONE: len(values), Promotion.AFTER_FIRST: 1}.get(op.promotion, 0)
-    kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
-    if keep >= len(values):
-        return tuple(kept)
+    keep = _KEPT.get(op.promotion, 0)
+    if keep is None:
+        return tuple([engine.constant(as_array(x)) if is_raw(x) else x for x in values])
     target = _common_dtype(op, values[keep:])
-    return (*kept, *(_as_dtype(x, target, engine) for x in values[keep:]))
+    kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
+    return (*kept, *[_as_dtype(x, target, engine) for x in values[keep:]])
+
+
+_KEPT: Final = {Promotion.NONE: None, Promotion.AFTER_FIRST: 1}
+_TENSORS: Final = (AbstractTensor, AbstractVariable)
+_LISTS: Final = (list, tuple)
 
 
 def _as_tensor(x: Any, engine: Engine) -> Any:
@@ -146,17 +151,14 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
         return engine.adopt(x)
     if isinstance(x, AbstractVariable):
         return engine.read(x)
-    if isinstance(x, list | tuple) and holds_tensors(x):
+    if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
     return x
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a tensor or variable stands somewhere in these nested lists."""
-    return any(
-        isinstance(x, AbstractTensor | AbstractVariable) or (isinstance(x, list | tuple) and holds_tensors(x))
-        for x in value
-    )
+    return any(isinstance(x, _TENSORS) or (isinstance(x, _LISTS) and holds_tensors(x)) for x in value)
 
 
 def is_raw(x: Any) -> bool:
@@ -166,32 +168,54 @@ def is_raw(x: Any) -> bool:
 
 def _as_dtype(x: Any, dtype: DType, engine: Engine) -> Any:
     if is_raw(x):
-        return engine.constant(as_array(as_array(x), dtype))
+        return engine.constant(operand(x, dtype))
     return x if x.dtype is dtype else engine.apply(REGISTRY["cast"], (x,), {"dtype": dtype})
 
 
+def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """A NumPy or Python value as an array of the dtype it adapts to beside a tensor.
+
+    Raises:
+        InvalidArgumentError: a Python integer outside of an integer dtype.
+    """
+    kind = type(value)
+    if kind is int and dtype.is_integer and not 0 <= value < 128 and not dtype.min <= value <= dtype.max:
+        raise InvalidArgumentError(f"{value} is outside of {dtype.name}; cast the tensor with df.cast first.")
+    if kind is int or (kind is float and dtype.is_inexact):
+        return np.array(value, dtype.dtype)
+    return as_array(as_array(value), dtype) if kind is bool else as_array(value, dtype)
+
+
+def _own_dtype(value: Any) -> DType:
+    """The dtype of a NumPy or Python value on its own."""
+    kind = type(value)
+    if kind is float:
+        return float32
+    return as_dtype(value.dtype if isinstance(value, _NUMPY) else as_array(value).dtype)
+
+
 def _common_dtype(op: Op, values: Sequence[Any]) -> DType:
-    strong = [x.dtype for x in values if not is_raw(x)] or [as_dtype(x.dtype) for x in values if _is_numpy(x)]
+    strong = [x.dtype for x in values if not is_raw(x)]
+    strong = strong or [as_dtype(x.dtype) for x in values if isinstance(x, _NUMPY)]
     target: DType | None = None
     for dtype in strong:
         target = dtype if target is None else promote(target, dtype)
     for x in values:
         if is_raw(x):
-            target = _adapt(target, as_dtype(as_array(x).dtype))
+            target = _adapt(target, _own_dtype(x))
     assert target is not None, "an op that promotes has inputs"
     return _in_floats(op.promotion, target)
 
 
-def _is_numpy(x: Any) -> bool:
-    return isinstance(x, np.ndarray | np.generic)
+_NUMPY: Final = (np.ndarray, np.generic)
+_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def _adapt(target: DType | None, own: DType) -> DType:
     """The dtype where a raw value of dtype ``own`` meets ``target``, which only a higher kind changes."""
-    if target is None:
-        return own
-    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    return own if rank[own.kind] > rank[target.kind] else target
+    if target is None or _RANK[own.kind] > _RANK[target.kind]:
+        return promote(target, complex64) if own.is_complex and target is not None else own
+    return target
 
 
 def _in_floats(promotion: Promotion, dtype: DType) -> DType:

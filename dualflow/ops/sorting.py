@@ -116,8 +116,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     Raises:
         OutOfRangeError: a position is outside the axis.
 
-    >>> import dualflow as df
-    >>> df.take_along_axis([[3, 1, 2]], [[1, 2, 0]], axis=1).numpy()
+    >>> take_along_axis([[3, 1, 2]], [[1, 2, 0]], axis=1).numpy()
     array([[1, 2, 3]], dtype=int32)
     """
     return dispatch.current().apply(

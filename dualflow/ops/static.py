@@ -16,6 +16,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Dim, Shape, check_size
 
 Array = np.ndarray[Any, Any]
+_TENSORS = (AbstractTensor, AbstractVariable)
 
 
 def known_value(x: Any) -> Array | None:
@@ -87,6 +88,8 @@ def static_shape(shape: Any) -> tuple[int, ...]:
 
 def ints(x: Any, what: str) -> tuple[int, ...]:
     """An int, or a sequence of them, as a tuple of ints."""
+    if type(x) is int:
+        return (x,)
     if isinstance(x, Iterable) and not isinstance(x, AbstractTensor):
         return tuple(static_int(i, what) for i in x)
     value = known_value(x)
@@ -97,13 +100,13 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
 
 def dtype_of(x: Any) -> DType:
     """The dtype of a tensor, variable, array or Python value."""
-    if isinstance(x, AbstractTensor | AbstractVariable):
+    if isinstance(x, _TENSORS):
         return x.dtype
     return as_dtype(as_array(x).dtype)
 
 
 def shape_of(x: Any) -> Shape:
     """The shape of a tensor, variable, array or Python value."""
-    if isinstance(x, AbstractTensor | AbstractVariable):
+    if isinstance(x, _TENSORS):
         return x.shape
     return Shape(np.shape(x))

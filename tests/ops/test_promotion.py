@@ -1,0 +1,95 @@
+"""How values of different dtypes meet: tensors promote, Python's numbers adapt."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def test_a_python_float_keeps_its_precision_beside_float64():
+    x = df.constant([1.0], df.float64)
+    assert (x * 0.1).numpy()[0] == 0.1
+    assert df.where(x > 0, 0.1, x).numpy()[0] == 0.1
+    assert (df.constant([1.0], df.complex128) * 0.1).numpy()[0] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "result"),
+    [
+        (df.float32, 2, df.float32),
+        (df.float16, 0.5, df.float16),
+        (df.int8, 3, df.int8),
+        (df.int32, 0.5, df.float32),
+        (df.int32, True, df.int32),
+        (df.float32, True, df.float32),
+        (df.bool, 1, df.int32),
+        (df.float32, 1j, df.complex64),
+        (df.float64, 1j, df.complex128),
+        (df.complex64, 0.5, df.complex64),
+    ],
+)
+def test_a_python_number_takes_the_tensors_dtype_unless_its_kind_is_higher(dtype, number, result):
+    x = df.cast([1, 0], dtype)
+    assert (x + number).dtype is result
+    assert (number + x).dtype is result
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "result"),
+    [
+        (df.float32, df.float64, df.float64),
+        (df.int8, df.uint8, df.int16),
+        (df.int64, df.float32, df.float32),
+        (df.bool, df.int32, df.int32),
+        (df.float64, df.complex64, df.complex128),
+    ],
+)
+def test_tensors_meet_where_the_array_api_says_and_an_integer_takes_the_float(x, y, result):
+    assert (df.cast([1], x) + df.cast([1], y)).dtype is result
+    assert (df.cast([1], y) * df.cast([1], x)).dtype is result
+
+
+def test_uint64_and_signed_integers_do_not_meet():
+    with pytest.raises(df.errors.DTypeError, match="cast"):
+        df.cast([1], df.uint64) + df.cast([1], df.int32)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [(df.int8, 300), (df.uint8, -1), (df.int32, 2**40)])
+def test_an_integer_that_the_tensors_dtype_cannot_hold_is_refused(dtype, number):
+    with pytest.raises(df.errors.InvalidArgumentError, match="outside"):
+        df.cast([1], dtype) + number
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quotient"),
+    [(df.int32, df.float64), (df.int64, df.float64), (df.uint8, df.float32), (df.float16, df.float16)],
+)
+def test_true_division_of_integers_is_in_float64_or_float32_for_narrow_ones(dtype, quotient):
+    x = df.cast([6, 8], dtype)
+    assert (x / x).dtype is quotient
+    assert (x / 2).dtype is quotient
+
+
+def test_real_functions_of_integers_are_in_float32():
+    assert df.sqrt([4, 9]).dtype is df.float32
+    assert df.sin(np.array([1, 2])).dtype is df.float32
+    assert df.sqrt(df.constant([4.0], df.float64)).dtype is df.float64
+
+
+def test_arrays_keep_their_dtype_and_python_numbers_take_the_default():
+    assert df.add(np.array(1), np.array(1)).dtype is df.int64
+    assert df.add(1, 1).dtype is df.int32
+    assert df.add(1, 2.5).dtype is df.float32
+    assert df.add(np.float64(1), 1).dtype is df.float64
+
+
+def test_an_array_beside_a_tensor_takes_its_dtype():
+    found = np.ones(2) + df.constant([1.0, 2.0])
+    assert isinstance(found, df.Tensor)
+    assert found.dtype is df.float32
+
+
+def test_lists_that_hold_tensors_become_one_tensor():
+    x = df.constant(3.0, df.float64)
+    assert df.add([x, 1.0], 1).numpy().tolist() == [4.0, 2.0]
+    assert df.constant([[x, 2.0], [0.5, x]]).dtype is df.float64
