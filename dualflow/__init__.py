@@ -23,7 +23,7 @@ from dualflow import random as random
 from dualflow.core import errors as errors
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
-from dualflow.core.dtypes import bool_ as bool
+from dualflow.core.dtypes import bool_ as bool_
 from dualflow.core.dtypes import complex64 as complex64
 from dualflow.core.dtypes import complex128 as complex128
 from dualflow.core.dtypes import float16 as float16
@@ -37,7 +37,7 @@ from dualflow.core.dtypes import uint8 as uint8
 from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
-from dualflow.core.shape import Shape as TensorShape
+from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.devices import device as device
@@ -169,14 +169,15 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 __version__ = "0.1.0"
-double, half = float64, float16
+bool, double, half = bool_, float64, float16
+TensorShape = Shape
 newaxis = None
 
 _LATER = {
     "compat": "dualflow.compat",
     "compare": "dualflow.function.compare:compare",
 }
-"""Names whose modules are imported when they are first asked for: attribute to module, or to module:attribute."""
+"""Names whose modules are imported when they are first asked for: to the module, or to module:attribute."""
 
 
 def __getattr__(name: str) -> Any:

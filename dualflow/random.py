@@ -1,8 +1,9 @@
 """Random numbers: ``df.random``.
 
-Numbers come from the counter-based Philox generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-2011) as NumPy implements it. The functions here share one generator, which :func:`set_seed` sets back to its start;
-a compiled function draws from it anew at each call. :class:`Generator` objects are independent of it.
+Numbers come from the counter-based Philox generator (Salmon et al., "Parallel random numbers: as easy as 1,
+2, 3", 2011) as NumPy implements it. The functions here share one generator, which :func:`set_seed` sets back
+to its start; a compiled function draws from it anew at each call. :class:`Generator` objects are independent
+of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import as_dtype, float32, int64
+from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops import random as ops
 from dualflow.ops.static import known_value
@@ -63,7 +64,9 @@ class Generator:
             children.append(child)
         return children
 
-    def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None) -> Any:
+    def normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
+    ) -> Any:
         """Normal numbers; see :func:`dualflow.random.normal`."""
         return ops.normal(self, shape, mean, stddev, dtype)
 
@@ -79,7 +82,7 @@ class Generator:
         """Numbers of equal chance; see :func:`dualflow.random.uniform`."""
         return ops.uniform(self, shape, minval, maxval, dtype)
 
-    def uniform_full_int(self, shape: Any, dtype: Any = as_dtype("uint64"), name: Any = None) -> Any:
+    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: Any = None) -> Any:
         """Integers of equal chance from the whole range of ``dtype``."""
         kind = as_dtype(dtype)
         return ops.uniform(self, shape, int(kind.min), int(kind.max) + 1, kind)
@@ -93,6 +96,7 @@ class _Stateless:
 
     @property
     def philox(self) -> np.random.Generator:
+        """A new generator each time."""
         return np.random.Generator(np.random.Philox(self._key))
 
 
@@ -115,7 +119,7 @@ class _Streams:
 
     @cached_property
     def shared(self) -> Generator:
-        """The generator of calls without a seed; made when first asked for, as NumPy's generators load slowly."""
+        """The generator of calls without a seed, made when asked for: NumPy's generators load slowly."""
         return Generator()
 
     def reset(self, seed: int) -> None:
@@ -159,7 +163,12 @@ def get_global_generator() -> Generator:
 
 
 def normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: Any = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: Any = None,
 ) -> Any:
     """Numbers of the normal distribution.
 
@@ -175,14 +184,24 @@ def normal(
 
 
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: Any = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: Any = None,
 ) -> Any:
     """As :func:`normal`, but numbers further than two standard deviations from the mean are drawn again."""
     return ops.truncated_normal(_streams.of(seed), shape, mean, stddev, dtype)
 
 
 def uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: Any = None,
 ) -> Any:
     """Numbers of equal chance in ``[minval, maxval)``.
 
@@ -202,8 +221,10 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Any:
     return ops.shuffle(_streams.of(seed), value)
 
 
-def categorical(logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None) -> Any:
-    """Class numbers drawn by the softmax of each row: ``[rows, classes]`` logits give ``[rows, num_samples]``."""
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None
+) -> Any:
+    """Class numbers drawn by the softmax of each row: [rows, classes] logits give [rows, num_samples]."""
     return ops.categorical(_streams.of(seed), logits, num_samples, dtype)
 
 

@@ -1,6 +1,6 @@
 """Python values and NumPy arrays as arrays of the dtypes that tensors have.
 
-Python's numbers take the default dtypes (int32, float32; int64 where int32 is too narrow); NumPy's keep theirs.
+Python's numbers take the default dtypes (int32, float32; int64 where int32 is too narrow), NumPy's their own.
 """
 
 from __future__ import annotations

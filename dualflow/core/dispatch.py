@@ -38,7 +38,7 @@ class AbstractVariable:
 
 
 class Engine:
-    """How ops run. ``unary`` and ``binary`` exist because the eager engine answers the common calls faster."""
+    """How ops run. ``unary`` and ``binary`` exist because the eager engine answers these calls faster."""
 
     __slots__ = ()
     eager = False
@@ -61,7 +61,7 @@ class Engine:
         return self.run(op, op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run ``op`` on this engine's tensors: a tensor, or a tuple of them for an op with several outputs."""
+        """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs."""
         raise NotImplementedError
 
     def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:

@@ -40,7 +40,8 @@ class DType:
     @property
     def as_numpy_dtype(self) -> type[np.generic]:
         """The NumPy scalar type: ``np.float32`` for ``float32``."""
-        return self.dtype.type
+        scalar: type[np.generic] = self.dtype.type
+        return scalar
 
     @property
     def is_bool(self) -> bool:
@@ -59,7 +60,7 @@ class DType:
     @property
     def size(self) -> int:
         """Bytes of one element."""
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     @property
     def as_datatype_enum(self) -> str:
@@ -79,7 +80,7 @@ class DType:
         if isinstance(other, DType):
             return self is other
         try:
-            return self.dtype == np.dtype(other)  # type: ignore[call-overload]  # any object may be compared
+            return bool(self.dtype == np.dtype(other))  # type: ignore[call-overload]  # any object may be compared
         except TypeError:
             return False
 
@@ -170,5 +171,5 @@ def promote(x: DType, y: DType) -> DType:
 
 
 def float_for(dtype: DType) -> DType:
-    """The dtype in which a real function of ``dtype`` is computed: itself, or float32 for integers and bools."""
+    """The dtype in which a real function of ``dtype`` is computed: float32 for integers and bools."""
     return dtype if dtype.is_inexact else float32

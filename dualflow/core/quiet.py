@@ -1,9 +1,10 @@
 """Calls of NumPy kernels that never warn.
 
-1/0 is inf and inf - inf is nan, in tensors without a remark, where NumPy reports a RuntimeWarning. ``np.errstate``
-around each kernel would cost more than adding 100 floats, and a warnings filter is lost when the ``catch_warnings``
-block that saw the import ends (pytest's do). NumPy keeps its error state in a context variable, so a kernel that runs
-in a context of its own is quiet for 0.03 us, and the caller's NumPy warns as before.
+1/0 is inf and inf - inf is nan, in tensors without a remark, where NumPy reports a RuntimeWarning.
+``np.errstate`` around each kernel would cost more than adding 100 floats, and a warnings filter is lost when
+the ``catch_warnings`` block that saw the import ends (pytest's do). NumPy keeps its error state in a context
+variable, so a kernel that runs in a context of its own is quiet for 0.03 us, and the caller's NumPy warns as
+before.
 """
 
 from __future__ import annotations
@@ -17,4 +18,4 @@ _silent: Final = Context()
 _silent.run(np.seterr, all="ignore")
 
 quiet: Final = _silent.copy
-"""``quiet().run(kernel, *arrays, **attrs)`` calls a kernel; each call takes a context, as one can't be entered twice."""
+"""``quiet().run(kernel, *arrays, **attrs)`` calls a kernel; no context is entered twice."""

@@ -126,8 +126,8 @@ def _meet(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     if len(known) > 1:
         listed = " and ".join(str(tuple(s)) for s in shapes)
         raise InvalidArgumentError(
-            f"shapes {listed} do not broadcast: sizes {' and '.join(map(str, sorted(known)))} meet on one axis. "
-            "Sizes must be equal or 1, counted from the last axis; reshape or transpose one of them."
+            f"shapes {listed} do not broadcast: sizes {' and '.join(map(str, sorted(known)))} meet on one "
+            "axis. Sizes must be equal or 1, counted from the last axis; reshape or transpose one of them."
         )
     return known.pop() if known else (None if None in dims else 1)
 

@@ -1,4 +1,4 @@
-"""Structures of values: lists, tuples, dicts, namedtuples and dataclasses, flattened and put back together."""
+"""Structures of values: lists, tuples, dicts, namedtuples and dataclasses, flattened and rebuilt."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
 
-_CPU = re.compile(r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?(/(device:)?cpu:(0|\*))?", re.IGNORECASE)
-_DEVICE = re.compile(r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/(device:)?(\w+):(\d+|\*)", re.IGNORECASE)
-_soft = True
+_PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
+_CPU = re.compile(_PLACE + r"(cpu:(0|\*))?", re.IGNORECASE)
+_DEVICE = re.compile(_PLACE + r"\w+:(\d+|\*)", re.IGNORECASE)
 
 
 class PhysicalDevice(NamedTuple):
@@ -35,7 +35,7 @@ def device(name: str | None) -> Iterator[None]:
         known = _DEVICE.fullmatch(name)
         raise InvalidArgumentError(
             f"{name!r} is {'not available' if known else 'no name of a device'}: the devices are ['/cpu:0']. "
-            "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU') first."
+            "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU')."
         )
     yield
 

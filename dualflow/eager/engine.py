@@ -1,7 +1,7 @@
 """The base engine: an op runs now, as its NumPy kernel.
 
-``binary`` is the path of ``t + t``, and short on purpose: two exact type checks, one dtype check, the kernel, one new
-object. Whatever it doesn't know goes through the op's own ``prepare``.
+``binary`` is the path of ``t + t``, and short on purpose: two exact type checks, one dtype check, the kernel,
+one new object. Whatever it doesn't know goes through the op's own ``prepare``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array, as_array
+from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, of_array
-from dualflow.core.errors import DualflowError, InaccessibleTensorError, ResourceExhaustedError
+from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.quiet import quiet
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
-from dualflow.ops.record import Op, Promotion
+from dualflow.ops.record import Op, Promotion, operand
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
 _new: Final = object.__new__
@@ -97,7 +97,8 @@ class EagerEngine(Engine):
         if type(tensor) is EagerTensor:
             return tensor
         raise InaccessibleTensorError(
-            f"{tensor!r} stands for a value inside of a traced function and has none here; return it from the function."
+            f"{tensor!r} stands for a value inside of a traced function and has none here; "
+            "return it from the function."
         )
 
     def read(self, variable: Any) -> AbstractTensor:
@@ -128,7 +129,7 @@ def alike(op: Op, x: Any, y: Any) -> bool:
 
 
 def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
-    """Whether ``op`` can run on ``inputs`` as they are: eager tensors of one dtype which needs no promotion."""
+    """Whether ``op`` can run on ``inputs`` as they are: eager tensors that need no promotion."""
     first = None
     for x in inputs:
         if type(x) is not EagerTensor:
@@ -172,7 +173,7 @@ def fit(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTensor]) -> EagerTensor:
     """The number as a tensor, put in the table; 0.0 is not, as it equals -0.0, nor what isn't finite."""
-    tensor = wrap(as_array(as_array(number), of_array(dtype)))
+    tensor = wrap(operand(number, of_array(dtype)))
     if number and math.isfinite(number):
         if len(table) >= _FITTED_MAX:
             table.clear()
@@ -181,12 +182,12 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
 
 
 def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]) -> None:
-    """Raise what is wrong with the inputs in the op's own words, if the op's shape and dtype rule finds it."""
-    if isinstance(error, DualflowError):
-        return
+    """Raise what is wrong with the inputs in the op's own words, if its shape and dtype rule finds it."""
     shown = ", ".join(str(x.spec) for x in inputs)
     if isinstance(error, MemoryError):
-        raise ResourceExhaustedError(f"{op.name}({shown}) needs more memory than there is: {error}") from error
+        raise ResourceExhaustedError(
+            f"{op.name}({shown}) needs more memory than there is: {error}"
+        ) from error
     op.specs([x.spec for x in inputs], attrs)
     error.add_note(f"in the dualflow op {op.name}({shown})")
 

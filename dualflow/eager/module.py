@@ -11,10 +11,11 @@ from dualflow.eager.variable import Variable
 
 
 class Module:
-    """The base of models and layers: it finds the variables in its attributes, and in those of modules therein.
+    """The base of models and layers: it finds the variables in its attributes, and in those of modules
+    therein.
 
-    Attributes are searched by name, lists and tuples in order, dicts by sorted key; a variable or module that is
-    reached twice counts once.
+    Attributes are searched by name, lists and tuples in order, dicts by sorted key; a variable or module that
+    is reached twice counts once.
 
     Args:
         name: by default the class name in snake_case.

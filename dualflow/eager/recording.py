@@ -1,7 +1,8 @@
 """The engine that remembers: it runs ops on another engine and records them on tapes.
 
-The other engine is the eager one or a trace, so a tape inside a traced function is this same code. Entering a tape
-makes a new ``Recording`` current, which holds the tapes that were recording already; leaving makes one without it.
+The other engine is the eager one or a trace, so a tape inside a traced function is this same code. Entering a
+tape makes a new ``Recording`` current, which holds the tapes that were recording already; leaving makes one
+without it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Tape:
         self.variables: dict[int, Any] = {}
         self.reads: dict[int, list[Any]] = {}
         self.accessed = accessed
-        self._held: list[Any] = []  # keeps the watched alive, so that no other object gets an id that is watched
+        self._held: list[
+            Any
+        ] = []  # keeps the watched alive, so that no other object gets an id that is watched
 
     def watch(self, tensor: Any) -> None:
         """Record what is computed from ``tensor``, from now on."""
@@ -80,7 +83,9 @@ class Recording(Engine):
         self.base = base
         self.tapes = tapes
         self.eager = base.eager
-        self._reads: dict[int, tuple[Any, Any]] = {}  # what each variable held, and the tensor that stands for it
+        self._reads: dict[
+            int, tuple[Any, Any]
+        ] = {}  # what each variable held, and the tensor that stands for it
 
     @property
     def unrecorded(self) -> Engine:
@@ -142,7 +147,8 @@ class Recording(Engine):
         value = self.base.read(variable)
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:
-            return before[1]
+            found: AbstractTensor = before[1]
+            return found
         listening = [tape for tape in self.tapes if tape.wants(variable)]
         if not listening:
             return value
@@ -197,8 +203,11 @@ def unrecorded(watch: Sequence[Tape] = ()) -> dispatch.using:
     return dispatch.using(Recording(base, tuple(watch)) if watch else base)
 
 
-def gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None where none flows.
+def gradients(
+    tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]
+) -> list[Any]:
+    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None where none
+    flows.
 
     Raises:
         DTypeError: a source is neither.
@@ -206,7 +215,9 @@ def gradients(tape: Tape, targets: Sequence[Any], weights: Sequence[Any], source
     for source in sources:
         if not isinstance(source, AbstractTensor | AbstractVariable):
             raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
-    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]  # a variable stands for all that was read from it
+    groups = [
+        (s, *tape.reads.get(id(s), ())) for s in sources
+    ]  # a variable stands for all that was read from it
     records = tape.records[:]  # a persistent tape may record the sweep itself
     found = iter(sweep(records, targets, weights, [x for group in groups for x in group]))
     return [_sum([next(found) for _ in group]) for group in groups]

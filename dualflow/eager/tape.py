@@ -65,7 +65,9 @@ class GradientTape:
 
     def _start(self) -> None:
         if self._recording:
-            raise InvalidArgumentError("Tape is still recording, This can happen if you try to re-enter an active tape.")
+            raise InvalidArgumentError(
+                "Tape is still recording, This can happen if you try to re-enter an active tape."
+            )
         if self._tape is None:
             self._tape = Tape(self._accessed)
         recording.listen(self._tape)
@@ -91,7 +93,10 @@ class GradientTape:
                     "make it one with df.constant before computing with it."
                 )
             if not x.dtype.is_inexact:
-                _warn(f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}", 3)
+                _warn(
+                    f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}",
+                    3,
+                )
             if self._tape is None:
                 raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
             if isinstance(x, AbstractVariable):
@@ -138,7 +143,8 @@ class GradientTape:
             target: a tensor or a structure of them; their gradients, and those of their elements, are summed.
             sources: tensors and variables, in any structure.
             output_gradients: what to multiply each target's gradient by, elementwise; ones by default.
-            unconnected_gradients: "none" or "zero": the answer for a source that ``target`` does not depend on.
+            unconnected_gradients: "none" or "zero": the answer for a source that ``target`` does not depend
+                on.
 
         Returns:
             In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
@@ -150,8 +156,8 @@ class GradientTape:
         unconnected = _unconnected(unconnected_gradients)
         if target is None:
             raise DTypeError(
-                "Argument `target` should be a list or nested structure of Tensors or Variables to be differentiated, "
-                "but received None."
+                "Argument `target` should be a list or nested structure of Tensors or Variables to be "
+                "differentiated, but received None."
             )
         tape = self._use()
         targets = tree.leaves(target)
@@ -217,7 +223,8 @@ class GradientTape:
         unconnected = _unconnected(unconnected_gradients)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
-                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
+                "match."
             )
         _check_target(target)
         tape = self._use()
@@ -234,8 +241,8 @@ class GradientTape:
         tape = self._tape
         if tape is None:
             raise FailedPreconditionError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians): "
-                "make it with df.GradientTape(persistent=True) to take several."
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+                "jacobians); to take several, make it with df.GradientTape(persistent=True)."
             )
         if not self._persistent:
             if self._recording:
@@ -248,8 +255,8 @@ def _check_target(target: Any) -> None:
     if not isinstance(target, AbstractTensor | AbstractVariable):
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
     if not target.dtype.is_inexact:
-        name = target.dtype.name
-        _warn(f"The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient, got {name}", 4)
+        wanted = "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
+        _warn(f"{wanted}, got {target.dtype.name}", 4)
 
 
 def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
@@ -306,7 +313,9 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
     try:
         return UnconnectedGradients(value)
     except ValueError:
-        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'.") from None
+        raise InvalidArgumentError(
+            f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'."
+        ) from None
 
 
 def _warn(message: str, level: int) -> None:

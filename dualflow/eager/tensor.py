@@ -58,7 +58,8 @@ class EagerTensor(Tensor):
         return DEVICE
 
     def numpy(self) -> Any:
-        """The value as a NumPy array that can't be written to, or as a NumPy scalar for a tensor without axes.
+        """The value as a NumPy array that can't be written to, or as a NumPy scalar for a tensor without
+        axes.
 
         The array shows the tensor's own memory: to change it, take a ``.copy()``.
         """
@@ -95,8 +96,8 @@ class EagerTensor(Tensor):
     def __bool__(self) -> bool:
         if self._array.size != 1:
             raise InvalidArgumentError(
-                f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} elements; "
-                "use df.reduce_any or df.reduce_all."
+                f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} "
+                "elements; use df.reduce_any or df.reduce_all."
             )
         return bool(self._array)
 
@@ -112,18 +113,20 @@ class EagerTensor(Tensor):
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "iu":
             raise DTypeError(
-                f"Only a tensor of one integer can be an index or a size, not {self.spec}; cast it with int()."
+                f"Only a tensor of one integer can be an index or a size, not {self.spec}; use int(x)."
             )
         return int(self._array.item())
 
     def __len__(self) -> int:
         if not self._array.ndim:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
-        return self._array.shape[0]
+        return int(self._array.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
-            raise DTypeError("A tensor without axes can't be iterated over; df.reshape(x, [-1]) has one axis.")
+            raise DTypeError(
+                "A tensor without axes can't be iterated over; df.reshape(x, [-1]) has one axis."
+            )
         return (self[i] for i in range(self._array.shape[0]))
 
     def __contains__(self, value: Any) -> bool:

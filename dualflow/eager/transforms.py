@@ -19,16 +19,19 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 Gradients = list[Any]
 
 
-def value_and_gradients_function(f: Callable[..., Any], params: Sequence[int] | None = None) -> Callable[..., Any]:
+def value_and_gradients_function(
+    f: Callable[..., Any], params: Sequence[int] | None = None
+) -> Callable[..., Any]:
     """A function that computes ``f(*args)`` and its gradient for each argument.
 
     Args:
-        f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients are summed.
+        f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients
+            are summed.
         params: the positions of the arguments to differentiate for; all by default.
 
     Returns:
-        A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on the
-        argument. Integers have gradients too, in integers. Its keyword ``dy`` weights the value.
+        A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
+        the argument. Integers have gradients too, in integers. Its keyword ``dy`` weights the value.
 
     Raises:
         InvalidArgumentError: no arguments, or a position that is none.
@@ -43,7 +46,9 @@ def value_and_gradients_function(f: Callable[..., Any], params: Sequence[int] | 
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
         places = range(len(args)) if params is None else params
         if not args or any(not 0 <= p < len(args) for p in places):
-            raise InvalidArgumentError(f"{len(args)} arguments were given, and gradients wanted for {list(places)}.")
+            raise InvalidArgumentError(
+                f"{len(args)} arguments were given, and gradients wanted for {list(places)}."
+            )
         given = [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
         tape = Tape(accessed=True)
         for a in given:
@@ -54,7 +59,9 @@ def value_and_gradients_function(f: Callable[..., Any], params: Sequence[int] | 
     return decorated
 
 
-def gradients_function(f: Callable[..., Any], params: Sequence[int] | None = None) -> Callable[..., Gradients]:
+def gradients_function(
+    f: Callable[..., Any], params: Sequence[int] | None = None
+) -> Callable[..., Gradients]:
     """A function that computes the gradient of ``f(*args)`` for each argument.
 
     See :func:`value_and_gradients_function`.
@@ -70,8 +77,8 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that computes ``f(*args)`` and its gradient for each trainable variable that ``f`` reads.
 
     Returns:
-        A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the order
-        of their first use. Its keyword ``dy`` weights the value.
+        A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the
+        order of their first use. Its keyword ``dy`` weights the value.
 
     Raises:
         InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
@@ -82,10 +89,14 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
         tape = Tape(accessed=True)
         value = _recorded(tape, f, args, kwargs)
         if value is None:
-            raise InvalidArgumentError("Cannot differentiate a function that returns None; did you forget to return?")
+            raise InvalidArgumentError(
+                "Cannot differentiate a function that returns None; did you forget to return?"
+            )
         variables = list(tape.variables.values())
         if not variables:
-            raise InvalidArgumentError("No trainable variables were accessed while the function was being computed.")
+            raise InvalidArgumentError(
+                "No trainable variables were accessed while the function was being computed."
+            )
         return value, list(zip(_gradients(tape, value, dy, variables), variables, strict=True))
 
     return decorated
@@ -121,7 +132,9 @@ def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
     return decorated
 
 
-def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None
+) -> Any:
     """The results of a Python function of NumPy arrays, as tensors; no gradient flows through it.
 
     Args:

@@ -22,15 +22,17 @@ from dualflow.ops.tensor import Operators
 class Variable(Operators, AbstractVariable):
     """A tensor that can be replaced by another of its shape and dtype.
 
-    Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable one as
-    soon as it is read.
+    Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable
+    one as soon as it is read.
 
     Args:
-        initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that answers it.
+        initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that
+            answers it.
         trainable: whether tapes watch it by themselves, and optimizers find it.
         name: shown when the variable is printed.
         dtype: the dtype to convert ``initial_value`` to.
-        shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow any size.
+        shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
+            any size.
         constraint: a function that optimizers apply to the value after each update.
 
     Raises:
@@ -117,7 +119,9 @@ class Variable(Operators, AbstractVariable):
 
     # Assigning
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Give the variable another value. No gradient flows through an assignment.
 
         Args:
@@ -134,11 +138,15 @@ class Variable(Operators, AbstractVariable):
             engine.assign(self, self._fitting(value))
         return self if read_value else None
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Add ``delta``, which has the variable's shape, to the value; see :meth:`assign`."""
         return self._update(add, delta, read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Subtract ``delta``, which has the variable's shape, from the value; see :meth:`assign`."""
         return self._update(subtract, delta, read_value)
 
@@ -158,24 +166,27 @@ class Variable(Operators, AbstractVariable):
     def _check(self, value: AbstractTensor) -> None:
         if value.dtype is not self.dtype:
             raise InvalidArgumentError(
-                f"{self._name} has dtype {self.dtype.name} and can't take a value of dtype {value.dtype.name}; "
-                "convert it with df.cast."
+                f"{self._name} has dtype {self.dtype.name} and can't take a value of dtype "
+                f"{value.dtype.name}; convert it with df.cast."
             )
         shape = value.shape
         if shape is not self.shape and not _compatible(self.shape, shape):
             raise InvalidArgumentError(
-                f"{self._name} has shape {self.shape} and can't take a value of shape {shape}; the shapes must be equal."
+                f"{self._name} has shape {self.shape} and can't take a value of shape {shape}; "
+                "the shapes must be equal."
             )
 
     # Parts
 
     def __getitem__(self, key: Any) -> Any:
-        """``v[key]``, a tensor; ``v[key].assign(value)``, ``.assign_add`` and ``.assign_sub`` change that part."""
+        """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
         part = getitem(self, key)
         part._part_of = (self, key)
         return part
 
-    def assign_part(self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value) -> Any:
+    def assign_part(
+        self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value
+    ) -> Any:
         """``v[key] = change(v[key], value)``, where the value broadcasts to the part.
 
         ``key`` is made of integers, slices, ``...`` and ``None``.
@@ -200,18 +211,21 @@ class Variable(Operators, AbstractVariable):
 
     def _replaced(self, change: Callable[[Any], Any]) -> Variable:
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            return self.assign(change(engine.read(self)))
+            self.assign(change(engine.read(self)))
+        return self
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise DTypeError("A part of a variable is assigned with v[key].assign(value).")
 
     def _in_place(self, other: Any) -> NoReturn:
         raise FailedPreconditionError(
-            "A variable does not change by +=, -=, *= and the like. Use v.assign_add(x), v.assign_sub(x) or v.assign(y) "
-            "to change it, or v = v + x for a new tensor."
+            "A variable does not change by +=, -=, *= and the like. Use v.assign_add(x), v.assign_sub(x) or "
+            "v.assign(y) to change it, or v = v + x for a new tensor."
         )
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _in_place
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = (
+        _in_place
+    )
 
     # What Python asks of a value
 
@@ -245,11 +259,13 @@ class Variable(Operators, AbstractVariable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self._now().__array__(dtype, copy)
 
-    def __hash__(self) -> NoReturn:  # type: ignore[override]  # == is elementwise, so there is no hash
+    def __hash__(self) -> NoReturn:
         raise DTypeError("Variables compare elementwise and have no hash; use v.ref() as the key.")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        copied = Variable(self._tensor, self.trainable, name=self._name, shape=self.shape, constraint=self.constraint)
+        copied = Variable(
+            self._tensor, self.trainable, name=self._name, shape=self.shape, constraint=self.constraint
+        )
         memo[id(self)] = copied
         return copied
 

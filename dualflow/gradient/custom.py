@@ -37,9 +37,10 @@ CUSTOM: Final = Op(
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function that answers its result and the function that computes its gradient.
 
-    ``f(*args)`` answers ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and answers that
-    of each argument, None where there is none. When ``f`` reads trainable variables that are no arguments, ``grad``
-    takes the list of them as ``variables=`` and answers a pair: the gradients of the arguments, and of the variables.
+    ``f(*args)`` answers ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and answers
+    that of each argument, None where there is none. When ``f`` reads trainable variables that are no
+    arguments, ``grad`` takes the list of them as ``variables=`` and answers a pair: the gradients of the
+    arguments, and of the variables.
 
     Gradients of higher order differentiate ``grad``; keywords of ``f`` have no gradient.
 
@@ -73,8 +74,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         variables = [v for v in reader.variables.values() if v.trainable and id(v) not in given]
         if variables and not _takes_variables(grad):
             raise DTypeError(
-                "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
-                f"keyword argument; {f.__name__} reads {', '.join(v.name for v in variables)}."
+                "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
+                f"'variables' keyword argument; {f.__name__} reads {', '.join(v.name for v in variables)}."
             )
         rule = _Rule(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
         operands = (*results, *inputs.values(), *[engine.read(v) for v in variables])
@@ -155,8 +156,8 @@ class _Rule:
     def _check(self, found: list[Any], wanted: int, what: str) -> None:
         if len(found) != wanted:
             raise InvalidArgumentError(
-                f"The gradient function of {self.name} must return a gradient for each of its {wanted} {what} (None "
-                f"where there is none), but returned {len(found)}."
+                f"The gradient function of {self.name} must return a gradient for each of its {wanted} "
+                f"{what} (None where there is none), but returned {len(found)}."
             )
 
 

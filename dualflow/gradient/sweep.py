@@ -1,7 +1,7 @@
 """The reverse sweep: from the cotangents of some targets to those of some sources, over a list of records.
 
-It calls ops only, so that it runs now, is traced, or is itself recorded for a higher order, whatever engine is
-current. Tensors are told apart by identity. The work is linear in the number of records.
+It calls ops only, so that it runs now, is traced, or is itself recorded for a higher order, whatever engine
+is current. Tensors are told apart by identity. The work is linear in the number of records.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def sweep(
             gs = [found.pop(id(y), None) for y in outputs]
             if all(g is None for g in gs):
                 continue
-            found.update({id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in kept})
+            found.update(
+                {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in kept}
+            )
             g = tuple([zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)])
         rules = op.vjp
         if type(rules) is not tuple:

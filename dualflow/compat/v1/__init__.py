@@ -10,12 +10,15 @@ from typing import Any
 import dualflow
 from dualflow.compat.v1 import train as train
 from dualflow.eager import enable_eager_execution as enable_eager_execution
-from dualflow.ops.arithmetic import divide as div
-from dualflow.random import normal as random_normal
-from dualflow.random import set_seed as set_random_seed
-from dualflow.random import shuffle as random_shuffle
+from dualflow.ops.arithmetic import divide
+from dualflow.random import normal, set_seed, shuffle, uniform
 from dualflow.random import truncated_normal as truncated_normal
-from dualflow.random import uniform as random_uniform
+
+div = divide
+random_normal = normal
+random_shuffle = shuffle
+random_uniform = uniform
+set_random_seed = set_seed
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """The optimizers of TensorFlow 1: ``v1.train``.
 
-They update variables by ops, so that a whole training step can be traced into one graph; the state they keep for a
-variable (its slots) is made when they first see it.
+They update variables by ops, so that a whole training step can be traced into one graph; the state they keep
+for a variable (its slots) is made when they first see it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
-from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import sqrt
 
 Pairs = list[tuple[Any, Any]]
@@ -44,8 +43,8 @@ class Optimizer:
         """
         if not callable(loss):
             raise FailedPreconditionError(
-                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled: "
-                "lambda: the_loss."
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is "
+                "enabled: lambda: the_loss."
             )
         with GradientTape() as tape:
             value = loss()
@@ -137,8 +136,8 @@ class GradientDescentOptimizer(Optimizer):
 class MomentumOptimizer(Optimizer):
     """``a = momentum * a + gradient``, then ``v -= learning_rate * a``.
 
-    With ``use_nesterov``, ``v -= learning_rate * (gradient + momentum * a)`` (Sutskever et al., "On the importance of
-    initialization and momentum in deep learning", 2013).
+    With ``use_nesterov``, ``v -= learning_rate * (gradient + momentum * a)`` (Sutskever et al., "On the
+    importance of initialization and momentum in deep learning", 2013).
     """
 
     def __init__(
@@ -161,10 +160,12 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), in the order of its section 2's end.
+    """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), in the order of its section
+    2's end.
 
     ``rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`` at step ``t``, and
-    ``v -= rate * m / (sqrt(n) + epsilon)`` with the decaying means ``m`` of the gradient and ``n`` of its square.
+    ``v -= rate * m / (sqrt(n) + epsilon)`` with the decaying means ``m`` of the gradient and ``n`` of its
+    square.
     """
 
     def __init__(

@@ -1,0 +1,85 @@
+"""TensorFlow 1's optimizers, against their formulas in NumPy."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.compat import v1
+
+GRADIENTS = [np.float32([0.5, -2.0]), np.float32([1.5, 0.0]), np.float32([-1.0, 3.0])]
+
+
+def run(optimizer):
+    v = df.Variable([1.0, 2.0], name="w")
+    for g in GRADIENTS:
+        optimizer.apply_gradients([(df.constant(g), v)])
+    return v.numpy()
+
+
+def test_gradient_descent():
+    expected = np.float32([1, 2]) - np.float32(0.1) * sum(GRADIENTS)
+    np.testing.assert_allclose(run(v1.train.GradientDescentOptimizer(0.1)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_momentum(nesterov):
+    w, a = np.array([1.0, 2.0]), np.zeros(2)
+    for g in GRADIENTS:
+        a = 0.9 * a + g
+        w = w - 0.1 * (g + 0.9 * a if nesterov else a)
+    np.testing.assert_allclose(run(v1.train.MomentumOptimizer(0.1, 0.9, use_nesterov=nesterov)), w, rtol=1e-6)
+
+
+def test_adam():
+    w, m, n = np.array([1.0, 2.0]), np.zeros(2), np.zeros(2)
+    for t, g in enumerate(GRADIENTS, 1):
+        m = 0.9 * m + 0.1 * g
+        n = 0.999 * n + 0.001 * g * g
+        w = w - 0.01 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * m / (np.sqrt(n) + 1e-8)
+    np.testing.assert_allclose(run(v1.train.AdamOptimizer(0.01)), w, rtol=1e-5)
+
+
+def test_minimize_counts_steps_and_takes_the_variables_it_is_given():
+    x, y, step = df.Variable(3.0), df.Variable(5.0), df.Variable(0, trainable=False)
+    optimizer = v1.train.GradientDescentOptimizer(lambda: 0.5)
+    optimizer.minimize(lambda: x * x + y * y, global_step=step, var_list=[x])
+    assert (x.numpy(), y.numpy(), step.numpy()) == (0.0, 5.0, 1)
+
+
+def test_gradients_that_are_none_are_left_out():
+    x, y = df.Variable(3.0), df.Variable(5.0, name="y")
+    optimizer = v1.train.MomentumOptimizer(0.1, 0.9)
+    optimizer.apply_gradients([(df.constant(1.0), x), (None, y)])
+    assert y.numpy() == 5.0
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable: \['y:0'\]"):
+        optimizer.apply_gradients([(None, y)])
+
+
+def test_a_loss_is_a_function():
+    with pytest.raises(RuntimeError, match="should be a function"):
+        v1.train.GradientDescentOptimizer(0.1).minimize(df.constant(1.0))
+
+
+def test_slots_are_named_after_their_variable():
+    x = df.Variable(3.0, name="x")
+    optimizer = v1.train.AdamOptimizer()
+    assert optimizer.get_slot(x, "m") is None
+    optimizer.minimize(lambda: x * x)
+    assert optimizer.get_slot(x, "m").name == "Adam/x/m:0"
+    assert len(optimizer.variables()) == 4
+    assert not any(v.trainable for v in optimizer.variables())
+
+
+def test_a_constraint_holds_after_the_update():
+    x = df.Variable(1.0, constraint=lambda v: df.maximum(v, 0.0))
+    v1.train.GradientDescentOptimizer(1.0).apply_gradients([(df.constant(5.0), x)])
+    assert x.numpy() == 0.0
+
+
+def test_names_of_version_1_and_2():
+    assert v1.float32 is df.float32
+    assert v1.random_normal([2]).shape == (2,)
+    assert v1.random_uniform([2, 2]).shape == (2, 2)
+    assert v1.matmul is df.matmul
+    with pytest.raises(AttributeError, match=r"dualflow\.compat\.v1.*nonsense"):
+        v1.nonsense  # noqa: B018

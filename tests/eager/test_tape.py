@@ -1,0 +1,430 @@
+"""GradientTape: what it watches, when it records, what it answers."""
+
+import gc
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def gradient(f, *values, **options):
+    xs = [df.constant(v) for v in values]
+    with df.GradientTape() as tape:
+        tape.watch(xs)
+        y = f(*xs)
+    return tape.gradient(y, xs, **options)
+
+
+# What is watched
+
+
+def test_a_tensor_is_watched_only_when_told():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_what_was_computed_before_watching_does_not_count():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        before = x * x
+        tape.watch(x)
+        y = before + x
+    assert tape.gradient(y, x).numpy() == 1.0
+
+
+def test_variables_are_listed_in_the_order_of_first_use():
+    a, b, c = (df.Variable(1.0, name=n) for n in "abc")
+    with df.GradientTape() as tape:
+        b * a * b
+    assert [v is w for v, w in zip(tape.watched_variables(), (b, a), strict=True)] == [True, True]
+    assert all(v is not c for v in tape.watched_variables())
+
+
+def test_a_variable_that_is_not_trainable_can_be_watched_by_hand():
+    v = df.Variable(3.0, trainable=False)
+    with df.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(v)
+        y = v * v
+    assert tape.gradient(y, v).numpy() == 6.0
+
+
+def test_a_variable_watched_between_two_reads_counts_from_the_second():
+    v = df.Variable(3.0)
+    with df.GradientTape() as outer, df.GradientTape(watch_accessed_variables=False) as inner:
+        first = v * 1.0
+        inner.watch(v)
+        y = first + v * v
+    assert inner.gradient(y, v).numpy() == 6.0
+    assert outer.gradient(y, v).numpy() == 7.0
+
+
+def test_a_value_read_before_the_tape_is_a_constant_to_it():
+    v = df.Variable(3.0)
+    old = v.read_value()
+    with df.GradientTape() as tape:
+        y = v * old
+    assert tape.gradient(y, v).numpy() == 3.0
+
+
+def test_reads_of_different_values_add_up():
+    v = df.Variable(3.0)
+    with df.GradientTape() as tape:
+        y = v * v
+        v.assign(10.0)
+        y = y + v * v
+    assert tape.gradient(y, v).numpy() == 26.0
+
+
+def test_no_gradient_flows_through_an_assignment():
+    v, w = df.Variable(0.0), df.Variable(3.0)
+    with df.GradientTape() as tape:
+        v.assign(w * w)
+        y = v * 2.0
+    assert tape.gradient(y, w) is None
+
+
+@pytest.mark.parametrize("wrong", [3.0, np.ones(2), "x"])
+def test_only_tensors_and_variables_can_be_watched(wrong):
+    with df.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
+        tape.watch(wrong)
+
+
+def test_integers_warn_and_have_no_gradient():
+    i = df.constant(3)
+    with df.GradientTape() as tape:
+        with pytest.warns(UserWarning, match="must be floating.*int32"):
+            tape.watch(i)
+        y = i * i
+    with pytest.warns(UserWarning, match="target tensor must be floating"):
+        assert tape.gradient(y, i) is None
+
+
+# When it records
+
+
+def test_a_plain_tape_answers_once():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    tape.gradient(y, x)
+    with pytest.raises(
+        RuntimeError, match="A non-persistent GradientTape can only be used to compute one set"
+    ):
+        tape.gradient(y, x)
+
+
+def test_a_gradient_inside_the_block_ends_a_plain_tape():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        assert tape.gradient(x * x, x).numpy() == 6.0
+        x * x
+    with pytest.raises(RuntimeError):
+        tape.gradient(x, x)
+
+
+def test_an_active_tape_can_not_be_entered_again():
+    tape = df.GradientTape()
+    with tape, pytest.raises(ValueError, match="Tape is still recording"):
+        tape.__enter__()
+
+
+def test_a_tape_entered_again_goes_on():
+    x = df.constant(2.0)
+    tape = df.GradientTape(persistent=True)
+    with tape:
+        tape.watch(x)
+        y = x * x
+    unseen = x * 100.0
+    with tape:
+        z = y * x + unseen
+    assert tape.gradient(z, x).numpy() == 12.0
+
+
+def test_recording_can_pause():
+    x = df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        with tape.stop_recording():
+            pause = x * x * x
+        y = x * x + pause
+    assert tape.gradient(y, x).numpy() == 4.0
+
+
+def test_pausing_needs_a_recording():
+    with pytest.raises(ValueError, match="Tape is not recording"), df.GradientTape().stop_recording():
+        pass
+
+
+def test_reset_forgets():
+    x = df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        tape.reset()
+        tape.watch(x)
+        z = x * x * x
+    assert tape.gradient([y, z], x).numpy() == 12.0
+
+
+def test_tapes_may_end_in_any_order():
+    x = df.constant(3.0)
+    first, second = df.GradientTape(), df.GradientTape()
+    first.__enter__()
+    second.__enter__()
+    first.watch(x)
+    second.watch(x)
+    y = x * x
+    first.__exit__(None, None, None)
+    z = y * x
+    second.__exit__(None, None, None)
+    assert first.gradient(z, x) is None
+    assert second.gradient(z, x).numpy() == 27.0
+    assert (x * x).numpy() == 9.0
+
+
+def test_an_exception_ends_the_recording():
+    x = df.constant(3.0)
+    tape = df.GradientTape(persistent=True)
+
+    def failing():
+        with tape:
+            tape.watch(x)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        failing()
+    y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_each_thread_has_its_own_tapes():
+    found = {}
+
+    def work(i):
+        x = df.constant(float(i))
+        for _ in range(50):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = x * x * x
+            found[i] = tape.gradient(y, x).numpy()
+
+    with df.GradientTape(persistent=True) as outer:
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert found == {i: 3.0 * i * i for i in range(6)}
+    assert outer.watched_variables() == ()
+
+
+# What it answers
+
+
+def test_the_answer_has_the_structure_of_the_sources():
+    x, y = df.constant(2.0), df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch([x, y])
+        z = x * y
+    found = tape.gradient(z, {"x": x, "rest": (y, [x])})
+    assert found["x"].numpy() == 3.0
+    assert found["rest"][0].numpy() == 2.0
+    assert found["rest"][1][0].numpy() == 3.0
+
+
+def test_targets_and_elements_are_summed():
+    (found,) = gradient(lambda x: [x, {"a": x * x}], [1.0, 2.0])
+    assert found.numpy().tolist() == [3.0, 5.0]
+
+
+def test_weights_multiply_and_broadcast():
+    x = df.constant([1.0, 2.0])
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, z = x * x, x * 3.0
+    assert tape.gradient(y, x, output_gradients=10.0).numpy().tolist() == [20.0, 40.0]
+    assert tape.gradient([y, z], x, output_gradients=[[1.0, 10.0], None]).numpy().tolist() == [5.0, 43.0]
+    with pytest.raises(ValueError, match="2 targets need as many"):
+        tape.gradient([y, z], x, output_gradients=[1.0])
+
+
+def test_a_source_that_is_the_target_has_gradient_one():
+    assert gradient(lambda x: x, 5.0)[0].numpy() == 1.0
+    v = df.Variable(2.0)
+    with df.GradientTape() as tape:
+        y = v * v
+    one, four = tape.gradient([v, y], [v, df.constant(1.0)])
+    assert one.numpy() == 5.0
+    assert four is None
+
+
+def test_an_intermediate_result_can_be_a_source():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * y
+    dy, dx = tape.gradient(z, [y, x])
+    assert dy.numpy() == 18.0
+    assert dx.numpy() == 108.0
+
+
+def test_unconnected_sources():
+    x, u = df.constant(2.0), df.Variable([1.0, 2.0])
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.gradient(y, u) is None
+    assert tape.gradient(y, u, unconnected_gradients="zero").numpy().tolist() == [0.0, 0.0]
+    assert tape.gradient(y, [u], unconnected_gradients=df.UnconnectedGradients.ZERO)[0].shape == (2,)
+    with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'maybe'"):
+        tape.gradient(y, x, unconnected_gradients="maybe")
+
+
+@pytest.mark.parametrize("cut", [df.floor, df.round, df.stop_gradient, lambda x: df.constant(x.numpy())])
+def test_some_ops_let_nothing_through(cut):
+    assert gradient(cut, [1.5])[0] is None
+
+
+def test_targets_and_sources_must_be_tensors():
+    x = df.constant(2.0)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(TypeError, match="received None"):
+        tape.gradient(None, x)
+    with pytest.raises(TypeError, match="taken of tensors"):
+        tape.gradient(3.0, x)
+    with pytest.raises(TypeError, match="taken for tensors"):
+        tape.gradient(y, 3.0)
+
+
+def test_the_gradient_has_the_sources_shape_and_dtype():
+    x, b = df.constant(np.ones((4, 3), np.float64)), df.constant(np.ones((1, 3), np.float64))
+    s = df.constant(2.0, df.float64)
+    with df.GradientTape() as tape:
+        tape.watch([x, b, s])
+        y = df.cast((x + b) * s, df.float32)
+    for source, found in zip((x, b, s), tape.gradient(y, [x, b, s]), strict=True):
+        assert found.spec == source.spec
+
+
+# Higher orders
+
+
+def test_gradients_of_gradients():
+    x = df.constant(2.0)
+    with df.GradientTape() as third:
+        third.watch(x)
+        with df.GradientTape() as second:
+            second.watch(x)
+            with df.GradientTape() as first:
+                first.watch(x)
+                y = x**4
+            d1 = first.gradient(y, x)
+        d2 = second.gradient(d1, x)
+    assert third.gradient(d2, x).numpy() == 48.0
+
+
+def test_the_variable_of_an_outer_tape_in_an_inner_one():
+    v = df.Variable(3.0)
+    with df.GradientTape() as outer:
+        with df.GradientTape() as inner:
+            y = v * v * v
+        dy = inner.gradient(y, v)
+    assert outer.gradient(dy, v).numpy() == 18.0
+
+
+def test_jacobian():
+    x, w = df.constant([1.0, 2.0]), df.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.linalg.matvec(w, x)
+    dx, dw, none = tape.jacobian(y, [x, w, df.constant(1.0)])
+    np.testing.assert_array_equal(dx.numpy(), w.numpy())
+    assert dw.shape == (3, 3, 2)
+    assert dw.numpy()[1].tolist() == [[0, 0], [1, 2], [0, 0]]
+    assert none is None
+
+
+def test_jacobian_of_what_is_unconnected():
+    x = df.constant([1.0, 2.0])
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    found = tape.jacobian(y, df.constant([[1.0]]), unconnected_gradients="zero")
+    assert found.shape == (2, 1, 1)
+    assert not found.numpy().any()
+
+
+def test_batch_jacobian():
+    x = df.constant([[1.0, 2.0], [3.0, 4.0]])
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = df.stack([x[:, 0] * x[:, 1], x[:, 0] ** 2, x[:, 1]], axis=1)
+    found = tape.batch_jacobian(y, x).numpy()
+    assert found.tolist() == [[[2, 1], [2, 0], [0, 1]], [[4, 3], [6, 0], [0, 1]]]
+    with pytest.raises(ValueError, match="first dimension"):
+        tape.batch_jacobian(y, df.constant([1.0]))
+
+
+# Its cost
+
+
+def test_a_step_leaves_nothing_behind():
+    w, x = df.Variable(np.ones((8, 8), np.float32)), df.constant(np.ones((4, 8), np.float32))
+
+    def step():
+        with df.GradientTape() as tape:
+            y = df.reduce_sum(df.tanh(df.matmul(x, w)) * 0.5)
+        w.assign_sub(1e-6 * tape.gradient(y, w))
+
+    for _ in range(200):
+        step()
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for _ in range(10_000):
+        step()
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 100_000
+
+
+def test_a_plain_tape_frees_what_it_recorded_without_the_collector():
+    x = df.constant(np.ones(1 << 16, np.float32))
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(x * x * x)
+        tape.gradient(y, x)
+        del y
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held < x.numpy().nbytes // 2
+
+
+def test_what_does_not_depend_on_the_watched_is_not_kept():
+    x, data = df.constant(1.0), df.constant(np.ones(1 << 16, np.float32))
+    tracemalloc.start()
+    try:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            for _ in range(20):
+                data = data * 1.5
+            held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 3 * data.numpy().nbytes

@@ -1,0 +1,148 @@
+"""A tensor that has its value: what Python and NumPy can do with it."""
+
+import copy
+import operator
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import dualflow as df
+
+DTYPES = [t.name for t in df.core.dtypes.ALL]
+arrays = st.sampled_from(DTYPES).flatmap(
+    lambda t: hnp.arrays(t, hnp.array_shapes(min_dims=0, min_side=0, max_side=3))
+)
+
+
+@given(arrays)
+def test_the_value_goes_in_and_out_unchanged(array):
+    tensor = df.constant(array)
+    assert tensor.dtype == array.dtype
+    assert tensor.shape == array.shape
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    np.testing.assert_array_equal(np.asarray(tensor), array)
+
+
+@given(arrays)
+def test_what_numpy_shows_can_not_be_written_to(array):
+    tensor = df.constant(array)
+    for shown in (tensor.numpy(), np.asarray(tensor)):
+        if isinstance(shown, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                shown[...] = 0
+
+
+def test_the_source_array_is_not_shared():
+    array = np.zeros(3)
+    tensor = df.constant(array)
+    array[0] = 1
+    assert tensor.numpy()[0] == 0
+
+
+def test_a_copy_for_numpy_is_the_callers():
+    tensor = df.constant([1.0, 2.0])
+    mine = np.array(tensor)
+    mine[0] = 9
+    assert tensor.numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="copy"):
+        np.array(tensor, dtype=np.float64, copy=False)
+
+
+def test_numpy_of_a_scalar_is_a_numpy_scalar():
+    assert type(df.constant(3.0).numpy()) is np.float32
+    assert type(df.constant([3.0]).numpy()) is np.ndarray
+
+
+def test_text_is_as_tensorflow_prints_it():
+    assert str(df.constant([[4.0]])) == "tf.Tensor([[4.]], shape=(1, 1), dtype=float32)"
+    assert repr(df.constant([[4.0]])) == (
+        "<tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[4.]], dtype=float32)>"
+    )
+    assert str(df.constant(3)) == "tf.Tensor(3, shape=(), dtype=int32)"
+    assert repr(df.constant(3.0)) == "<tf.Tensor: shape=(), dtype=float32, numpy=3.0>"
+    assert str(df.constant([[1, 2], [3, 4]])) == "tf.Tensor(\n[[1 2]\n [3 4]], shape=(2, 2), dtype=int32)"
+    assert f"{df.constant(2.5):.2f}" == "2.50"
+
+
+def test_conversions_of_one_element():
+    assert int(df.constant(3)) == 3
+    assert float(df.constant([2.5])) == 2.5
+    assert complex(df.constant(1 + 2j)) == 1 + 2j
+    assert bool(df.constant(1))
+    assert not df.constant([[0.0]])
+    assert operator.index(df.constant(2)) == 2
+    assert [10, 20, 30][df.constant(1)] == 20
+    assert list(range(df.constant(3))) == [0, 1, 2]
+    assert df.constant(7).item() == 7
+
+
+@pytest.mark.parametrize("use", [bool, int, float, complex])
+def test_several_elements_are_not_one(use):
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        use(df.constant([1, 2]))
+
+
+def test_only_one_integer_is_an_index():
+    for wrong in (df.constant(1.0), df.constant([1])):
+        with pytest.raises(TypeError, match="one integer"):
+            operator.index(wrong)
+
+
+def test_length_iteration_and_membership():
+    matrix = df.constant([[1, 2], [3, 4]])
+    assert len(matrix) == 2
+    assert [row.numpy().tolist() for row in matrix] == [[1, 2], [3, 4]]
+    first, _ = matrix
+    assert isinstance(first, df.Tensor)
+    assert 3 in matrix
+    assert 5 not in matrix
+
+
+def test_a_tensor_without_axes_has_no_length():
+    with pytest.raises(TypeError, match="no len"):
+        len(df.constant(1))
+    with pytest.raises(TypeError, match="iterated"):
+        iter(df.constant(1))
+
+
+def test_there_is_no_hash_but_a_reference():
+    x, y = df.constant(1.0), df.constant(1.0)
+    with pytest.raises(TypeError, match=r"x\.ref\(\)"):
+        hash(x)
+    assert {x.ref(): "x"}[x.ref()] == "x"
+    assert x.ref() != y.ref()
+    assert x.ref().deref() is x
+
+
+def test_numpy_functions_give_arrays_and_operators_give_tensors():
+    array, tensor = np.array([1.0, 2.0], np.float32), df.constant([3.0, 4.0])
+    assert type(np.multiply(tensor, tensor)) is np.ndarray
+    assert type(np.concatenate([tensor, tensor])) is np.ndarray
+    for result in (array + tensor, tensor + array, array[None] @ df.ones([2, 1]), np.float32(2) * tensor):
+        assert isinstance(result, df.Tensor)
+
+
+def test_copies_are_other_tensors_of_the_same_value():
+    x = df.constant([1.0, 2.0])
+    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert other is not x
+        assert other.dtype is x.dtype
+        assert (x + other).numpy().tolist() == [2.0, 4.0]
+
+
+def test_dlpack_hands_the_values_over():
+    assert np.from_dlpack(df.constant([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+def test_only_parts_of_variables_have_assign():
+    assert not hasattr(df.constant(1.0), "assign")
+    with pytest.raises(TypeError, match="do not change"):
+        df.constant([1.0])[0] = 2.0
+
+
+def test_the_device_is_the_cpu():
+    assert df.constant(1).device.endswith("CPU:0")

@@ -1,0 +1,73 @@
+"""``tfe``: functions into functions that compute gradients."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+import dualflow.eager as tfe
+
+
+def test_gradients_for_all_arguments_or_some():
+    f = lambda x, y: x * x * y  # noqa: E731  # as the guides write it
+    assert [float(g) for g in tfe.gradients_function(f)(3.0, 2.0)] == [12.0, 9.0]
+    assert [float(g) for g in tfe.gradients_function(f, params=[1])(3.0, 2.0)] == [9.0]
+
+
+def test_integers_have_integer_gradients():
+    (found,) = tfe.gradients_function(lambda x: x * x)(3)
+    assert found.dtype is df.int32
+    assert int(found) == 6
+
+
+def test_orders_nest():
+    f = lambda x: x**3  # noqa: E731  # as the guides write it
+    first = tfe.gradients_function(f)
+    second = tfe.gradients_function(lambda x: first(x)[0])
+    third = tfe.gradients_function(lambda x: second(x)[0])
+    assert [float(g(2.0)[0]) for g in (first, second, third)] == [12.0, 12.0, 6.0]
+
+
+def test_a_weight_for_the_value():
+    value, (g,) = tfe.value_and_gradients_function(lambda x: x * x)(
+        df.constant([1.0, 2.0]), dy=df.constant([1.0, 10.0])
+    )
+    assert value.numpy().tolist() == [1.0, 4.0]
+    assert g.numpy().tolist() == [2.0, 40.0]
+
+
+def test_an_argument_may_be_a_variable():
+    v = tfe.Variable(3.0)
+    assert float(tfe.gradients_function(lambda x: x * x)(v)[0]) == 6.0
+
+
+def test_implicit_gradients_pair_with_their_variables():
+    a, b = tfe.Variable(2.0), tfe.Variable(3.0)
+    fixed = tfe.Variable(5.0, trainable=False)
+    value, pairs = tfe.implicit_value_and_gradients(lambda x: a * b * x * fixed)(10.0)
+    assert float(value) == 300.0
+    assert float(pairs[0][0]) == 150.0
+    assert pairs[0][1] is a
+    assert pairs[1][1] is b
+    assert len(tfe.implicit_gradients(lambda: a * b)()) == 2
+
+
+def test_misuse_is_explained():
+    with pytest.raises(ValueError, match="0 arguments"):
+        tfe.gradients_function(lambda: 1.0)()
+    with pytest.raises(ValueError, match=r"wanted for \[3\]"):
+        tfe.gradients_function(lambda x: x, params=[3])(1.0)
+    with pytest.raises(ValueError, match="No trainable variables"):
+        tfe.implicit_gradients(lambda: df.constant(1.0))()
+    with pytest.raises(ValueError, match="returns None"):
+        tfe.implicit_gradients(lambda: None)()
+
+
+def test_python_functions_of_arrays():
+    found = tfe.py_func(lambda a, b: (a + b, a.shape), [df.ones([2]), 1.0], [df.float64, df.int64])
+    assert found[0].dtype is df.float64
+    assert found[0].numpy().tolist() == [2.0, 2.0]
+    assert found[1].numpy().tolist() == [2]
+    arrays = []
+    tfe.py_func(lambda a: arrays.append(a) or a, [df.ones([2])], df.float32)
+    arrays[0][0] = 5.0
+    assert type(arrays[0]) is np.ndarray
