@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -50,7 +51,7 @@ class Function:
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
         self._name = name or self._signature.name
-        self._options = {
+        self._options: dict[str, Any] = {
             "autograph": autograph,
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
@@ -71,9 +72,9 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
+        self._calls += 1
         if kwargs or dispatch.current() is not EAGER or _settings.eagerly:
             return self._call(args, kwargs)
-        self._calls += 1
         short = self._latest.short
         return self.long_way(*args) if short is None else short(*args)
 
@@ -92,7 +93,7 @@ class Function:
         if found is None:
             return self._call(args, {}, tuple(key))
         found.used = self._calls
-        self._latest.short = found.short(self._long_way)
+        self._latest.turn_to(found, self._long_way)
         return found.run([x for x in args if type(x) is EagerTensor])
 
     def _call(
@@ -101,15 +102,10 @@ class Function:
         """Any call; ``shortcut`` is how to find the trace faster next time."""
         if _settings.eagerly:
             return self.python_function(*args, **kwargs)
-        self._calls += 1
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
         concrete = self._concrete(call, inputs)
-        if (
-            shortcut is not None
-            and len(inputs) == sum(type(x) is EagerTensor for x in args)
-            and not _settings.eagerly
-        ):
+        if shortcut is not None and len(inputs) == sum(type(x) is EagerTensor for x in args):
             self._latest.traces[shortcut] = concrete
         return concrete.run(inputs)
 
@@ -171,11 +167,17 @@ class Function:
         self._traces.setdefault(key, []).append(concrete)
         objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
         if objects and key not in self._watched:
-            drop = functools.partial(_drop, self._traces, self._watched, self._latest, key)
-            self._watched[key] = [leaf.watch(drop) for leaf in objects]
-        if sum(map(len, self._traces.values())) > MAX_TRACES:
-            oldest = min(self._traces, key=lambda k: max(c.used for c in self._traces[k]))
-            _drop(self._traces, self._watched, self._latest, oldest)
+            gone = functools.partial(_forget, weakref.ref(self), key)
+            self._watched[key] = [leaf.watch(gone) for leaf in objects]
+        if len(self.concrete_functions) > MAX_TRACES:
+            self._latest.mark_used(self._calls)
+            self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
+
+    def forget(self, key: Key) -> None:
+        """Free the traces for ``key``, the tuple they are stored by: with a dead object it equals no other."""
+        self._traces.pop(key, None)
+        self._watched.pop(key, None)
+        self._latest.clear()
 
     # looking
 
@@ -252,11 +254,11 @@ class Function:
         return f"<dualflow function {self._name}>"
 
 
-def _drop(traces: dict[Key, Any], watched: dict[Key, Any], latest: Latest, key: Key) -> None:
-    """Forget the traces for ``key``, the very tuple they are stored by: a dead object equals no other."""
-    traces.pop(key, None)
-    watched.pop(key, None)
-    latest.clear()
+def _forget(function: weakref.ref[Function], key: Key) -> None:
+    """What an object that traces depend on does when it dies."""
+    found = function()
+    if found is not None:
+        found.forget(key)
 
 
 class _Settings:

@@ -1,7 +1,7 @@
 """The short way from a call to the machine code: no interpreter between the arguments and the kernels.
 
-It serves calls with tensors alone, of one trace whose graph is one native part; every other call takes the long way.
-Where this process's objects are not laid out as expected there is no short way.
+It serves calls with tensors alone, of one trace whose graph is one native part; every other call takes the
+long way. Where this process's objects are not laid out as expected there is no short way.
 """
 
 from __future__ import annotations

@@ -14,16 +14,28 @@ if TYPE_CHECKING:
 class Latest:
     """Traces by the shapes, dtypes and Python values of positional arguments, and one trace's short way."""
 
-    __slots__ = ("short", "traces")
+    __slots__ = ("_trace", "short", "traces")
 
     def __init__(self) -> None:
         self.traces: dict[tuple[Any, ...], ConcreteFunction] = {}
         self.short: Callable[..., Any] | None = None
+        self._trace: ConcreteFunction | None = None
+
+    def turn_to(self, trace: ConcreteFunction, long_way: Callable[..., Any]) -> None:
+        """Let the next call try the short way into ``trace``."""
+        self.short = trace.short(long_way)
+        self._trace = trace
+
+    def mark_used(self, call: int) -> None:
+        """Note on the trace with the short way, which keeps no account, that it was used up to ``call``."""
+        if self._trace is not None:
+            self._trace.used = call
 
     def clear(self) -> None:
         """Forget all."""
         self.traces.clear()
         self.short = None
+        self._trace = None
 
 
 class LongWay:
