@@ -26,7 +26,6 @@ SIMPLER = {
     "x * -1": (lambda x: -1.0 * x, X, ["negative"]),
     "-x * -y": (lambda x: -x * -df.exp(x), X, ["exp", "multiply"]),
     "x / 1": (lambda x: x / 1.0, X, []),
-    "x / -0.5": (lambda x: x / -0.5, X, ["constant", "multiply"]),
     "x + -0.0": (lambda x: x + -0.0, X, []),
     "n + 0": (lambda n: n + 0, N, []),
     "x + -y": (lambda x: x + -df.exp(x), X, ["exp", "subtract"]),
