@@ -1,0 +1,58 @@
+"""Time eager, graph and NumPy beside each other on this machine.
+
+    python -m benchmarks                        # everything: about a minute
+    python -m benchmarks --only gelu,softmax    # some rows
+    python -m benchmarks --json figures.json
+
+Engines take turns in one process, and the fastest block of calls counts; first calls run in new processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help="rows whose name contains one of these words, by commas")
+    parser.add_argument("--rounds", type=int, default=7, help="blocks of calls per engine (default: 7)")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
+    parser.add_argument("--no-first-call", action="store_true", help="leave out what compiling costs")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args()
+    # In the environment it overrides the kernels that OpenBLAS chooses for this processor, and may halve its
+    # speed. It is read when NumPy is loaded, so only a new process is free of it.
+    if os.environ.pop("OPENBLAS_CORETYPE", None) is not None:
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]])
+    run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure what the options ask for, and print it."""
+    from benchmarks import first_call, report, steady
+    from benchmarks.workloads import workloads
+
+    about = report.machine()
+    print(report.describe(about), end="\n\n", flush=True)
+    words = [word.strip() for word in options.only.split(",")]
+    rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
+    chosen = [w for w in workloads(options.quick) if any(word in w.name for word in words)]
+    rows = [steady.measure(workload, rounds, block) for workload in chosen]
+    print(f"{report.steady_table(rows)}\n\n{report.memory_table(rows)}", flush=True)
+    found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
+    if not options.no_first_call:
+        found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
+        print(f"\n{report.first_call_table(cases)}", flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

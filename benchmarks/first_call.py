@@ -1,0 +1,89 @@
+"""What compiling costs: fresh processes, first with an empty object cache, then with the one that run left.
+
+A child of this module, ``python -m benchmarks.first_call CASE``, prints its figures as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CASES = ("gelu", "MLP step", "5000-op chain")
+OTHER_SIZES = 10
+ROOT = Path(__file__).parents[1]
+
+Figures = dict[str, float]
+
+
+def first_calls(rounds: int) -> dict[str, dict[str, Figures]]:
+    """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
+
+    The figures are ``import`` (of dualflow, after NumPy's), ``first`` (trace, compile and call) and ``other
+    sizes`` (the first calls at ten other sizes, together).
+    """
+    found: dict[str, dict[str, Figures]] = {case: {} for case in CASES}
+    for _ in range(rounds):
+        for case in CASES:
+            with tempfile.TemporaryDirectory() as cache:
+                for state in ("cold", "warm"):
+                    figures = _child(case, cache)
+                    best = found[case].setdefault(state, figures)
+                    found[case][state] = {k: min(best[k], v) for k, v in figures.items()}
+    return found
+
+
+def _child(case: str, cache: str) -> Figures:
+    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache}
+    command = [sys.executable, "-m", "benchmarks.first_call", case]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the first call of {case} failed:\n{done.stderr}")
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
+    """The compiled function of a case, and its arguments at sizes that ``i`` numbers."""
+    import numpy as np
+
+    import dualflow as df
+    from benchmarks import workloads
+
+    rng = np.random.default_rng(0)
+    if case == "MLP step":
+        layers = workloads.parameters(rng, (784, 512, 512, 10))
+        images = rng.random((128, 784), dtype=np.float32)
+        labels = rng.integers(0, 10, 128).astype(np.int32)
+        step = df.function(workloads.descent(layers))
+        return step, lambda i: (df.constant(images[: 128 - i]), df.constant(labels[: 128 - i]))
+    function, size = {"gelu": (workloads.gelu, 1000), "5000-op chain": (workloads.long_chain, 64)}[case]
+    return df.function(function), lambda i: (df.constant(np.ones(size + i, np.float32)),)
+
+
+def _measure(case: str) -> Figures:
+    import numpy as np  # noqa: F401  # its own import is not what is measured
+
+    begun = time.perf_counter()
+    import dualflow  # noqa: F401
+
+    imported = time.perf_counter() - begun
+    function, arguments = _prepare(case)
+    first, *others = (arguments(i) for i in range(OTHER_SIZES + 1))
+    begun = time.perf_counter()
+    function(*first)
+    called = time.perf_counter() - begun
+    begun = time.perf_counter()
+    for other in others:
+        function(*other)
+    return {"import": imported, "first": called, "other sizes": time.perf_counter() - begun}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(sys.argv[1])))

@@ -1,0 +1,246 @@
+"""What is timed: each workload as a function of dualflow tensors and in plain NumPy, on the same inputs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import dualflow as df
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One row of the table.
+
+    Attributes:
+        name: the row's name.
+        inputs: the arguments, as NumPy arrays.
+        build: makes the function of tensors and its variables; timed as it is and under ``df.function``.
+        reference: makes the same function of arrays, in plain NumPy.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    build: Callable[[], Callable[..., Any]]
+    reference: Callable[[], Callable[..., Any]]
+
+
+def workloads(quick: bool = False) -> Iterator[Workload]:
+    """Every workload; ``quick`` has sizes at which nothing can be learned, to try the benchmark itself."""
+    rng = np.random.default_rng(0)
+
+    def normal(*shape: int) -> Array:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    small = normal(100)
+    big = normal(1 << (12 if quick else 22))
+    matrix = normal(64, 128) if quick else normal(4096, 1024)
+    count = 1 << (11 if quick else 21)
+    ranges = ((5, 30), (1, 100), (0.25, 10))
+    options = tuple(rng.uniform(low, high, count).astype(np.float32) for low, high in ranges)
+
+    yield Workload("add, 100 floats", (small,), lambda: lambda x: x + x, lambda: lambda x: x + x)
+    yield Workload(
+        "x + 1, 100 floats", (small,), lambda: lambda x: x + 1.0, lambda: lambda x: x + np.float32(1)
+    )
+    yield Workload("chain, 20 ops", (small,), lambda: chain, lambda: chain_numpy)
+    tiny = parameters(rng, (4, 8, 1))
+    yield Workload(
+        "gradient, tiny MLP", (normal(16, 4),), lambda: gradient_of(tiny), lambda: gradient_of_numpy(tiny)
+    )
+    yield Workload("gelu, 4M", (big,), lambda: gelu, lambda: gelu_numpy)
+    yield Workload("Black-Scholes, 2M", options, lambda: black_scholes, lambda: black_scholes_numpy)
+    yield Workload("softmax, 4096x1024", (matrix,), lambda: df.nn.softmax, lambda: softmax_numpy)
+    yield Workload("layernorm, 4096x1024", (matrix,), lambda: layernorm, lambda: layernorm_numpy)
+    yield Workload(
+        "sum of squares, 4M", (big,), lambda: lambda x: df.reduce_sum(x * x), lambda: lambda x: np.sum(x * x)
+    )
+    for widths, batch in (((784, 128, 10), 32), ((784, 512, 512, 10), 128)):
+        sizes = tuple(max(10, n // 32) for n in widths) if quick else widths
+        yield sgd_step(f"SGD step, MLP {'-'.join(map(str, widths))}, batch {batch}", rng, sizes, batch)
+
+
+def chain(x: Any) -> Any:
+    """Twenty ops in a row."""
+    for _ in range(10):
+        x = x * 0.5 + 1.0
+    return x
+
+
+def chain_numpy(x: Array) -> Array:
+    half, one = np.float32(0.5), np.float32(1)
+    for _ in range(10):
+        x = x * half + one
+    return x
+
+
+def gelu(x: Any) -> Any:
+    """The tanh form of the Gaussian error linear unit."""
+    return 0.5 * x * (1.0 + df.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def gelu_numpy(x: Array) -> Array:
+    return 0.5 * x * (1.0 + np.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+RATE, VOLATILITY = 0.02, 0.3
+
+
+def black_scholes(price: Any, strike: Any, years: Any) -> Any:
+    """The value of European call options."""
+    spread = VOLATILITY * df.sqrt(years)
+    near = (df.math.log(price / strike) + (RATE + VOLATILITY**2 / 2) * years) / spread
+    far = near - spread
+
+    def share(z: Any) -> Any:
+        return 0.5 * (1.0 + df.math.erf(z * math.sqrt(0.5)))
+
+    return price * share(near) - strike * df.exp(-RATE * years) * share(far)
+
+
+def black_scholes_numpy(price: Array, strike: Array, years: Array) -> Array:
+    """NumPy has no erf: Abramowitz and Stegun's 7.1.26, of absolute error 1.5e-7, stands in for it."""
+    spread = VOLATILITY * np.sqrt(years)
+    near = (np.log(price / strike) + (RATE + VOLATILITY**2 / 2) * years) / spread
+    far = near - spread
+
+    def share(z: Array) -> Array:
+        x = np.abs(z) * np.float32(math.sqrt(0.5))
+        t = 1 / (1 + np.float32(0.3275911) * x)
+        tail = t * (
+            0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+        )
+        upper = 1 - 0.5 * tail * np.exp(-x * x)
+        return np.where(z < 0, 1 - upper, upper)
+
+    return price * share(near) - strike * np.exp(-RATE * years) * share(far)
+
+
+def softmax_numpy(x: Array) -> Array:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def layernorm(x: Any) -> Any:
+    """Rows of mean 0 and variance 1."""
+    centred = x - df.reduce_mean(x, axis=-1, keepdims=True)
+    return centred / df.sqrt(df.reduce_mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+
+
+def layernorm_numpy(x: Array) -> Array:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(1e-5))
+
+
+def parameters(rng: np.random.Generator, widths: Sequence[int]) -> list[tuple[Array, Array]]:
+    """The weights and biases of a multilayer perceptron."""
+    return [
+        ((rng.standard_normal((a, b)) * math.sqrt(2 / a)).astype(np.float32), np.zeros(b, np.float32))
+        for a, b in itertools.pairwise(widths)
+    ]
+
+
+def gradient_of(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
+    """The gradient of a tanh network's mean square."""
+    variables = [(df.Variable(w), df.Variable(b)) for w, b in layers]
+    flat = [v for pair in variables for v in pair]
+
+    def gradient(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            for weight, bias in variables:
+                x = df.tanh(df.matmul(x, weight) + bias)
+            loss = df.reduce_mean(x * x)
+        return tape.gradient(loss, flat)
+
+    return gradient
+
+
+def gradient_of_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
+    """The same, its backward pass written by hand."""
+
+    def gradient(x: Array) -> list[Array]:
+        kept = [x]
+        for weight, bias in layers:
+            kept.append(np.tanh(kept[-1] @ weight + bias))
+        found: list[Array] = []
+        flow = kept[-1] * np.float32(2 / kept[-1].size)
+        for (weight, _), before, after in zip(layers[::-1], kept[-2::-1], kept[:0:-1], strict=True):
+            flow = flow * (1 - after * after)
+            found = [before.T @ flow, flow.sum(axis=0), *found]
+            flow = flow @ weight.T
+        return found
+
+    return gradient
+
+
+LEARNING_RATE = 0.01
+
+
+def sgd_step(name: str, rng: np.random.Generator, widths: Sequence[int], batch: int) -> Workload:
+    """One step of gradient descent on a classifier; it answers the loss and updates the weights."""
+    layers = parameters(rng, widths)
+    images = rng.random((batch, widths[0]), dtype=np.float32)
+    labels = rng.integers(0, widths[-1], batch).astype(np.int32)
+    return Workload(name, (images, labels), lambda: descent(layers), lambda: descent_numpy(layers))
+
+
+def descent(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
+    """The step over variables that start as ``layers``."""
+    variables = [(df.Variable(w), df.Variable(b)) for w, b in layers]
+    flat = [v for pair in variables for v in pair]
+
+    def step(x: Any, labels: Any) -> Any:
+        with df.GradientTape() as tape:
+            for weight, bias in variables[:-1]:
+                x = df.nn.relu(df.matmul(x, weight) + bias)
+            logits = df.matmul(x, variables[-1][0]) + variables[-1][1]
+            losses = df.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+            loss = df.reduce_mean(losses)
+        for variable, slope in zip(flat, tape.gradient(loss, flat), strict=True):
+            variable.assign_sub(LEARNING_RATE * slope)
+        return loss
+
+    return step
+
+
+def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
+    """The same, its backward pass written by hand."""
+    weights = [w.copy() for w, _ in layers]
+    biases = [b.copy() for _, b in layers]
+
+    def step(x: Array, labels: Array) -> Array:
+        kept = [x]
+        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+            kept.append(np.maximum(kept[-1] @ weight + bias, 0))
+        logits = kept[-1] @ weights[-1] + biases[-1]
+        logits -= logits.max(axis=1, keepdims=True)
+        e = np.exp(logits)
+        sums = e.sum(axis=1, keepdims=True)
+        rows = np.arange(len(labels))
+        loss = np.mean(np.log(sums[:, 0]) - logits[rows, labels])
+        flow = e / sums
+        flow[rows, labels] -= 1
+        flow /= np.float32(len(labels))
+        for i in reversed(range(len(weights))):
+            slope, shift = kept[i].T @ flow, flow.sum(axis=0)
+            if i:
+                flow = (flow @ weights[i].T) * (kept[i] > 0)
+            weights[i] -= LEARNING_RATE * slope
+            biases[i] -= LEARNING_RATE * shift
+        return loss
+
+    return step
+
+
+def long_chain(x: Any) -> Any:
+    """A graph of 5,000 ops."""
+    for i in range(1000):
+        x = x * 1.0001 + df.sin(x) * 0.001 * float(i % 7)
+    return x

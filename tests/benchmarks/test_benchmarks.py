@@ -1,0 +1,78 @@
+"""The benchmarks run, measure what they say, and agree with NumPy: at sizes at which that takes seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROWS = {
+    "add, 100 floats",
+    "x + 1, 100 floats",
+    "chain, 20 ops",
+    "gradient, tiny MLP",
+    "gelu, 4M",
+    "Black-Scholes, 2M",
+    "softmax, 4096x1024",
+    "layernorm, 4096x1024",
+    "sum of squares, 4M",
+    "SGD step, MLP 784-128-10, batch 32",
+    "SGD step, MLP 784-512-512-10, batch 128",
+}
+
+
+def run_benchmarks(*options: str, **environment: str) -> str:
+    command = [sys.executable, "-m", "benchmarks", "--quick", *options]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """What a whole run prints, and the figures that it writes as data."""
+    path = tmp_path_factory.mktemp("figures") / "figures.json"
+    output = run_benchmarks("--json", str(path), OPENBLAS_CORETYPE="Haswell")
+    return output, json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]]) -> None:
+    rows = {row["name"]: row for row in figures[1]["steady"]}
+    assert set(rows) == ROWS
+    for row in rows.values():
+        assert set(row["seconds"]) == set(row["peak"]) == {"eager", "graph", "numpy"}
+        assert all(0 < t < 60 for t in row["seconds"].values())
+
+
+@pytest.mark.slow
+def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -> None:
+    cases = figures[1]["first call"]
+    assert set(cases) == {"gelu", "MLP step", "5000-op chain"}
+    for case in cases.values():
+        assert set(case) == {"cold", "warm"}
+        assert all(value > 0 for state in case.values() for value in state.values())
+
+
+@pytest.mark.slow
+def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, Any]]) -> None:
+    output, _ = figures
+    for word in ("processor: ", "threads: ", "NumPy ", "BLAS: "):
+        assert word in output
+    assert output.count("\n| :---") == 3
+    assert all(f"| {name}" in output for name in ROWS)
+
+
+@pytest.mark.slow
+def test_rows_are_chosen_by_words() -> None:
+    output = run_benchmarks("--only", "gelu,softmax", "--no-first-call")
+    assert {name for name in ROWS if f"| {name}" in output} == {"gelu, 4M", "softmax, 4096x1024"}
+    assert "first call" not in output
