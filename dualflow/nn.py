@@ -10,6 +10,13 @@ from dualflow.ops.activations import selu as selu
 from dualflow.ops.activations import silu as silu
 from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
+from dualflow.ops.convolution import avg_pool as avg_pool
+from dualflow.ops.convolution import conv1d as conv1d
+from dualflow.ops.convolution import conv2d as conv2d
+from dualflow.ops.convolution import conv2d_transpose as conv2d_transpose
+from dualflow.ops.convolution import convolution as convolution
+from dualflow.ops.convolution import depthwise_conv2d as depthwise_conv2d
+from dualflow.ops.convolution import max_pool as max_pool
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
 from dualflow.ops.losses import l2_loss as l2_loss
@@ -26,3 +33,6 @@ from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.trigonometric import tanh as tanh
 
 swish = silu
+avg_pool1d = avg_pool2d = avg_pool3d = avg_pool
+max_pool1d = max_pool2d = max_pool3d = max_pool
+conv3d = convolution

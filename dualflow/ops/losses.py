@@ -12,7 +12,7 @@ from dualflow.ops.activations import log_softmax
 from dualflow.ops.arithmetic import multiply, square
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
+from dualflow.ops.choice import masked
 from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import softplus
@@ -89,7 +89,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
         raise InvalidArgumentError(f"the number of classes must be known while tracing, not {x.shape}.")
     ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
     hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
-    return reduce_logsumexp(x, last) - reduce_sum(where(hot, x, 0), last)
+    return reduce_logsumexp(x, last) - reduce_sum(masked(hot, x), last)
 
 
 def _differ(x: Any, y: Any) -> bool:

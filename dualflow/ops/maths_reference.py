@@ -47,8 +47,10 @@ def sigmoid(x: Any) -> Any:
 
 
 def cast(x: Any, target: DType) -> Any:
-    """``x`` in another dtype."""
-    return np.asarray(x).astype(target.dtype)
+    """``x`` in another dtype; of a complex number a real one is the real part."""
+    array = np.asarray(x)
+    real = array.dtype.kind == "c" and target.kind in "iuf"
+    return (array.real if real else array).astype(target.dtype)
 
 
 def dtype(x: Any) -> DType:

@@ -122,7 +122,9 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         found = dispatch.current().apply(RANGE, (start, limit, delta), {})
         return found if dtype is None else cast(found, dtype)
     first, last, step = (x for x in known if x is not None)
-    target = np.result_type(first, last, step) if dtype is None else as_dtype(dtype)
+    given = [x.dtype for x in (first, last, step)]
+    floats = [t for t in given if t.kind == "f"]
+    target = as_dtype(np.result_type(*(floats or given)) if dtype is None else dtype)
     count = _count(first, last, step)
     found = iota((count,), 0, target)
     if step != 1:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
-from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, promote
+from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 
@@ -188,9 +188,10 @@ def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 def _own_dtype(value: Any) -> DType:
     """The dtype of a NumPy or Python value on its own."""
-    kind = type(value)
-    if kind is float:
+    if type(value) is float:
         return float32
+    if type(value) is int and -(1 << 31) <= value < 1 << 31:
+        return int32
     return as_dtype(value.dtype if isinstance(value, _NUMPY) else as_array(value).dtype)
 
 

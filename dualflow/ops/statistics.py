@@ -11,7 +11,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import abs, divide, square
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
-from dualflow.ops.choice import where
+from dualflow.ops.choice import masked
 from dualflow.ops.comparison import isfinite, not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
@@ -24,12 +24,11 @@ from dualflow.ops.static import dtype_of, shape_of
 
 def _count(x: Any, axes: tuple[int, ...]) -> Any:
     """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
-    sizes = shape_of(x)
-    known = math.prod(d for a in axes if (d := sizes[a]) is not None)
-    for a in axes:
-        if sizes[a] is None:
-            known = known * cast(shape(x)[a], float_for(dtype_of(x)))
-    return known
+    count: Any = 1
+    for a, size in enumerate(shape_of(x)):
+        if a in axes:
+            count = count * (cast(shape(x)[a], float_for(dtype_of(x))) if size is None else size)
+    return count
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
@@ -89,7 +88,7 @@ def reduce_logsumexp(
     x = as_float(input_tensor)
     axes = reduction_axes(x, axis)
     high = reduce_max(x, axes, keepdims=True)
-    high = stop_gradient(where(isfinite(high), high, 0))
+    high = stop_gradient(masked(isfinite(high), high))
     found = log(reduce_sum(exp(x - high), axes, keepdims))
     return found + (high if keepdims else squeeze(high, axes))
 
