@@ -8,7 +8,7 @@ asyncio tasks each have their own.
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,10 @@ class AbstractVariable:
     shape: Shape
     dtype: DType
     trainable: bool
+
+
+TENSORS: Final = (AbstractTensor, AbstractVariable)
+"""What ops take without converting it: the classes for ``isinstance``."""
 
 
 class Engine:

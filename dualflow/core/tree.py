@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(NamedTuple):
     """The shape of a tree: the node's kind, its keys, and its children; a leaf has no kind.
 
     Equal structures have equal kinds and keys all the way down; a dict's order does not matter.
@@ -26,7 +25,8 @@ class Structure:
         return 1 if self.kind is None else sum(c.leaves for c in self.children)
 
 
-LEAF = Structure()
+LEAF: Final = Structure()
+_END: Final = object()
 
 
 def _is_namedtuple(value: Any) -> bool:
@@ -37,12 +37,10 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children."""
     if value is None:
         return type(None), (), []
-    if isinstance(value, AbstractTensor | AbstractVariable):
-        return None
-    if _is_namedtuple(value):
-        return type(value), tuple(value._fields), list(value)
     if type(value) in (list, tuple):
         return type(value), (), list(value)
+    if _is_namedtuple(value):
+        return type(value), tuple(value._fields), list(value)
     if isinstance(value, Mapping):
         try:
             keys = sorted(value)
@@ -67,12 +65,12 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> Structure:
-    opened = _open(tree)
+    opened = None if isinstance(tree, TENSORS) else _open(tree)
     if opened is None:
         leaves.append(tree)
         return LEAF
     kind, keys, children = opened
-    return Structure(kind, keys, tuple(_flatten(c, leaves) for c in children))
+    return Structure(kind, keys, tuple([_flatten(c, leaves) for c in children]))
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -82,9 +80,14 @@ def leaves(tree: Any) -> list[Any]:
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """The tree of ``structure`` whose leaves are ``leaves``."""
-    if len(leaves) != structure.leaves:
-        raise InvalidArgumentError(f"a structure of {structure.leaves} leaves was given {len(leaves)}")
-    return _build(structure, iter(leaves))
+    remaining = iter(leaves)
+    try:
+        built = _build(structure, remaining)
+        if next(remaining, _END) is _END:
+            return built
+    except StopIteration:
+        pass
+    raise InvalidArgumentError(f"a structure of {structure.leaves} leaves was given {len(leaves)}")
 
 
 def _build(structure: Structure, leaves: Iterator[Any]) -> Any:

@@ -70,9 +70,11 @@ class EagerEngine(Engine):
         return self.run(op, op.prepare((x, y), self), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if Variable in map(type, inputs):
+        if not ready(op, inputs):
             inputs = tuple([x._tensor if type(x) is Variable else x for x in inputs])
-        return self.run(op, inputs if ready(op, inputs) else op.prepare(inputs, self), attrs)
+            if not ready(op, inputs):
+                inputs = op.prepare(inputs, self)
+        return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
@@ -154,8 +156,11 @@ def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
     if type(y) is Variable:
         y = engine.read(y)
     if type(x) is EagerTensor:
-        return (x, y if type(y) is EagerTensor else fit(y, x._array.dtype))
-    return (fit(x, y._array.dtype) if type(y) is EagerTensor else x), y
+        if type(y) is not EagerTensor:
+            y = fit(y, x._array.dtype)
+    elif type(y) is EagerTensor:
+        x = fit(x, y._array.dtype)
+    return x, y
 
 
 def fit(value: Any, dtype: np.dtype[Any]) -> Any:

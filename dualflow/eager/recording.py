@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dispatch import TENSORS, AbstractTensor, Engine
 from dualflow.core.errors import DTypeError
 from dualflow.eager.engine import alike, needs_float, pair, ready
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -106,9 +106,11 @@ class Recording(Engine):
         return self._note(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if Variable in map(type, inputs):
+        if not self.eager or not ready(op, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
-        return self.run(op, inputs if self.eager and ready(op, inputs) else op.prepare(inputs, self), attrs)
+            if not self.eager or not ready(op, inputs):
+                inputs = op.prepare(inputs, self)
+        return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self._note(op, inputs, attrs, self.base.run(op, inputs, attrs))
@@ -117,7 +119,7 @@ class Recording(Engine):
         """Record the op on the tapes that watch one of its inputs."""
         if op.vjp is None and op.pullback is None:
             return result
-        record = None
+        record = outputs = None
         for tape in self.tapes:
             watched = tape.watched
             for x in inputs:
@@ -126,7 +128,10 @@ class Recording(Engine):
                         outputs = result if type(result) is tuple else (result,)
                         record = _record(Record, (op, inputs, outputs, attrs))
                     tape.records.append(record)
-                    watched.update(map(id, outputs))
+                    if len(outputs) == 1:
+                        watched.add(id(outputs[0]))
+                    else:
+                        watched.update(map(id, outputs))
                     break
         return result
 
@@ -213,7 +218,7 @@ def gradients(
         DTypeError: a source is neither.
     """
     for source in sources:
-        if not isinstance(source, AbstractTensor | AbstractVariable):
+        if not isinstance(source, TENSORS):
             raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
     groups = [
         (s, *tape.reads.get(id(s), ())) for s in sources

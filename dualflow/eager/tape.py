@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch, tree
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
@@ -87,7 +87,7 @@ class GradientTape:
             FailedPreconditionError: the tape is not recording.
         """
         for x in tree.leaves(tensor):
-            if not isinstance(x, AbstractTensor | AbstractVariable):
+            if not isinstance(x, TENSORS):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
                     "make it one with df.constant before computing with it."
@@ -252,7 +252,7 @@ class GradientTape:
 
 
 def _check_target(target: Any) -> None:
-    if not isinstance(target, AbstractTensor | AbstractVariable):
+    if not isinstance(target, TENSORS):
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
     if not target.dtype.is_inexact:
         wanted = "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"

@@ -73,8 +73,7 @@ def sweep(
             if key in reached and (rule := rules[i]) is not None:
                 flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
                 if flow is not None:
-                    shape = x.shape
-                    if flow.shape is not shape:
+                    if len(inputs) > 1 and flow.shape is not (shape := x.shape):
                         flow = sum_to(flow, shape)
                     before = found.get(key)
                     found[key] = flow if before is None else add(before, flow)
