@@ -1,5 +1,7 @@
 """Neural-network functions: ``df.nn``."""
 
+from typing import Any
+
 from dualflow.ops.activations import elu as elu
 from dualflow.ops.activations import gelu as gelu
 from dualflow.ops.activations import leaky_relu as leaky_relu
@@ -29,10 +31,35 @@ from dualflow.ops.normalization import batch_normalization as batch_normalizatio
 from dualflow.ops.normalization import bias_add as bias_add
 from dualflow.ops.normalization import l2_normalize as l2_normalize
 from dualflow.ops.normalization import moments as moments
+from dualflow.ops.random import dropout as _dropout
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.trigonometric import tanh as tanh
+from dualflow.random import stream as _stream
 
 swish = silu
 avg_pool1d = avg_pool2d = avg_pool3d = avg_pool
 max_pool1d = max_pool2d = max_pool3d = max_pool
 conv3d = convolution
+
+
+def dropout(
+    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Any:
+    """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
+
+    Args:
+        x: floats of any shape.
+        rate: the chance, in [0, 1).
+        noise_shape: the shape of the draws, which broadcast to ``x``; by default that of ``x``.
+        seed: a stream of draws of its own, as in :func:`dualflow.random.uniform`.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``rate`` is not in [0, 1).
+        DTypeError: ``x`` is not of floats.
+
+    >>> import dualflow as df
+    >>> float(df.reduce_max(df.nn.dropout(df.ones([1000]), rate=0.75)))
+    4.0
+    """
+    return _dropout(_stream(seed), x, rate, noise_shape)

@@ -162,6 +162,11 @@ def get_global_generator() -> Generator:
     return _streams.shared
 
 
+def stream(seed: int | None) -> Generator:
+    """The generator of calls with ``seed``: one stream for each seed, the shared one for None."""
+    return _streams.of(seed)
+
+
 def normal(
     shape: Any,
     mean: Any = 0.0,

@@ -7,7 +7,6 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import MATMUL, matmul
@@ -233,7 +232,7 @@ def conv2d_transpose(
         raise InvalidArgumentError(
             "conv2d_transpose takes the NHWC format and filters (h, w, outputs, channels)."
         )
-    target = Shape(static_shape(output_shape))
+    target = static_shape(output_shape)
     size = tuple(w.shape[:2])
     steps, apart = (
         _per_axis(strides, 2, "strides"),
