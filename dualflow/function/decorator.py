@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.errors import RecursiveTraceError
-from dualflow.function.latest import Latest, LongWay
-from dualflow.function.leaf import ObjectLeaf
+from dualflow.function.latest import LongWay
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.trace import tracing_lock
 
-MAX_TRACES: Final = 256
 _STATIC: Final = frozenset({bool, int, str, type(None)})
 
 
@@ -62,9 +60,8 @@ class Function:
         self._calls = 0
         self._misses = 0
         self._history = History(self._name)
-        self._traces: dict[Key, list[ConcreteFunction]] = {}
-        self._watched: dict[Key, list[object]] = {}
-        self._latest = Latest()
+        self._cache = TraceCache()
+        self._latest = self._cache.latest
         self._long_way = LongWay(self)
         functools.update_wrapper(self, python_function, updated=())
 
@@ -123,22 +120,19 @@ class Function:
 
     # traces
 
-    def _find(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction | None:
-        for concrete in self._traces.get(call.key, ()):
-            if concrete.serves(inputs):
-                concrete.used = self._calls
-                return concrete
-        return None
-
     def _concrete(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction:
-        found = self._find(call, inputs)
+        now = self._calls
+        found = self._cache.find(call, inputs, now)
         if found is not None:
             return found
         with tracing_lock:
-            found = self._find(call, inputs)  # another thread may have made it by now
+            found = self._cache.find(call, inputs, now)  # another thread may have made it by now
             if found is None:
                 found = self._trace(call)
-                self._keep(found)
+                self._history.add(
+                    self._signature, call.key, self._cache.keys, now, nested=bool(self._tracing)
+                )
+                self._cache.add(found, now)
             return found
 
     def _trace(self, call: Call) -> ConcreteFunction:
@@ -159,25 +153,6 @@ class Function:
             return found
         finally:
             self._tracing.discard(call.key)
-
-    def _keep(self, concrete: ConcreteFunction) -> None:
-        key = concrete.key
-        self._history.add(self._signature, key, list(self._traces), self._calls)
-        concrete.used = self._calls
-        self._traces.setdefault(key, []).append(concrete)
-        objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
-        if objects and key not in self._watched:
-            gone = functools.partial(_forget, weakref.ref(self), key)
-            self._watched[key] = [leaf.watch(gone) for leaf in objects]
-        if len(self.concrete_functions) > MAX_TRACES:
-            self._latest.mark_used(self._calls)
-            self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
-
-    def forget(self, key: Key) -> None:
-        """Free the traces for ``key``, the tuple they are stored by: with a dead object it equals no other."""
-        self._traces.pop(key, None)
-        self._watched.pop(key, None)
-        self._latest.clear()
 
     # looking
 
@@ -210,7 +185,7 @@ class Function:
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """The traces that are kept, in the order they were made."""
-        return [c for traces in list(self._traces.values()) for c in traces]
+        return self._cache.traces
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses, and how many traces there may be and are."""
@@ -218,10 +193,7 @@ class Function:
 
     def clear_cache(self) -> None:
         """Forget all traces and free what they hold."""
-        with tracing_lock:
-            self._traces.clear()
-            self._watched.clear()
-            self._latest.clear()
+        self._cache.clear()
 
     def experimental_get_tracing_count(self) -> int:
         """How many times the function was traced."""
@@ -252,13 +224,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<dualflow function {self._name}>"
-
-
-def _forget(function: weakref.ref[Function], key: Key) -> None:
-    """What an object that traces depend on does when it dies."""
-    found = function()
-    if found is not None:
-        found.forget(key)
 
 
 class _Settings:

@@ -37,16 +37,19 @@ class History:
         self._warned = 0
         self.count = 0
 
-    def add(self, signature: Signature, key: Key, earlier: Sequence[Key], call: int) -> None:
+    def add(self, signature: Signature, key: Key, earlier: Sequence[Key], call: int, *, nested: bool) -> None:
         """Note a trace for ``key``, made at call number ``call`` while those for ``earlier`` were there.
 
-        Warns with a RetracingWarning when this is the fifth trace in ten calls, twice at most.
+        Warns with a RetracingWarning when this is the fifth trace in ten calls, twice at most; ``nested``
+        ones, made while the function itself is traced, unroll a recursion and do not count.
         """
         names = signature.leaf_names(key[0])
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, key[1], strict=True)) or "no arguments"
         reasons = tuple(_nearest(key, earlier, names))
         self._events.append(Event(shown, call, reasons))
         self.count += 1
+        if nested:
+            return
         self._recent.append(call)
         often = len(self._recent) == TRACES and call - self._recent[0] < CALLS
         if often and reasons and self._warned < WARNINGS:

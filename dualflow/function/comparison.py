@@ -1,0 +1,294 @@
+"""What :func:`dualflow.compare` found, as data and as a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+_WIDTH = 92
+_LABEL, _COLUMN = 20, 15
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Ops that one kernel computes together: its name, theirs in order, and the user's lines behind them."""
+
+    kernel: str
+    ops: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the graph: ``native``, ``numpy`` or ``python``, what it does, and why it isn't native."""
+
+    kind: str
+    what: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds that come before the first result of a graph.
+
+    Attributes:
+        trace: running the Python function once with symbols.
+        passes: the graph's passes.
+        emission: the memory plan, and writing the code as LLVM IR.
+        compilation: LLVM, with an empty object cache.
+        linking: loading the object code.
+        paid: what this process spent on compilation and linking.
+        source: where its code came from: ``compiled``, ``disk`` (an earlier process compiled it), ``process``
+            (another function has the same code), or ``none`` (there is no native code).
+    """
+
+    trace: float
+    passes: float
+    emission: float
+    compilation: float
+    linking: float
+    paid: float
+    source: str
+
+    @property
+    def warm(self) -> float:
+        """All of it when the object code is on disk."""
+        return self.trace + self.passes + self.emission + self.linking
+
+    @property
+    def cold(self) -> float:
+        """All of it when the object cache is empty."""
+        return self.warm + self.compilation
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far results and updated variables are apart.
+
+    Attributes:
+        largest: the largest absolute difference of two elements; nan beside a number is infinitely far.
+        relative: the same divided by the largest magnitude in its array, the worst of all arrays.
+        reason: why they don't agree; empty when they do. Floats agree when ``relative`` is at most the square
+            root of the dtype's epsilon (3e-4 for float32), everything else when it is equal.
+    """
+
+    largest: float
+    relative: float
+    reason: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A function run eagerly beside the same function as a compiled graph. Print it for the table.
+
+    Attributes:
+        name: the function's.
+        arguments: the trace that was compared.
+        eager_seconds, graph_seconds: of one call: the best of several rounds of calls, all warmed up.
+        eager_peak_bytes, graph_peak_bytes: the most memory of one call beyond arguments and variables, results
+            included: what Python and NumPy allocate, and the graph's arena, which it keeps between calls.
+        eager_ops: the ops that ran in an eager call, and how often.
+        nodes: the nodes of the graph as it was traced.
+        kernels, blas_calls, host_calls: what one call of the compiled graph runs.
+        fused: the kernels that compute several ops.
+        parts: how each part of the graph runs.
+        costs: what the graph costs before its first result.
+        difference: between the results, and between the variables after the call.
+        updated: names of the variables that a call assigns.
+    """
+
+    name: str
+    arguments: str
+    eager_seconds: float
+    graph_seconds: float
+    eager_peak_bytes: int
+    graph_peak_bytes: int
+    eager_ops: dict[str, int]
+    nodes: int
+    kernels: int
+    blas_calls: int
+    host_calls: int
+    fused: tuple[Fused, ...]
+    parts: tuple[Part, ...]
+    costs: Costs
+    difference: Difference
+    updated: tuple[str, ...]
+
+    @property
+    def speedup(self) -> float:
+        """Eager time by graph time."""
+        return self.eager_seconds / self.graph_seconds
+
+    @property
+    def break_even(self) -> int | None:
+        """Calls after which the graph has taken less time in all, first compile included; None if never."""
+        return self._pays_after(self.costs.cold)
+
+    @property
+    def break_even_warm(self) -> int | None:
+        """The same when the object code is on disk from an earlier process."""
+        return self._pays_after(self.costs.warm)
+
+    def _pays_after(self, cost: float) -> int | None:
+        saved = self.eager_seconds - self.graph_seconds
+        return math.ceil(cost / saved) if saved > 0 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures as plain data, which JSON can hold; a number that is not finite is None."""
+        found = _finite(dataclasses.asdict(self))
+        found |= {"speedup": self.speedup, "break_even": self.break_even}
+        found |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
+        return found
+
+    def table(self) -> str:
+        """The figures as text of at most 92 columns."""
+        return "\n".join(line.rstrip() for line in _lines(self))
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# The table
+
+
+def _lines(c: Comparison) -> Iterator[str]:
+    yield from wrap(f"{c.name}({c.arguments})", _WIDTH, subsequent_indent="    ")
+    yield ""
+    yield _row("", "eager", "graph")
+    yield "-" * _WIDTH
+    yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c.speedup))
+    yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _less(c))
+    yield _row("one call runs", _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel"), _calls(c))
+    yield ""
+    yield from _cost_lines(c.costs)
+    yield _row("graph pays after", "", _times(c.break_even), _warm(c))
+    yield ""
+    yield from _wrapped("results", _verdict(c))
+    yield from _wrapped("runs", "; ".join(_run(part) for part in c.parts) or "nothing: every result is known")
+    yield from _fused_lines(c.fused)
+
+
+def _row(label: str, eager: str, graph: str, note: str = "") -> str:
+    return f"{label:<{_LABEL}}{eager:>{_COLUMN}}{graph:>{_COLUMN}}   {note}"
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL)
+
+
+def _cost_lines(costs: Costs) -> Iterator[str]:
+    yield _row("before the first", "", "")
+    rows = (
+        ("  trace", costs.trace, "the Python function, run once with symbols"),
+        ("  passes", costs.passes, "from the graph as traced to the graph as it runs"),
+        ("  plan and emit", costs.emission, "memory plan, LLVM IR"),
+        ("  compile", costs.compilation, _paid(costs)),
+        ("  link", costs.linking, ""),
+    )
+    for label, seconds, note in rows:
+        yield _row(label, "", duration(seconds), note)
+
+
+def _paid(costs: Costs) -> str:
+    return {
+        "compiled": "LLVM; this process paid it",
+        "disk": f"LLVM; not paid here: its code was on disk, loaded in {duration(costs.paid)}",
+        "process": "LLVM; not paid here: another function has the same code",
+        "none": "there is no native code",
+    }[costs.source]
+
+
+def _warm(c: Comparison) -> str:
+    if c.break_even is None:
+        return "the graph is not faster"
+    return f"calls; {_times(c.break_even_warm)} when its code is on disk"
+
+
+def _verdict(c: Comparison) -> str:
+    apart = f"{c.difference.largest:.1e} apart at most, {c.difference.relative:.1e} relative to the largest"
+    if not c.difference.agrees:
+        return f"DIFFER: {c.difference.reason} ({apart})"
+    exactly = "equal" if not c.difference.largest else apart
+    state = f"; so are {_plural(len(c.updated), 'updated variable')}" if c.updated else ""
+    return exactly + state
+
+
+def _run(part: Part) -> str:
+    return f"{part.kind}: {part.what}" + (f" ({part.reason})" if part.reason else "")
+
+
+def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
+    for number, group in enumerate(fused):
+        label = "fused" if number == 0 else ""
+        text = f"{group.kernel}: {_counted(group.ops)}  [{', '.join(group.lines)}]"
+        yield from wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 4))
+
+
+def _counted(names: tuple[str, ...]) -> str:
+    counts = {name: names.count(name) for name in names}
+    return ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in counts.items())
+
+
+def _calls(c: Comparison) -> str:
+    found = [_plural(c.blas_calls, "BLAS call")] if c.blas_calls else []
+    found += [_plural(c.host_calls, "host call")] if c.host_calls else []
+    return ("and " + " and ".join(found)) if found else ""
+
+
+def _faster(ratio: float) -> str:
+    return f"{ratio:.1f} times faster" if ratio >= 1 else f"{1 / ratio:.1f} times slower"
+
+
+def _less(c: Comparison) -> str:
+    if not c.graph_peak_bytes or not c.eager_peak_bytes:
+        return ""
+    ratio = c.eager_peak_bytes / c.graph_peak_bytes
+    return f"{ratio:.1f} times less" if ratio >= 1 else f"{1 / ratio:.1f} times more"
+
+
+def _times(count: int | None) -> str:
+    return "never" if count is None else f"{count:,}"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with the unit that fits.
+
+    >>> duration(3.2e-7), duration(0.0421), duration(3.5)
+    ('0.32 us', '42.1 ms', '3.5 s')
+    """
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds / 1e-6:.3g} us"
+
+
+def size(nbytes: int) -> str:
+    """Bytes with the unit that fits.
+
+    >>> size(640), size(50_000), size(3 << 20)
+    ('640 B', '48.8 KiB', '3 MiB')
+    """
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} B"

@@ -1,0 +1,182 @@
+"""Measuring calls: time, memory, the ops that run, and the state that must be as before for the next measurement."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import random
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import wrap
+from dualflow.function.decorator import functions_run_eagerly, run_functions_eagerly
+from dualflow.graph.ir import Graph, Node
+from dualflow.ops.record import Op
+
+ROUND_SECONDS = 0.004
+"""How long a round of calls lasts at least; a longer call is a round of its own."""
+
+SECONDS = 0.5
+"""How long each of the things to be timed is called in all, unless that is too short for three rounds."""
+
+_MOST_ROUNDS = 60
+_FEWEST_ROUNDS = 3
+
+Call = Callable[[], object]
+
+
+def best_times(calls: Sequence[Call], prepare: Callable[[], None]) -> list[float]:
+    """Seconds that one call of each takes: the best of several rounds, which take turns.
+
+    Args:
+        calls: what to time. Each has run before, so that nothing is compiled or loaded any more.
+        prepare: runs before each round, untimed.
+    """
+    counts = [_calls_in_a_round(call, prepare) for call in calls]
+    best = [math.inf] * len(calls)
+    begun = time.perf_counter()
+    for number in range(_MOST_ROUNDS):
+        if number >= _FEWEST_ROUNDS and time.perf_counter() - begun > SECONDS * len(calls):
+            break
+        for i, (call, count) in enumerate(zip(calls, counts, strict=True)):
+            best[i] = min(best[i], _round(call, count, prepare) / count)
+    return best
+
+
+def _calls_in_a_round(call: Call, prepare: Callable[[], None]) -> int:
+    count = 1
+    while (taken := _round(call, count, prepare)) < ROUND_SECONDS:
+        wanted = math.ceil(count * ROUND_SECONDS / taken) if taken else count * 10
+        count = min(max(wanted, count + 1), count * 10)
+    return count
+
+
+def _round(call: Call, count: int, prepare: Callable[[], None]) -> float:
+    """Seconds for ``count`` calls, without interruption by the garbage collector."""
+    prepare()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        begun = time.perf_counter()
+        for _ in repeat(None, count):
+            call()
+        return time.perf_counter() - begun
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def peak_bytes(call: Call) -> int:
+    """The most bytes that Python and NumPy held during one call beyond what they held before, results included."""
+    running = tracemalloc.is_tracing()
+    if not running:
+        tracemalloc.start()
+    try:
+        gc.collect()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        result = call()
+        _, peak = tracemalloc.get_traced_memory()
+        del result
+        return peak - before
+    finally:
+        if not running:
+            tracemalloc.stop()
+
+
+@contextmanager
+def functions_running(eagerly: bool) -> Iterator[None]:
+    """Traced functions run as Python in this block, or compiled, whatever the setting is."""
+    before = functions_run_eagerly()
+    run_functions_eagerly(eagerly)
+    try:
+        yield
+    finally:
+        run_functions_eagerly(before)
+
+
+class Counting(Engine):
+    """The eager engine, with a count of the ops it runs."""
+
+    __slots__ = ("ops",)
+    eager = True
+
+    def __init__(self) -> None:
+        self.ops: Counter[str] = Counter()
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        self.ops[op.name] += 1
+        return EAGER.run(op, inputs, attrs)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:
+        return EAGER.constant(array)
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        return EAGER.adopt(tensor)
+
+    def read(self, variable: Any) -> AbstractTensor:
+        return EAGER.read(variable)
+
+    def assign(self, variable: Any, value: Any) -> None:
+        EAGER.assign(variable, value)
+
+    def create_variable(self, variable: Any, initial: Any) -> None:
+        EAGER.create_variable(variable, initial)
+
+
+class State:
+    """What calls of a traced function may change: variables, and generators of random numbers.
+
+    Args:
+        graph: the function's trace.
+        variables: those that it reads or assigns.
+    """
+
+    def __init__(self, graph: Graph, variables: Sequence[AbstractVariable]) -> None:
+        self.variables = list({id(v): v for v in variables}.values())
+        self._tensors = [v._tensor for v in self.variables]  # type: ignore[attr-defined]  # each has one
+        sources = {id(s): s for node in _nodes(graph) for s in node.attrs.values() if hasattr(s, "philox")}
+        self._sources = list(sources.values())
+        self._drawn = [copy.deepcopy(s.philox.bit_generator.state) for s in self._sources]
+        self._python, self._numpy = random.getstate(), np.random.get_state()
+
+    def renew(self) -> None:
+        """Everything as it was at first; each variable holds a copy that a compiled graph may overwrite."""
+        for variable, tensor in zip(self.variables, self._tensors, strict=True):
+            variable._tensor = wrap(tensor._array.copy())  # type: ignore[attr-defined]
+        self._rewind()
+
+    def restore(self) -> None:
+        """Everything as it was at first; each variable holds the very tensor that it held."""
+        for variable, tensor in zip(self.variables, self._tensors, strict=True):
+            variable._tensor = tensor  # type: ignore[attr-defined]
+        self._rewind()
+
+    def values(self) -> list[np.ndarray[Any, Any]]:
+        """What the variables hold now, copied."""
+        return [v._tensor._array.copy() for v in self.variables]  # type: ignore[attr-defined]
+
+    def _rewind(self) -> None:
+        for source, drawn in zip(self._sources, self._drawn, strict=True):
+            source.philox.bit_generator.state = drawn
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of the bodies inside it."""
+    pending = [graph]
+    while pending:
+        for node in pending.pop().nodes:
+            yield node
+            pending += [body for body in node.attrs.values() if isinstance(body, Graph)]
