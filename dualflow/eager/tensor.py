@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.convert import Array
-from dualflow.core.dtypes import DType, as_dtype, of_array
+from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -136,8 +136,7 @@ class EagerTensor(Tensor):
         return format(self._array.item(), spec) if spec and not self._array.ndim else format(str(self), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = _readonly(self._array)
-        return np.array(array, dtype=None if dtype is None else as_dtype(dtype).dtype, copy=copy)
+        return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         try:

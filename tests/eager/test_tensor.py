@@ -52,6 +52,13 @@ def test_a_copy_for_numpy_is_the_callers():
         np.array(tensor, dtype=np.float64, copy=False)
 
 
+def test_numpy_may_ask_for_another_dtype():
+    tensor = df.constant([1.5, 2.0])
+    assert np.asarray(tensor, dtype=np.int64).tolist() == [1, 2]
+    assert np.asarray(tensor, dtype=object).tolist() == [1.5, 2.0]
+    assert np.asarray(tensor, dtype=df.float64).dtype == np.float64
+
+
 def test_numpy_of_a_scalar_is_a_numpy_scalar():
     assert type(df.constant(3.0).numpy()) is np.float32
     assert type(df.constant([3.0]).numpy()) is np.ndarray

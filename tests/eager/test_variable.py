@@ -1,6 +1,7 @@
 """Variables: reading, assigning whole or in part, and what is refused."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -142,3 +143,11 @@ def test_a_deep_copy_is_another_variable():
     v.assign([2.0])
     assert w is again
     assert (w.numpy().tolist(), w.name, w.trainable) == ([1.0], "w:0", False)
+
+
+def test_a_pickled_variable_comes_back():
+    v = df.Variable([1.0, 2.0], name="w", trainable=False)
+    w = pickle.loads(pickle.dumps(v))
+    w.assign_add([1.0, 1.0])
+    assert (w.numpy().tolist(), w.name, w.trainable, w.dtype) == ([2.0, 3.0], "w:0", False, df.float32)
+    assert v.numpy().tolist() == [1.0, 2.0]
