@@ -15,6 +15,11 @@ from dualflow.ops.forms import Element, Literal, View
 _ORIGIN = np.zeros(1, np.int8)
 
 
+def sizes(value: Value) -> tuple[int, ...]:
+    """The shape of a value, every axis of which has a known size: so it is in a graph that is compiled."""
+    return tuple(value.spec.shape)  # type: ignore[arg-type]  # no None is left
+
+
 def is_view(node: Node) -> bool:
     """Whether ``node`` shows its input's elements under another shape."""
     return isinstance(node.op.form, View)
@@ -66,8 +71,7 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
     """
     form = node.op.form
     assert isinstance(form, View)
-    shape: tuple[int, ...] = tuple(node.inputs[0].spec.shape)  # type: ignore[arg-type]  # static in the passes
-    return _dims(form.view, tuple(node.attrs.items()), shape)
+    return _dims(form.view, tuple(node.attrs.items()), sizes(node.inputs[0]))
 
 
 @functools.lru_cache(4096)

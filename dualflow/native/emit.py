@@ -188,7 +188,7 @@ class Emitter:
         return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]
 
     def _folds(self, stage: int) -> list[Step]:
-        return [s for s in self.nest.steps if isinstance(s.node.op.form, Fold) and s.stage == stage]
+        return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
     def _reduce(self, stage: int, start: Value, stop: Value) -> list[Carried]:
         """Run the reduced loops once, the first from ``start`` to ``stop``: the accumulators of the stage's folds."""
@@ -220,7 +220,7 @@ class Emitter:
         """The innermost body: values, stores, and one more element for every fold."""
         depth, position, after = len(self.nest.loops), 0, list(accs)
         for step in self.turn:
-            if isinstance(step.node.op.form, Fold):
+            if step.folds:
                 size = len(self._start(step))
                 after[position : position + size] = self._fold(step, accs[position : position + size])
                 position += size
@@ -296,7 +296,8 @@ class Emitter:
             self.env = env
 
     def _join(self) -> None:
-        """Join the partial results in order, and finish the folds."""
+        """Join the partial results in order, finish the folds, and store what belongs to no block."""
+        self._stores(self._kept_stores(0))
         folds = self._folds(0)
         vector_lanes, self.lanes = self.lanes, 1
         begun = [self._start(s) for s in folds]

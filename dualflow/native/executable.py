@@ -11,12 +11,13 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.graph.axes import sizes
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
 from dualflow.native import blas, jit, threads
@@ -110,7 +111,7 @@ class Executable:
         """
         layout = self.plan
         buffers: list[Array] = [*arrays, *layout.constants]
-        buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]  # type: ignore[arg-type]
+        buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
         arena = self._take_arena()
         buffers.append(arena)
         table = np.array([b.__array_interface__["data"][0] for b in buffers], np.uintp)
@@ -118,7 +119,7 @@ class Executable:
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
             if isinstance(call, Call):
-                _call_host(call, buffers, table)
+                _call_host(call, buffers, table, len(arrays))
             else:
                 call(*addresses)
                 if status[0]:
@@ -132,6 +133,10 @@ class Executable:
         error = OutOfRangeError if isinstance(node.op.form, Take) else InvalidArgumentError
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")
+
+    def fail(self, number: int) -> NoReturn:
+        """Raise :meth:`failure`."""
+        raise self.failure(number)
 
     def _take_arena(self) -> Array:
         try:
@@ -171,14 +176,20 @@ def _aligned(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-def _call_host(call: Call, buffers: list[Array], table: Array) -> None:
-    """Run a node's own kernel on views of the buffers, and put its results into theirs."""
+def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> None:
+    """Run a node's own kernel on views of the buffers, and put its results into theirs.
+
+    A result becomes the buffer itself, unless that is one of the graph's ``inputs``: a variable keeps its own.
+    """
     node = call.node
-    inputs = [
-        _view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
-    ]
-    for layout, value, result in zip(call.outputs, node.outputs, run_node(node, inputs), strict=True):
-        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(value.spec.shape)
+    given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
+    for layout, value, result in zip(call.outputs, node.outputs, run_node(node, given), strict=True):
+        if layout.buffer < inputs:
+            buffers[layout.buffer][...] = result
+            continue
+        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(sizes(value))
+        if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
+            made = made.copy()
         buffers[layout.buffer] = made
         table[layout.buffer] = made.__array_interface__["data"][0]
 

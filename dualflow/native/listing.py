@@ -91,7 +91,7 @@ class KernelText:
         steps = stage_steps(nest, stage)
         innermost = at + 1 == len(nest.loops)
         for step in steps:
-            if step.level == at + 1 and (innermost or not isinstance(step.node.op.form, Fold)):
+            if step.level == at + 1 and (innermost or not step.folds):
                 yield from self._step(step, stage, depth + 1)
         if not innermost:
             yield from self._reduced(at + 1, stage, depth + 1)
@@ -130,10 +130,13 @@ class KernelText:
         for i, step in enumerate(folds):
             register = self._register(step.node.output)
             yield Row(2, f"{register} = {step.node.op.name}.merge({register}, partial{i}[b])")
+        yield from self._stores(
+            [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == 0], 1
+        )
         yield from self._finish(0, 1)
 
     def _folds(self, stage: int) -> list[Step]:
-        return [s for s in self.nest.steps if isinstance(s.node.op.form, Fold) and s.stage == stage]
+        return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
     # Steps
 
@@ -173,11 +176,10 @@ class KernelText:
     def _fold(self, step: Step, element: str) -> str:
         """One more element, with its place where the fold carries more than a number."""
         name, start, register = step.node.op.name, _start(step), self._register(step.node.output)
-        reduces = len(self.nest.loops) > self.nest.kept
-        taken = f"{name}({register if reduces else _tuple(start)}, {element}"
+        taken = f"{name}({register if step.folds else _tuple(start)}, {element}"
         if len(start) == 1:
             return taken + ")"
-        return f"{taken}, {self._row_place()})" if reduces else f"{name}.result({taken}, 0))"
+        return f"{taken}, {self._row_place()})" if step.folds else f"{name}.result({taken}, 0))"
 
     def _note(self, node: Node) -> str:
         """The user's lines where they differ from those said last."""

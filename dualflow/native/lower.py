@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dualflow.graph.axes import base_of, dims_through, is_scalar_literal, is_view
-from dualflow.graph.fused import Axes, Domain, axis_set, input_axes, output_axes
+from dualflow.graph.fused import Axes, Domain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.native.nest import Access, Layout, Loop, Nest, Operand, Pick, Step, Store
 from dualflow.ops.forms import Element, Fold, Literal, Take
@@ -50,7 +50,8 @@ class _Body:
         operands = tuple(
             self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
         )
-        return Step(node, own, operands, 0, 0, self._pick(node))
+        folds = isinstance(node.op.form, Fold) and bool(reduced_axes(node, own))
+        return Step(node, own, operands, folds, 0, 0, self._pick(node))
 
     def _operand(self, value: Value, axes: Axes) -> Operand:
         if value in self.where:
@@ -177,14 +178,13 @@ def _schedule(nest: Nest) -> Nest:
     for step in nest.steps:
         own_level = max((a + 1 for a in step.own if a is not None), default=0)
         stage = max((ready[o.made] for o in step.operands if o.made is not None), default=0)
-        fold = isinstance(step.node.op.form, Fold)
-        if not fold:
+        if not step.folds:
             own_level = max([own_level, *(level[o.made] for o in step.operands if o.made is not None)])
-        level[step.node.output] = kept if fold else own_level
-        ready[step.node.output] = stage + 1 if fold and depth > kept else stage
-        steps.append(replace(step, level=depth if fold else own_level, stage=stage))
+        level[step.node.output] = kept if step.folds else own_level
+        ready[step.node.output] = stage + 1 if step.folds else stage
+        steps.append(replace(step, level=depth if step.folds else own_level, stage=stage))
     stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
-    folds = [s.stage for s in steps if isinstance(s.node.op.form, Fold)]
+    folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
     nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
@@ -219,14 +219,14 @@ def stage_steps(nest: Nest, stage: int) -> list[Step]:
     """
     kept = nest.kept
     inner = {s.node.output: s for s in nest.steps if s.level > kept}
-    wanted = [s for s in nest.steps if isinstance(s.node.op.form, Fold) and s.stage == stage]
+    wanted = [s for s in nest.steps if s.folds and s.stage == stage]
     pending = [o.made for s in wanted for o in s.operands]
     pending += [s.value for s in nest.stores if s.level > kept and s.stage == stage]
     found = {s.node.output for s in wanted}
     while pending:
         value = pending.pop()
         step = inner.get(value) if value is not None else None
-        if step is None or step.node.output in found or isinstance(step.node.op.form, Fold):
+        if step is None or step.node.output in found or step.folds:
             continue
         found.add(step.node.output)
         if step.stage == stage or step.node.output not in nest.cached:

@@ -72,11 +72,15 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One node of the body: its operands, and the loops that its index follows (by dim)."""
+    """One node of the body: its operands, and the loops that its index follows (by dim).
+
+    ``folds`` says whether it folds loops; a reduction over axes of size 1 has none to fold.
+    """
 
     node: Node
     own: Axes
     operands: tuple[Operand, ...]
+    folds: bool
     level: int
     stage: int
     pick: Pick | None = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dualflow.graph.axes import is_view, strided_view
+from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.passes.fusion import LOOP_KINDS
 from dualflow.native import blas
 from dualflow.native.copying import copy_node
 from dualflow.native.nest import Layout, contiguous_strides
-from dualflow.native.product import ROUTINES
+from dualflow.native.product import ROUTINES, readable
 from dualflow.ops.forms import Assemble, Contraction, View
 
 
@@ -44,8 +44,7 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     """Where a view lies, given what it views; None where strides can't say."""
     form = node.op.form
     assert isinstance(form, View)
-    shape: tuple[int, ...] = tuple(node.inputs[0].spec.shape)  # type: ignore[arg-type]  # static here
-    seen = strided_view(form.view, node.attrs, shape, source.strides)
+    seen = strided_view(form.view, node.attrs, sizes(node.inputs[0]), source.strides)
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 
 
@@ -94,10 +93,10 @@ class _Resolver:
         self._learn(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:
-        """A value that BLAS can read: in one of the last two dims, neighbours are neighbours in memory."""
+        """A value that BLAS can read."""
         found = self._resolve(value)
-        inner = self.strides[found][-2:]
-        return found if 1 in inner and 0 not in inner else self._copy(value)
+        rows, columns = sizes(value)[-2:]
+        return found if readable(self.strides[found], rows, columns) else self._copy(value)
 
     def _copy(self, value: Value) -> Value:
         source = self.resolved[value]

@@ -30,6 +30,13 @@ class Matrix:
         return cls(TRANSPOSED, max(across, rows, 1))
 
 
+def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
+    """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
+    down, across = strides[-2:]
+    by_rows = across == 1 and (down >= columns or rows == 1)
+    return by_rows or (down == 1 and (across >= rows or columns == 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """One call of a routine for each matrix of a batch; ``param`` lists an integer of the parameter table."""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.graph.ir import Value as GraphValue
 from dualflow.native.copying import copy_elements, fill_elements
 from dualflow.native.emit import Code, Emitter
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Value
@@ -221,26 +221,22 @@ class _Entry:
         x, y, *addend = call.inputs
         (out,) = call.outputs
         if addend and addend[0] != out:
-            self.kernel(copy_elements(_static(node.output), node.output.spec.dtype), addend, (out,))
+            self.kernel(copy_elements(sizes(node.output), node.output.spec.dtype), addend, (out,))
         if node.attrs.get("transpose_a"):
             x = _swapped(x)
         if node.attrs.get("transpose_b"):
             y = _swapped(y)
-        *batch, rows, columns = _static(node.output)
-        inner = _static(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
+        *batch, rows, columns = sizes(node.output)
+        inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
         if 0 in (*batch, rows, columns):
             return
         self.writer.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
         values = (*node.inputs[:2], node.output)
-        layouts = [_batched(i, _static(v), batch) for i, v in zip((x, y, out), values, strict=True)]
+        layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
         product = Product(self.writer.module, self.b, self.buffers, self._param)
         scales = (node.attrs.get("scale", 1.0), 1.0 if addend else 0.0)
         char = node.output.spec.dtype.char
         self.writer.routines.append(product.emit(char, (rows, columns, inner), batch, layouts, scales))
-
-
-def _static(value: GraphValue) -> tuple[int, ...]:
-    return tuple(value.spec.shape)  # type: ignore[arg-type]  # sizes are static here
 
 
 def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
@@ -250,7 +246,7 @@ def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
     arrays = [
-        as_strided(np.zeros(1, np.int8), _static(v), layout.strides)
+        as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
     ]
     starts = [a.__array_interface__["data"][0] for a in arrays]

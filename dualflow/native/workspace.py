@@ -73,7 +73,7 @@ def workspace(nest: Nest, lanes: int) -> Workspace:
 
 def _accumulators(nest: Nest) -> int:
     """How many values the folds of a whole reduction carry."""
-    folds = ((s.node.op.form, s.node.inputs[0].spec.dtype) for s in nest.steps)
+    folds = ((s.node.op.form, s.node.inputs[0].spec.dtype) for s in nest.steps if s.folds)
     return sum(len(f.start(maths_reference, dtype)) for f, dtype in folds if isinstance(f, Fold))
 
 

@@ -134,9 +134,7 @@ class _Partition:
         shape = index_shape(node)
         own: list[int | None] = [None] * len(shape)
         made = [(v, self._made_axes(group, v)) for v in node.inputs if self._maker(v) is group]
-        if any(axes is None for _, axes in made) or (
-            isinstance(node.op.form, Take) and self._maker(node.inputs[0]) is group
-        ):
+        if any(axes is None for _, axes in made) or self._looks_into(group, node):
             return None
         if not isinstance(node.op.form, Take):
             known = [axes for _, axes in made if axes is not None]
@@ -150,6 +148,10 @@ class _Partition:
         placed = tuple(own)
         laid = dict(zip(node.inputs, input_axes(node, placed), strict=True))
         return placed if all(_agree(axes, laid[v]) for v, axes in made if axes is not None) else None
+
+    def _looks_into(self, group: Group, node: Node) -> bool:
+        """Whether ``node`` picks elements of a value that ``group`` makes: anywhere, so it must be whole first."""
+        return isinstance(node.op.form, Take) and self._maker(node.inputs[0]) is group
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
         """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""
@@ -166,16 +168,11 @@ class _Partition:
     def _fits(self, group: Group, node: Node, own: Axes) -> bool:
         """Whether ``group`` with ``node`` is still one loop nest."""
         output = axis_set(output_axes(node, own))
-        if isinstance(node.op.form, Fold):
-            reduced = reduced_axes(node, own)
+        reduced = reduced_axes(node, own) if isinstance(node.op.form, Fold) else frozenset()
+        if reduced:
             whole = reduced == group.everything
             same = not group.reduced or group.reduced == reduced
-            return (
-                bool(reduced)
-                and axis_set(own) == group.everything
-                and same
-                and not (whole and self._waits(group, node))
-            )
+            return axis_set(own) == group.everything and same and not (whole and self._waits(group, node))
         if not group.reduced or output != group.kept:
             return output == group.everything and not (not group.kept and self._waits(group, node))
         return True
@@ -198,7 +195,7 @@ class _Partition:
 
     def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
         """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
-        if sorted(home.extents) != sorted(other.extents):
+        if sorted(home.extents) != sorted(other.extents) or self._looks_into(other, node):
             return None
         laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
         pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
