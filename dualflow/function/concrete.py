@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, unflatten
+from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.creation import Creation
 from dualflow.function.execute import short_way
-from dualflow.function.leaf import ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
+from dualflow.function.fit import as_tensor, parts
+from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.section import Section
 from dualflow.function.signature import Call, Key, Signature
@@ -154,48 +155,40 @@ class ConcreteFunction:
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
         structure, leaves = self.key
-        call = self._signature.call(tuple(self._complete(args, kwargs).values()))
-        if call.structure != structure:
-            raise DTypeError(
-                f"{self!r} was called with arguments of another structure: {args!r}, {kwargs!r}."
-            )
+        values = self._signature.completed(args, kwargs, self._static)
+        given = parts(structure, tuple(values.values()))
         names = self._signature.leaf_names(structure)
-        rows = zip(leaves, call.key[1], call.leaves, names, strict=True)
-        return self._signature.call(unflatten(structure, [self._fit_leaf(*row) for row in rows]))
+        fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
+        call = self._signature.call(unflatten(structure, fitted))
+        if call.key != self.key:
+            raise DTypeError(f"{self!r} was called with variables that coincide otherwise than in its trace.")
+        return call
 
-    def _complete(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Each parameter's value; Python values that were left out are the traced ones."""
-        traced, traced_kwargs = self.structured_input_signature
-        try:
-            return self._signature.arguments(args, kwargs)
-        except DTypeError:
-            names = [p.name for p in self._signature.parameters]
-            static = {n: v for n, v in zip(names, traced, strict=False) if not isinstance(v, TensorSpec)}
-            static |= {n: v for n, v in traced_kwargs.items() if not isinstance(v, TensorSpec)}
-            given = dict(zip([n for n in names if n not in static and n not in kwargs], args, strict=False))
-            if len(given) < len(args):
-                raise
-            return self._signature.arguments((), {**static, **given, **kwargs})
+    @cached_property
+    def _static(self) -> dict[str, Any]:
+        """The parameters without tensors, which a call may leave out, and their values."""
+        args, kwargs = self.structured_input_signature
+        names = [p.name for p in self._signature.parameters]
+        values = {**dict(zip(names, args, strict=False)), **kwargs}
+        return {n: v for n, v in values.items() if not any(isinstance(x, TensorSpec) for x in flatten(v)[0])}
 
-    def _fit_leaf(self, wanted: Any, given: Any, value: Any, name: str) -> Any:
-        if isinstance(wanted, ValueLeaf | ObjectLeaf):
-            if wanted != given:
-                raise DTypeError(
-                    f"{self.name!r} was traced with {name} = {wanted} and can't be called with {given}; "
-                    "get another concrete function for it."
-                )
-            return value
-        if isinstance(wanted, VariableLeaf):
-            if wanted != given:
-                raise DTypeError(f"{self.name!r} was traced with a {wanted} as {name}, not with {given}.")
-            return value
-        tensor = value if isinstance(value, AbstractTensor) else wrap(as_array(value, wanted.spec.dtype))
-        if not wanted.spec.is_compatible_with(tensor):
-            raise InvalidArgumentError(
-                f"{self.name!r} was traced with {name}: {wanted.spec} and can't take "
-                f"{TensorSpec.of(tensor.shape, tensor.dtype)}; get another concrete function for it."
+    def _fit_leaf(self, wanted: Leaf, value: Any, name: str) -> Any:
+        if isinstance(wanted, TensorLeaf):
+            try:
+                return as_tensor(wanted.spec, value)
+            except DTypeError as error:
+                raise InvalidArgumentError(
+                    f"{self.name!r} was traced with {name}: {wanted}. {error}; get another trace for it."
+                ) from None
+        given = variable_leaf(value, {}) if isinstance(value, AbstractVariable) else static_leaf(value)
+        if isinstance(wanted, VariableLeaf) and isinstance(given, VariableLeaf):
+            given = replace(given, alias=wanted.alias)
+        if wanted != given:
+            raise DTypeError(
+                f"{self.name!r} was traced with {name} = {wanted} and can't be called with {given}; "
+                "get another concrete function for it."
             )
-        return tensor
+        return value
 
 
 def trace(

@@ -214,13 +214,15 @@ class Function:
 
     def _method(self, instance: Any) -> Function:
         signature = Signature(self.python_function, self.input_signature, skip_first=True)
-        return Function(
+        bound = Function(
             WeakMethod(self.python_function, instance),
             input_signature=self.input_signature,
             name=self._name,
             signature=signature,
             **self._options,
         )
+        functools.update_wrapper(bound, self.python_function, updated=())
+        return bound
 
     def __repr__(self) -> str:
         return f"<dualflow function {self._name}>"

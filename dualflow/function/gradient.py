@@ -107,16 +107,12 @@ class Linear:
         self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: list[Array]
     ) -> list[Array]:
         """The arguments of the backward graph."""
-        read = [*inputs, *cotangents]
-        out = [*outputs, *saved[: self.held]]
-        return [
-            array_of(read[i])
-            if kind == "input"
-            else array_of(out[i])
-            if kind == "output"
-            else saved[self.held + i]
-            for kind, i in self._sources
-        ]
+        tables = {
+            "input": [*inputs, *cotangents],
+            "output": [*outputs, *map(wrap, saved[: self.held])],
+            "residual": [*map(wrap, saved[self.held :])],
+        }
+        return [array_of(tables[kind][i]) for kind, i in self._sources]
 
 
 class TapedCall:

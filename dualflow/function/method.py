@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 
 class BoundFunction:
-    """``instance.method`` of a traced method: its function, with the instance kept alive for the call."""
+    # ``instance.method`` of a traced method: its function, with the instance kept alive for the call.
+    # The docstring is the method's own, so this comment stands in its place.
 
     __slots__ = ("__self__", "__wrapped__")
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]  # of the instance, not of the class
+        return self.__wrapped__.__doc__
 
     def __init__(self, function: Function, instance: Any) -> None:
         self.__wrapped__ = function

@@ -15,6 +15,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
+from dualflow.function.fit import as_tensor, parts
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 
 Key = tuple[Structure, tuple[Leaf, ...]]
@@ -107,6 +108,22 @@ class Signature:
         bound.apply_defaults()
         return bound.arguments
 
+    def completed(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Each parameter's value, where those ``known`` may be left out, also before positional arguments."""
+        try:
+            given = self._python.bind_partial(*args, **kwargs).arguments
+        except TypeError:
+            given = {}
+        names = [p.name for p in self.parameters]
+        if all(n in given or n in known for n in names) and len(given) >= len(args) + len(kwargs):
+            return {n: given.get(n, known.get(n)) for n in names}
+        free = [p.name for p in self.parameters if p.kind in _POSITIONAL and p.name not in {*known, *kwargs}]
+        if len(args) > len(free):
+            return self.arguments(args, kwargs)
+        return self.arguments((), {**known, **dict(zip(free, args, strict=False)), **kwargs})
+
     def spread(self, structure: Structure, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and keyword arguments with which Python calls the function."""
         args: list[Any] = []
@@ -130,15 +147,18 @@ class Signature:
         return names
 
     def _converted(self, values: list[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        assert self.specs is not None
+        """``values`` as tensors of the input signature, in its structure."""
+        assert self.specs is not None, "called with an input signature"
+        specs, structure = flatten(self.specs)
         try:
-            head = [_fit(spec, value) for spec, value in zip(self.specs, values, strict=False)]
+            given = parts(structure, tuple(values[: len(self.specs)]))
+            head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(
                 f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
-        return head + values[len(head) :]
+        return [*head, *values[len(head) :]]
 
 
 def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
@@ -153,31 +173,6 @@ def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
         tensor = wrap(as_array(value))
         return TensorLeaf(tensor.spec), tensor
     return static_leaf(value), value
-
-
-def _fit(spec: Any, value: Any) -> Any:
-    """``value`` in the structure and with the specs of ``spec``."""
-    if isinstance(spec, TensorSpec):
-        return _fit_tensor(spec, value)
-    if isinstance(spec, Mapping) and isinstance(value, Mapping) and spec.keys() == value.keys():
-        return {k: _fit(spec[k], value[k]) for k in spec}
-    if isinstance(spec, list | tuple) and isinstance(value, list | tuple) and len(spec) == len(value):
-        parts = [_fit(s, v) for s, v in zip(spec, value, strict=True)]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    raise DTypeError(f"Can not cast {value!r} to {spec!r}")
-
-
-def _fit_tensor(spec: TensorSpec, value: Any) -> Any:
-    if isinstance(value, TensorSpec | AbstractTensor):
-        tensor: Any = value
-    elif isinstance(value, AbstractVariable):
-        raise DTypeError(f"Can not cast {value!r} to {spec!r}; pass its value, v.read_value()")
-    else:
-        tensor = wrap(as_array(value, spec.dtype))
-    if not spec.is_compatible_with(tensor):
-        given = TensorSpec.of(tensor.shape, tensor.dtype)
-        raise DTypeError(f"Can not cast {given!r} to {spec!r}")
-    return tensor
 
 
 def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.Parameter]) -> None:

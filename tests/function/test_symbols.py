@@ -48,14 +48,16 @@ def test_the_error_names_the_users_lines_and_a_remedy():
     assert "df.where" in str(caught.value)
 
 
-@pytest.mark.parametrize("use", [np.asarray, np.array, lambda x: np.linalg.norm(np.asarray(x)), lambda x: np.asarray([x])])
+@pytest.mark.parametrize(
+    "use", [np.asarray, np.array, lambda x: np.linalg.norm(np.asarray(x)), lambda x: np.asarray([x])]
+)
 def test_numpy_asks_in_vain_for_an_array(use):
-    with pytest.raises(NotImplementedError, match="Cannot convert a symbolic tf.Tensor"):
+    with pytest.raises(NotImplementedError, match="Cannot convert a symbolic"):
         traced(use)
 
 
 def test_there_is_no_numpy_method():
-    with pytest.raises(AttributeError, match="Return it and call .numpy"):
+    with pytest.raises(AttributeError, match="Return it and call"):
         traced(lambda x: x.numpy())
     assert traced(lambda x: df.constant(hasattr(x, "numpy"))).numpy() == False  # noqa: E712  # a NumPy bool
 
@@ -96,7 +98,7 @@ def leaked():
 
 
 def test_a_leaked_symbol_is_refused_eagerly(leaked):
-    with pytest.raises(TypeError, match="multiply:0.*leak"):
+    with pytest.raises(TypeError, match=r"multiply:0.*leak"):
         leaked + 1.0
 
 

@@ -1,0 +1,104 @@
+"""Concrete functions: one trace in the hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+@df.function
+def scale(x, n=2, *, flag=True):
+    return {"y": x * n if flag else x}
+
+
+SPEC = df.TensorSpec([2], df.float32)
+
+
+def test_specs_stand_for_tensors():
+    f = scale.get_concrete_function(SPEC)
+    assert f(df.constant([1.0, 2.0]))["y"].numpy().tolist() == [2.0, 4.0]
+
+
+def test_it_is_the_trace_that_calls_use():
+    f = scale.get_concrete_function(SPEC)
+    scale(df.constant([5.0, 6.0]))
+    assert scale.get_concrete_function(df.constant([1.0, 2.0])) is f
+
+
+def test_the_signature_gives_the_arguments():
+    f = df.function(lambda x: x + 1.0, input_signature=[SPEC])
+    assert f.get_concrete_function()([1.0, 2.0]).numpy().tolist() == [2.0, 3.0]
+
+
+def test_python_values_may_be_left_out_or_repeated_but_not_changed():
+    f = scale.get_concrete_function(SPEC, 3, flag=True)
+    x = df.constant([1.0, 1.0])
+    assert f(x)["y"].numpy().tolist() == f(x, 3)["y"].numpy().tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError, match="traced with n = 3"):
+        f(x, 4)
+    with pytest.raises(TypeError, match="traced with flag = True"):
+        f(x, flag=False)
+
+
+def test_a_python_value_without_a_default_may_be_left_out():
+    f = df.function(lambda n, x: x * n).get_concrete_function(3.0, SPEC)
+    assert f(df.constant([1.0, 2.0])).numpy().tolist() == [3.0, 6.0]
+    assert f(x=df.constant([1.0, 2.0])).numpy().tolist() == [3.0, 6.0]
+
+
+def test_numbers_and_lists_are_converted():
+    f = df.function(lambda x: x * 2.0).get_concrete_function(df.TensorSpec([]))
+    assert float(f(3)) == 6.0
+    assert float(f(np.float64(3))) == 6.0
+
+
+@pytest.mark.parametrize(
+    "value", [df.constant([1, 2]), df.constant([1.0]), df.constant([[1.0, 2.0]])], ids=repr
+)
+def test_another_dtype_or_shape_is_refused(value):
+    with pytest.raises(ValueError, match=r"was traced with x: float32\[2\]\. Can not cast"):
+        scale.get_concrete_function(SPEC)(value)
+
+
+def test_another_structure_is_refused():
+    f = df.function(lambda d: d["a"]).get_concrete_function({"a": SPEC})
+    with pytest.raises(TypeError, match="has not the structure of a dict with 1 lea"):
+        f({"b": df.constant([1.0, 2.0])})
+
+
+def test_it_tells_its_inputs_and_outputs():
+    v = df.Variable([1.0, 2.0], name="v")
+    f = df.function(lambda x, n: (x * v, None)).get_concrete_function(SPEC, 3)
+    assert f.inputs == [SPEC, SPEC]
+    assert f.structured_outputs == (SPEC, None)
+    args, kwargs = f.structured_input_signature
+    assert (args, kwargs) == ((SPEC, 3), {})
+    assert args[0].name == "x"
+    assert f.variables[0] is v
+    assert f.trainable_variables[0] is v
+
+
+def test_its_graph_prints():
+    text = str(scale.get_concrete_function(SPEC).graph)
+    assert text.startswith("graph scale(%x: float32[2])")
+    assert "multiply(" in text
+    assert "test_concrete.py" in text
+
+
+def test_a_named_spec_names_the_input():
+    f = df.function(lambda x: x).get_concrete_function(df.TensorSpec([2], name="pixels"))
+    assert "%pixels: float32[2]" in str(f.graph)
+
+
+def test_structured_arguments_are_named_by_their_path():
+    f = df.function(lambda d: d["a"][0] + d["a"][1]).get_concrete_function({"a": (SPEC, SPEC)})
+    assert "%d['a'][0]: float32[2], %d['a'][1]: float32[2]" in str(f.graph)
+
+
+def test_it_works_inside_another_function():
+    f = scale.get_concrete_function(SPEC)
+    outer = df.function(lambda x: f(x)["y"] + 1.0)
+    assert outer(df.constant([1.0, 2.0])).numpy().tolist() == [3.0, 5.0]
+    assert "call" not in str(outer.concrete_functions[0].graph)

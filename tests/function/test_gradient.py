@@ -1,0 +1,239 @@
+"""Gradients inside of, through and around compiled functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def gradient(f, *xs, persistent=False):
+    with df.GradientTape(persistent=persistent) as tape:
+        tape.watch(xs)
+        y = f(*xs)
+    return [None if g is None else g.numpy() for g in tape.gradient(y, xs)]
+
+
+def model(x, w):
+    h = df.tanh(df.matmul(x, w))
+    return df.reduce_sum(h * h, 1)
+
+
+X = df.constant(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+W = df.constant(np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4))
+
+
+def test_the_gradient_through_a_function_is_the_eager_one():
+    for mine, eager in zip(gradient(df.function(model), X, W), gradient(model, X, W), strict=True):
+        assert np.allclose(mine, eager, rtol=1e-5)
+
+
+def test_every_output_takes_its_share():
+    f = df.function(lambda x: (x * 2.0, [x * x, None], df.cast(x, "int32")))
+
+    def total(x):
+        a, (b, _), n = f(x)
+        return df.reduce_sum(a) + df.reduce_sum(b * 3.0) + df.cast(df.reduce_sum(n), "float32")
+
+    x = df.constant([1.0, 2.0])
+    assert gradient(total, x)[0].tolist() == [8.0, 14.0]
+
+
+def test_only_what_the_tape_watches_gets_a_gradient():
+    f = df.function(lambda x, y: x * y)
+    x, y = df.constant(2.0), df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        z = f(x, y)
+    assert [g if g is None else float(g) for g in tape.gradient(z, [x, y])] == [3.0, None]
+
+
+def test_captured_tensors_and_variables_are_differentiated():
+    big, v = df.constant(np.ones(100, np.float32)), df.Variable(2.0)
+    f = df.function(lambda: df.reduce_sum(big * big) * v)
+    with df.GradientTape() as tape:
+        tape.watch(big)
+        y = f()
+    g, gv = tape.gradient(y, [big, v])
+    assert (g.numpy()[0], float(gv)) == (4.0, 100.0)
+
+
+def test_an_untrainable_variable_is_not_watched_by_itself():
+    v = df.Variable(2.0, trainable=False)
+    with df.GradientTape() as tape:
+        y = df.function(lambda: v * v)()
+    assert tape.gradient(y, v) is None
+
+
+def test_a_variable_argument_is_differentiated():
+    f = df.function(lambda v, x: v * v * x)
+    v = df.Variable(3.0)
+    with df.GradientTape() as tape:
+        y = f(v, df.constant(2.0))
+    assert float(tape.gradient(y, v)) == 12.0
+
+
+def test_the_gradient_is_of_the_value_before_an_update():
+    v = df.Variable(3.0)
+
+    @df.function
+    def f():
+        y = v * v
+        v.assign(100.0)
+        return y
+
+    with df.GradientTape() as tape:
+        y = f()
+    assert float(v) == 100.0
+    assert float(tape.gradient(y, v)) == 6.0
+
+
+def test_a_persistent_tape_asks_again():
+    f = df.function(lambda x: (x * x, x * x * x))
+    x = df.constant(2.0)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        a, b = f(x)
+    assert [float(tape.gradient(y, x)) for y in (a, b, a)] == [4.0, 12.0, 4.0]
+
+
+def test_subsets_of_the_sources_are_right_too():
+    f = df.function(lambda x, y, z: x * y * z)
+    xs = [df.constant(float(n)) for n in (2, 3, 5)]
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(xs)
+        out = f(*xs)
+    assert [float(tape.gradient(out, x)) for x in xs] == [15.0, 10.0, 6.0]
+    assert [float(g) for g in tape.gradient(out, xs[::2])] == [15.0, 6.0]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_any_order_agrees_with_eager(order):
+    def f(x):
+        return df.exp(2.0 * x) * df.sin(x)
+
+    def derivative(f, n):
+        if n == 0:
+            return f
+
+        def g(x):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = derivative(f, n - 1)(x)
+            return tape.gradient(y, x)
+
+        return g
+
+    x = df.constant(0.3, df.float64)
+    wanted = float(derivative(f, order)(x))
+    assert float(derivative(df.function(f), order)(x)) == pytest.approx(wanted, rel=1e-9)
+    assert float(df.function(derivative(f, order))(x)) == pytest.approx(wanted, rel=1e-9)
+    assert float(df.function(derivative(df.function(f), order))(x)) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_second_order_mixes_arguments_and_variables():
+    v = df.Variable(3.0)
+    f = df.function(lambda x: x * x * v * v)
+    x = df.constant(2.0)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        g = inner.gradient(y, x)
+    assert [float(h) for h in outer.gradient(g, [x, v])] == [18.0, 24.0]
+
+
+def test_custom_gradients_are_honoured():
+    @df.custom_gradient
+    def reversal(x):
+        scale = df.exp(x)
+        return x * 1.0, lambda g: -g * scale
+
+    x = df.constant(0.0)
+    f = df.function(lambda x: reversal(x) * 3.0)
+    assert gradient(f, x) == [-3.0]
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        g = inner.gradient(y, x)
+    assert float(outer.gradient(g, x)) == -3.0
+
+
+def test_stop_gradient_stops():
+    f = df.function(lambda x: x * df.stop_gradient(x))
+    assert gradient(f, df.constant(3.0)) == [3.0]
+
+
+def test_the_gradient_sees_the_numbers_that_were_drawn():
+    f = df.function(lambda x: x * df.random.normal([5]))
+    x = df.constant(np.full(5, 2.0, np.float32))
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    drawn = y.numpy() / 2.0
+    assert np.allclose(tape.gradient(y, x).numpy(), drawn)
+    assert np.allclose(tape.gradient(y, x).numpy(), drawn)
+
+
+def test_a_second_derivative_sees_the_numbers_that_were_drawn():
+    f = df.function(lambda x: x * x * df.random.normal([]))
+    x = df.constant(3.0)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        g = inner.gradient(y, x)
+    assert float(outer.gradient(g, x)) == pytest.approx(float(y) / 9.0 * 2.0, rel=1e-5)
+
+
+def test_nested_functions_are_differentiated():
+    inner = df.function(lambda x: x * x)
+    outer = df.function(lambda x: inner(x) * inner(x + 1.0))
+    assert gradient(outer, df.constant(2.0)) == [2 * 2 * 9 + 4 * 2 * 3]
+
+
+def test_a_whole_training_step_is_one_function():
+    v = df.Variable(3.0)
+
+    @df.function
+    def step():
+        with df.GradientTape() as tape:
+            loss = v * v
+        v.assign_sub(0.1 * tape.gradient(loss, v))
+        return loss
+
+    assert float(step()) == 9.0
+    assert float(v) == pytest.approx(2.4)
+    assert {n.op.effect for n in step.concrete_functions[0].graph.nodes} == {None}
+
+
+def test_a_gradient_taken_inside_a_trace_of_an_eager_call_works():
+    f = df.function(lambda x: x * x)
+    x = df.constant(3.0)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    assert float(df.function(lambda: tape.gradient(y, x))()) == 6.0
+
+
+def test_the_jacobian_of_a_function():
+    f = df.function(lambda x: x * x)
+    x = df.constant([1.0, 2.0])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.jacobian(y, x).numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+def test_a_deep_functions_gradient_needs_no_deep_stack():
+    def deep(x):
+        for _ in range(3000):
+            x = x * 1.0001
+        return x
+
+    assert gradient(df.function(deep), df.constant(1.0))[0] == pytest.approx(1.0001**3000, rel=1e-3)

@@ -1,0 +1,105 @@
+"""Retraces explained, and warnings about too many."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import dualflow as df
+from dualflow.function import RetracingWarning
+
+
+def traced(*calls):
+    f = df.function(lambda x, n=0: df.constant(0), name="f")
+    for call in calls:
+        f(*call)
+    return f.explain().split("\n")
+
+
+def test_the_first_trace_has_no_reason():
+    assert traced((df.constant([1.0]), 3)) == ["f was traced 1 time.", "1. at call 1: x: float32[1], n: 3"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ((df.zeros([3, 4]),), (df.zeros([3, 5]),), "axis 1 of x went from 4 to 5"),
+        ((df.zeros([3]),), (df.zeros([3, 1]),), "shape (3,) to (3, 1), of another rank"),
+        ((df.zeros([3]),), (df.zeros([3], df.int32),), "float32 to int32 (df.cast it"),
+        ((1.0, 2), (1.0, 3), "n went from 2 to 3 (Python numbers are compiled in: pass df.constant(n)"),
+        ((1, "a"), (1, "b"), "n went from 'a' to 'b'"),
+        ((df.constant(1.0),), (1.0,), "x went from float32[] to 1.0"),
+        (([1],), ((1,),), "another structure"),
+    ],
+)
+def test_the_argument_that_differs_is_named_with_a_remedy(first, second, reason):
+    assert reason in traced(first, second)[-1]
+
+
+def test_the_difference_is_to_the_nearest_trace():
+    x, y = df.zeros([2]), df.zeros([3], df.int32)
+    assert traced((x, 1), (y, 2), (y, 3))[-1].endswith(
+        "because n went from 2 to 3 (Python numbers are compiled in: pass df.constant(n) to trace once)"
+    )
+
+
+def test_calls_are_counted_by_any_way_they_take():
+    f = df.function(lambda x, n: x * n, name="f")
+    x = df.constant(1.0)
+    f(x, 2.0), f(x, n=2.0), f(x, 2.0), f(x, 3.0)
+    assert "at call 4" in f.explain()
+    assert f.cache_info()[:2] == (2, 2)
+
+
+def test_five_traces_in_ten_calls_warn_and_name_the_argument():
+    f = df.function(lambda x, n: x * n, name="f")
+    x = df.constant(1.0)
+    for n in range(4):
+        f(x, n)
+    message = r"5 out of the last 5 calls to f.*n went from .* to 4"
+    with pytest.warns(RetracingWarning, match=message) as caught:
+        f(x, 4)
+    assert caught[0].filename == __file__
+
+
+def test_traces_far_apart_do_not_warn():
+    f = df.function(lambda x, n: x * n)
+    x = df.constant(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RetracingWarning)
+        for n in range(8):
+            for _ in range(4):
+                f(x, n)
+
+
+def test_a_function_warns_twice_at_most():
+    f = df.function(lambda x, n: x * n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(30):
+            f(df.constant(1.0), n)
+    assert len([w for w in caught if w.category is RetracingWarning]) == 2
+
+
+def test_unrolled_recursion_does_not_warn():
+    @df.function
+    def power(x, n):
+        return x * power(x, n - 1) if n > 1 else x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RetracingWarning)
+        power(df.constant(2.0), 20)
+
+
+def test_the_count_of_traces_is_public():
+    f = df.function(lambda x: x)
+    f(1.0), f(2.0), f(2.0)
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_status_says_how_each_part_runs():
+    f = df.function(lambda x: x + 1.0, name="f")
+    assert f.status() == "f has not been traced yet"
+    f(df.constant([1.0]))
+    assert f.status().startswith("<ConcreteFunction f(x: float32[1])>\n    native: ")
