@@ -35,6 +35,8 @@ def _bad_label(classes: int) -> str:
 
 
 def _labels_kernel(labels: Any, classes: int) -> Any:
+    if labels.dtype.kind not in "iu":
+        raise TypeError("labels are class numbers")
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
         odd = labels[(labels < 0) | (labels >= classes)].flat[0]
         raise OutOfRangeError(f"{_bad_label(classes)}: {odd}.")

@@ -32,7 +32,7 @@ def _pad_pieces(
     out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
 ) -> list[tuple[Any, Any]]:
     inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
-    return [(out, value), (out[inside], x)]
+    return [(out, value), (out[(*inside, ...)], x)]
 
 
 def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:

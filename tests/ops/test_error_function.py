@@ -1,0 +1,37 @@
+"""erf and erfc against the C library, in units of the last place."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dualflow.ops.error_function import erf, erfc
+
+SPREAD = np.concatenate(
+    [
+        np.linspace(-7, 7, 5001),
+        np.random.default_rng(0).uniform(-2, 2, 5000),
+        np.geomspace(1e-300, 1.0, 300),
+        [0.84375, 1.25, 1 / 0.35, 6.0, 26.5, 27.3, 30.0],
+    ]
+)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "places"), [(erf, math.erf, 2), (erfc, math.erfc, 4)])
+def test_within_a_few_units_of_the_last_place(ours, theirs, places):
+    expected = np.array([theirs(x) for x in SPREAD])
+    error = np.abs(ours(SPREAD) - expected) / np.spacing(np.maximum(np.abs(expected), 1e-300))
+    assert error.max() <= places
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_narrow_floats_are_rounded_once(dtype):
+    x = SPREAD.astype(dtype)
+    np.testing.assert_array_equal(erf(x), np.array([math.erf(v) for v in x]).astype(dtype))
+
+
+def test_limits_signs_and_nan():
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0])
+    np.testing.assert_array_equal(erf(x), [1.0, -1.0, np.nan, 0.0, -0.0])
+    np.testing.assert_array_equal(np.signbit(erf(x)), [False, True, False, False, True])
+    np.testing.assert_array_equal(erfc(x), [0.0, 2.0, np.nan, 1.0, 1.0])

@@ -1,0 +1,104 @@
+"""Matrix products, tensordot and einsum are NumPy's; so are their gradients."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+
+EQUATIONS = [
+    "ij,jk->ik",
+    "ij,kj->ki",
+    "bij,bjk->bik",
+    "ij,ij->",
+    "i,j->ij",
+    "ij,j",
+    "ijk,jl->lik",
+    "abc,cd,bd->a",
+    "ij->ji",
+    "ij->j",
+    "i,i,i->i",
+    "abcd,bcde->ae",
+]
+SIZES = dict(zip("abcdeijkl", (2, 3, 4, 2, 3, 3, 4, 2, 5), strict=True))
+
+
+def operands(equation):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=[SIZES[c] for c in group]) for group in equation.split("->")[0].split(",")]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation):
+    inputs = operands(equation)
+    np.testing.assert_allclose(
+        df.einsum(equation, *inputs), np.einsum(equation, *inputs), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("equation", ["bij,bjk->bik", "ijk,jl->lik", "i,i,i->i"])
+def test_the_gradient_of_einsum_is_einsum(equation):
+    inputs = [df.constant(x) for x in operands(equation)]
+    with df.GradientTape() as tape:
+        tape.watch(inputs)
+        y = df.einsum(equation, *inputs)
+    groups, result = equation.split("->")[0].split(","), equation.split("->")[1]
+    g = np.random.default_rng(1).normal(size=y.shape)
+    found = tape.gradient(y, inputs, output_gradients=df.constant(g))
+    for i, (gradient, group) in enumerate(zip(found, groups, strict=True)):
+        others = [np.asarray(x) for j, x in enumerate(inputs) if j != i]
+        letters = [x for j, x in enumerate(groups) if j != i]
+        expected = np.einsum(f"{','.join([result, *letters])}->{group}", g, *others)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("axes", "a", "b"),
+    [
+        (1, (2, 3), (3, 4)),
+        (2, (2, 3, 4), (3, 4, 5)),
+        (0, (2,), (3,)),
+        ([[0, 2], [1, 0]], (3, 2, 4), (4, 3, 5)),
+    ],
+)
+def test_tensordot(axes, a, b):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=a), rng.normal(size=b)
+    np.testing.assert_allclose(df.tensordot(x, y, axes), np.tensordot(x, y, axes), rtol=1e-12)
+
+
+@given(
+    st.booleans(), st.booleans(), st.sampled_from([((), ()), ((2,), (2,)), ((3, 1), (2,)), ((1,), (3, 2))])
+)
+@settings(deadline=None)
+def test_matmul_broadcasts_and_transposes(transpose_a, transpose_b, batches):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(*batches[0], *((4, 3) if transpose_a else (3, 4))))
+    b = rng.normal(size=(*batches[1], *((2, 4) if transpose_b else (4, 2))))
+    expected = np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
+    np.testing.assert_allclose(df.matmul(a, b, transpose_a, transpose_b), expected, rtol=1e-12)
+
+
+def test_matvec():
+    a, v = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    np.testing.assert_array_equal(df.linalg.matvec(a, v), a @ v)
+    np.testing.assert_array_equal(df.linalg.matvec(a, [1.0, 2.0], transpose_a=True), a.T @ [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: df.matmul(df.ones([2, 3]), df.ones([2, 3])), r"inner sizes 3 and 2 .*transpose_"),
+        (lambda: df.matmul(df.ones([3]), df.ones([3, 2])), r"matvec"),
+        (lambda: df.matmul(df.ones([2, 2, 3]), df.ones([3, 3, 2])), r"broadcast"),
+        (lambda: df.einsum("ii->i", df.ones([2, 2])), r"each axis as one letter"),
+        (lambda: df.einsum("ij,jk->ik", df.ones([2, 3]), df.ones([4, 2])), r"'j' is both 3 and 4"),
+        (lambda: df.einsum("ij,jk->ik", df.ones([2, 3])), r"one group"),
+        (lambda: df.einsum("...i->i", df.ones([2, 3])), r"not supported"),
+        (lambda: df.einsum("i->j", df.ones([2])), r"no input has"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_remedy(call, words):
+    with pytest.raises(df.errors.InvalidArgumentError, match=words):
+        call()
