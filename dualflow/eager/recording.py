@@ -209,10 +209,16 @@ def unrecorded(watch: Sequence[Tape] = ()) -> dispatch.using:
 
 
 def gradients(
-    tape: Tape, targets: Sequence[Any], weights: Sequence[Any], sources: Sequence[Any]
+    tape: Tape,
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    sources: Sequence[Any],
+    *,
+    keep: bool = False,
 ) -> list[Any]:
-    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None where none
-    flows.
+    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None if none flows.
+
+    The records are used up, unless they are to be kept.
 
     Raises:
         DTypeError: a source is neither.
@@ -220,10 +226,9 @@ def gradients(
     for source in sources:
         if not isinstance(source, TENSORS):
             raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
-    groups = [
-        (s, *tape.reads.get(id(s), ())) for s in sources
-    ]  # a variable stands for all that was read from it
-    records = tape.records[:]  # a persistent tape may record the sweep itself
+    # a variable stands for all that was read from it
+    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]
+    records = tape.records[:] if keep else tape.records
     found = iter(sweep(records, targets, weights, [x for group in groups for x in group]))
     return [_sum([next(found) for _ in group]) for group in groups]
 

@@ -165,7 +165,7 @@ class GradientTape:
             _check_target(t)
         weights = _weights(targets, output_gradients)
         flat, structure = tree.flatten(sources)
-        found = recording.gradients(tape, targets, weights, flat)
+        found = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return tree.unflatten(structure, _connected(found, flat, unconnected))
 
     def jacobian(
@@ -194,7 +194,10 @@ class GradientTape:
         tape = self._use()
         _check_target(target)
         flat, structure = tree.flatten(sources)
-        rows = [recording.gradients(tape, [target], [unit], flat) for unit in _units(target, target.shape)]
+        rows = [
+            recording.gradients(tape, [target], [unit], flat, keep=True)
+            for unit in _units(target, target.shape)
+        ]
         columns = zip(*rows, strict=True) if rows else [(None,)] * len(flat)
         found = [_stacked(column, target.shape, source) for column, source in zip(columns, flat, strict=True)]
         if unconnected is UnconnectedGradients.ZERO:
@@ -229,7 +232,10 @@ class GradientTape:
         _check_target(target)
         tape = self._use()
         inner = target.shape[1:]
-        rows = [recording.gradients(tape, [target], [unit], [source])[0] for unit in _units(target, inner)]
+        rows = [
+            recording.gradients(tape, [target], [unit], [source], keep=True)[0]
+            for unit in _units(target, inner)
+        ]
         shape = (target.shape[0], *inner, *source.shape[1:])
         if not rows or any(row is None for row in rows):
             zero = unconnected is UnconnectedGradients.ZERO

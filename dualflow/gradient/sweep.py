@@ -25,12 +25,12 @@ class Record(NamedTuple):
 
 
 def sweep(
-    records: Sequence[Record], targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
+    records: list[Record], targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:
     """The cotangent of each source, given those of the targets.
 
     Args:
-        records: what ran, in the order it ran.
+        records: what ran, in the order it ran; emptied on the way, which frees what only they hold.
         targets: tensors that the records made, or sources themselves.
         cotangents: one for each target, of its shape and dtype.
         sources: tensors, or variables that a record reads.
@@ -44,8 +44,8 @@ def sweep(
     for target, cotangent in zip(targets, cotangents, strict=True):
         if id(target) in reached:
             _accumulate(found, id(target), cotangent)
-    for record in reversed(records):
-        op, inputs, outputs, attrs = record
+    while records:
+        op, inputs, outputs, attrs = records.pop()
         if len(outputs) == 1:
             out = outputs[0]
             g = found.pop(id(out), None)

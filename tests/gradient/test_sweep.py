@@ -1,5 +1,7 @@
 """The reverse sweep: what it computes, and how much work it does."""
 
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,6 +71,29 @@ def test_nothing_is_computed_for_constants():
         (found,) = sweep(records, [y], [cotangent], [w])
     assert engine.count == 1
     assert found.shape == (3, 2)
+
+
+def test_what_the_sweep_is_done_with_is_freed_before_it_ends():
+    alive = []
+
+    @df.custom_gradient
+    def first(x):
+        def grad(d):
+            alive.append(late() is not None)
+            return d
+
+        return x * 1.0, grad
+
+    x = df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        middle = first(x)
+        middle = df.exp(middle)
+        late = weakref.ref(middle)
+        y = middle * middle
+        del middle
+    tape.gradient(y, x)
+    assert alive == [False]
 
 
 def test_records_that_no_source_reaches_cost_nothing():
