@@ -216,7 +216,7 @@ def gradients(
     *,
     keep: bool = False,
 ) -> list[Any]:
-    """The gradient of the weighted targets for each of ``sources``, tensors and variables; None if none flows.
+    """The gradient of the weighted targets for each of ``sources`` (tensors, variables); None if none flows.
 
     The records are used up, unless they are to be kept.
 
