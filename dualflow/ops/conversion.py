@@ -7,6 +7,7 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32
 from dualflow.core.spec import TensorSpec
+from dualflow.ops import maths_reference
 from dualflow.ops.elementwise import DTypeRule, elementwise
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, Promotion, register
@@ -34,10 +35,6 @@ stop_gradient = elementwise(
 )
 
 
-def _cast_kernel(x: Any, dtype: DType) -> Any:
-    return (x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x).astype(dtype.dtype)
-
-
 def _cast_vjp(g: Any, out: Any, x: Any, dtype: DType) -> Any:
     return cast(g, x.dtype) if dtype.is_inexact and x.dtype.is_inexact else None
 
@@ -47,7 +44,7 @@ CAST = register(
         name="cast",
         doc="""``x`` in another dtype, as NumPy's ``astype``.""",
         infer=lambda x, dtype: TensorSpec.of(x.shape, dtype),
-        kernel=_cast_kernel,
+        kernel=maths_reference.cast,
         form=Element(lambda m, x, dtype: m.cast(x, dtype)),
         vjp=(_cast_vjp,),
         samples=(
@@ -60,6 +57,8 @@ CAST = register(
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """``x`` in another dtype: floats are cut off towards zero, complex numbers keep their real part.
+
+    A float that the integer dtype can't hold gives its nearest end (for 32 bits and more), nan gives 0.
 
     Args:
         x: a tensor of any shape, or what becomes one.

@@ -85,4 +85,18 @@ class Opaque:
     reason: str
 
 
-Form = Element | Fold | View | Assemble | Take | Contraction | Literal | Opaque
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The results of one of the graphs ``attrs["branches"]``, by the integer input 0; the others are operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The graph ``attrs["body"]`` again and again while ``attrs["condition"]`` holds.
+
+    Both take all inputs; the body's results are the next turn's first inputs, the others stay.
+    ``attrs["limit"]`` is the largest number of turns, None for any.
+    """
+
+
+Form = Choice | Loop | Element | Fold | View | Assemble | Take | Contraction | Literal | Opaque

@@ -93,3 +93,17 @@ def test_lists_that_hold_tensors_become_one_tensor():
     x = df.constant(3.0, df.float64)
     assert df.add([x, 1.0], 1).numpy().tolist() == [4.0, 2.0]
     assert df.constant([[x, 2.0], [0.5, x]]).dtype is df.float64
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (df.int32, [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 1]),
+        (df.int64, [0, 2**63 - 1, -(2**63), 3 * 10**9, -3 * 10**9, 1]),
+        (df.uint64, [0, 2**64 - 1, 2**63, 3 * 10**9, 2**64 - 3 * 10**9, 1]),
+        (df.uint8, [0, 255, 0, 255, 0, 1]),
+    ],
+)
+def test_floats_beyond_an_integer_dtype_saturate_and_nan_is_zero(dtype, values):
+    x = df.constant([np.nan, np.inf, -np.inf, 3e9, -3e9, 1.9], df.float64)
+    assert df.cast(x, dtype).numpy().tolist() == values
