@@ -67,15 +67,17 @@ class Section:
             return self._run(arguments)
         sources = [*arguments, *self.captured]
         tensors = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in sources]
-        if not engine.eager:
+        if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
-        if isinstance(engine, Recording):
-            wanted = tuple(
-                [x.dtype.is_inexact and any(id(x) in tape.watched for tape in engine.tapes) for x in tensors]
-            )
-            if any(wanted) and any(v.spec.dtype.is_inexact for v in self.outputs):
-                return self._record(engine, sources, tensors, wanted)
-        return self._run(arguments)
+        wanted = self._wanted(engine, tensors)
+        return self._record(engine, sources, tensors, wanted) if any(wanted) else self._run(arguments)
+
+    def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
+        """The inputs that a tape watches, if there is an output through which a gradient can flow."""
+        if not any(v.spec.dtype.is_inexact for v in self.outputs):
+            return ()
+        watched = [tape.watched for tape in engine.tapes]
+        return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
         runner = self.runner

@@ -125,6 +125,12 @@ class Symbol(Tensor):
             "df.numpy_function."
         )
 
+    def __copy__(self) -> Symbol:
+        return Symbol(self._value, self._tracer)
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        return Symbol(self._value, self._tracer)
+
     def __str__(self) -> str:
         return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
 

@@ -15,7 +15,7 @@ from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import InaccessibleTensorError
+from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.creation import Creation
@@ -133,8 +133,7 @@ class Tracer(Engine):
 
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input for the value of a variable that is an argument."""
-        spec = TensorSpec(variable.shape, variable.dtype, getattr(variable, "name", None))
-        value = self.builder.argument(spec)
+        value = self.builder.argument(_variable_spec(variable))
         self._states[id(variable)] = _State(variable, value, Symbol(value, self))
         return value
 
@@ -205,8 +204,7 @@ class Tracer(Engine):
     def _state(self, variable: AbstractVariable) -> _State:
         state = self._states.get(id(variable))
         if state is None:
-            spec = TensorSpec(variable.shape, variable.dtype, getattr(variable, "name", None))
-            value = self.builder.capture(spec, variable, variable=True)
+            value = self.builder.capture(_variable_spec(variable), variable, variable=True)
             state = self._states[id(variable)] = _State(variable, value, self.symbol(value))
         return state
 
@@ -235,6 +233,20 @@ class Tracer(Engine):
         if not small or node.op.effect is not None or any(a is None for a in arrays):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
+
+
+def _variable_spec(variable: AbstractVariable) -> TensorSpec:
+    """What a graph's input for the variable is.
+
+    Raises:
+        InvalidArgumentError: values of the variable may differ in shape.
+    """
+    if not variable.shape.is_static:
+        raise InvalidArgumentError(
+            f"{variable!r} may hold tensors of other shapes, and a compiled function takes sizes that are "
+            "known. Give the variable a full shape, or use it outside of the function."
+        )
+    return TensorSpec(variable.shape, variable.dtype, getattr(variable, "name", None))
 
 
 class tracing:

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core import dispatch
+from dualflow.core.dispatch import Engine
+from dualflow.eager.engine import EAGER
 
 
 def gradient(f, *xs, persistent=False):
@@ -228,6 +231,30 @@ def test_the_jacobian_of_a_function():
         tape.watch(x)
         y = f(x)
     assert tape.jacobian(y, x).numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+def test_an_engine_that_is_not_known_sees_the_ops():
+    class Listener(Engine):
+        eager = True
+
+        def __init__(self):
+            self.seen = []
+
+        def run(self, op, inputs, attrs):
+            self.seen.append(op.name)
+            return EAGER.run(op, inputs, attrs)
+
+        def constant(self, array):
+            return EAGER.constant(array)
+
+        def read(self, variable):
+            return EAGER.read(variable)
+
+    f = df.function(lambda x: df.exp(x) * 2.0)
+    with dispatch.using(Listener()) as listener:
+        y = f(df.constant(0.0))
+    assert float(y) == 2.0
+    assert listener.seen == ["exp", "multiply"]
 
 
 def test_a_deep_functions_gradient_needs_no_deep_stack():

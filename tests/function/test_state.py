@@ -117,6 +117,25 @@ def test_variable_arguments_are_assigned():
     assert f.experimental_get_tracing_count() == 1
 
 
+def test_parts_of_variables_are_assigned():
+    v = df.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    @df.function
+    def f(x):
+        v[1].assign(x)
+        v[0, 0].assign_add(5.0)
+        return v * 1.0
+
+    assert f(df.constant([7.0, 8.0])).numpy().tolist() == [[6.0, 2.0], [7.0, 8.0]]
+    assert v.numpy().tolist() == [[6.0, 2.0], [7.0, 8.0]]
+
+
+def test_a_variable_without_a_fixed_shape_is_refused():
+    v = df.Variable([1.0], shape=[None])
+    with pytest.raises(ValueError, match="may hold tensors of other shapes"):
+        df.function(lambda: v * 1.0)()
+
+
 def test_a_nested_function_sees_what_the_outer_one_assigned():
     v = df.Variable(1.0)
     inner = df.function(lambda: v.assign_add(10.0) * 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,18 @@ def test_an_inner_functions_symbol_does_not_reach_the_outer():
 
     with pytest.raises(df.errors.InaccessibleTensorError, match="out of scope"):
         traced(outer)
+
+
+def test_numpy_operands_and_symbols_mix():
+    def f(x):
+        return np.float64(2.0) * x + np.arange(2) * x
+
+    assert traced(f).numpy().tolist() == [2.0, 6.0]
+    assert traced(f).dtype == df.float32
+
+
+def test_a_copied_symbol_is_the_same_value():
+    assert traced(lambda x: copy.deepcopy(x) + copy.copy(x)).numpy().tolist() == [2.0, 4.0]
 
 
 def test_static_values_follow_from_constants():
