@@ -196,11 +196,9 @@ def trace(
 ) -> ConcreteFunction:
     """Run ``function`` once with symbols for tensors, and keep the graph of what it did."""
     concrete = _trace(function, signature, call, name, creation, frozenset())
-    shared = (
-        frozenset(id(x) for x in call.inputs if isinstance(x, AbstractVariable) and not concrete.serves([x]))
-        if concrete.variables
-        else frozenset()
-    )
+    captured = {id(source) for source in concrete.section.captured}
+    variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
+    shared = frozenset(id(v) for v in variables if id(v) in captured)
     return _trace(function, signature, call, name, creation, shared) if shared else concrete
 
 

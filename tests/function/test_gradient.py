@@ -62,6 +62,12 @@ def test_captured_tensors_and_variables_are_differentiated():
     assert (g.numpy()[0], float(gv)) == (4.0, 100.0)
 
 
+def test_a_tensor_that_is_argument_and_captured_gets_both_shares():
+    x = df.constant(np.full(20, 3.0, np.float32))
+    f = df.function(lambda y: df.reduce_sum(x * x * y))
+    assert gradient(f, x)[0].tolist() == [27.0] * 20
+
+
 def test_an_untrainable_variable_is_not_watched_by_itself():
     v = df.Variable(2.0, trainable=False)
     with df.GradientTape() as tape:

@@ -133,6 +133,18 @@ def test_a_variable_that_is_argument_and_captured_is_one_variable():
     assert (float(v), float(w)) == (3.0, 11.0)
 
 
+def test_of_several_variable_arguments_one_may_be_captured():
+    v, w, u = df.Variable(1.0), df.Variable(10.0), df.Variable(100.0)
+
+    @df.function
+    def f(x, y):
+        x.assign_add(1.0)
+        return v + y
+
+    assert [float(z) for z in (f(w, v), f(v, w), f(w, u), f(u, w))] == [2.0, 13.0, 102.0, 14.0]
+    assert [float(z) for z in (v, w, u)] == [2.0, 12.0, 101.0]
+
+
 def test_objects_are_told_apart_by_equality():
     class Config:
         def __init__(self, rate):
