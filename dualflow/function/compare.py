@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,19 @@ from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
-from dualflow.function.buffers import gather
-from dualflow.function.comparison import Comparison, Costs, Difference, Fused, Part
-from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function
-from dualflow.function.measure import Counting, State, best_times, functions_running, peak_bytes
+from dualflow.function.agreement import Outcome, compared
+from dualflow.function.comparison import Comparison, Costs, Fused, Part
+from dualflow.function.concrete import ConcreteFunction, trace
+from dualflow.function.creation import Creation
+from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
 from dualflow.function.method import BoundFunction
-from dualflow.graph.ir import Node
 from dualflow.graph.passes import optimise
 from dualflow.native import compiler, threads
 from dualflow.native.executable import KEPT_ARENA, Executable
 from dualflow.native.plan import plan
 from dualflow.native.program import Kernel, write
 
-Array = np.ndarray[Any, Any]
 _COST_RUNS = 3
 
 
@@ -35,9 +35,9 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
     """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
 
     The function is called some hundred times each way, for about a second in all, or a few times if a call is
-    long. Variables and random generators are put back afterwards, and before each measurement, so that comparing
-    a training step trains nothing. What Python code does besides, such as printing or appending to a list, happens
-    at each eager call; functions that ``f`` calls run eagerly too in these.
+    long. Variables and random generators are put back before each measurement and in the end, so that
+    comparing a training step trains nothing. What Python code does besides, such as printing or appending to
+    a list, happens at each eager call. Functions that ``f`` calls run eagerly, too, while ``f`` does.
 
     Args:
         f: a :func:`dualflow.function`, or a plain function, which is made one.
@@ -58,17 +58,139 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
     """
     if dispatch.current() is not EAGER:
         raise FailedPreconditionError(
-            "compare runs the function many times and can't be traced or recorded: call it outside of functions "
-            "and tapes."
+            "compare runs a function many times, which can't be traced or recorded: call it outside of "
+            "functions and tapes."
         )
     if not callable(f):
         raise DTypeError(f"compare takes a function and its arguments; {f!r} can't be called.")
     traced = f if isinstance(f, Function | BoundFunction) else function(f)
+    others = GlobalRandom()
     concrete = traced.get_concrete_function(*args, **kwargs)
-    inputs = traced.bind(args, kwargs).inputs
+    inputs = traced._signature.bind(args, kwargs).inputs
     variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
-    state = State(concrete.graph, variables)
+    state = State(concrete.graph, variables, others)
+    eagerly = functions_run_eagerly()
     try:
         return _Comparing(traced, concrete, inputs, state, args, kwargs).report()
     finally:
         state.restore()
+        run_functions_eagerly(eagerly)
+
+
+class _Comparing:
+    """One comparison under way: a call of each kind, and what is measured of both."""
+
+    def __init__(
+        self,
+        traced: Any,
+        concrete: ConcreteFunction,
+        inputs: Sequence[Any],
+        state: State,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        def prepare(eagerly: bool) -> None:
+            state.renew()
+            run_functions_eagerly(eagerly)
+
+        self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
+        self.runner = concrete.section.runner
+        self.eager = Call(traced.python_function, args, kwargs, partial(prepare, True))
+        self.graph = Call(traced, args, kwargs, partial(prepare, False))
+
+    def report(self) -> Comparison:
+        executable = self.runner.executable
+        counting = Counting()
+        with dispatch.using(counting):
+            expected = self._outcome(self.eager)
+        difference = compared(expected, self._outcome(self.graph))
+        del expected
+        eager_seconds, graph_seconds = best_times([self.eager, self.graph])
+        kinds = [call.kind for call in executable.plan.calls]
+        return Comparison(
+            name=self.concrete.name,
+            arguments=self._arguments(),
+            eager_seconds=eager_seconds,
+            graph_seconds=graph_seconds,
+            eager_peak_bytes=peak_bytes(self.eager),
+            graph_peak_bytes=self._graph_peak(executable),
+            eager_ops=dict(counting.ops),
+            nodes=len(self.concrete.graph.nodes),
+            kernels=len(executable.program.kernels),
+            blas_calls=kinds.count("product"),
+            host_calls=kinds.count("host"),
+            fused=tuple(_fused(k) for k in executable.program.kernels if len(k.nest.steps) > 1),
+            parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
+            costs=self._costs(executable),
+            difference=difference,
+            updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
+        )
+
+    def _arguments(self) -> str:
+        structure, leaves = self.concrete.key
+        names = self.traced._signature.leaf_names(structure)
+        return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
+
+    def _outcome(self, call: Call) -> Outcome:
+        """What one call answers and leaves in the variables."""
+        leaves, structure = flatten(call())
+        return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
+
+    def _graph_peak(self, executable: Executable) -> int:
+        """The peak of a call, and the arena, which is there already unless it is too large to keep."""
+        peak, arena = peak_bytes(self.graph), executable.program.arena_bytes
+        outputs = sum(spec.nbytes for spec in executable.plan.outputs)
+        there = arena <= KEPT_ARENA or peak < arena + outputs
+        return peak + arena if there else peak
+
+    def _costs(self, executable: Executable) -> Costs:
+        concrete, traced, runner = self.concrete, self.traced, self.runner
+        python, signature, name = traced.python_function, traced._signature, concrete.name
+        self.graph.prepare()
+        call = signature.bind(self.graph.args, self.graph.kwargs)
+        library = executable.library
+        report = library.report if library else None
+        compilation = linking = paid = 0.0
+        if library is not None and report is not None:
+            stages = compiler.build(library.text) if report.from_cache else report
+            compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
+            linking = report.link_ms / 1e3
+            paid = 0.0 if executable.reused else report.total_ms / 1e3
+        return Costs(
+            trace=_median_seconds(lambda: trace(python, signature, call, name, Creation(name))),
+            passes=_median_seconds(lambda: optimise(runner.graph)),
+            emission=_median_seconds(lambda: write(plan(executable.graph), threads.max_threads())),
+            compilation=compilation,
+            linking=linking,
+            paid=paid,
+            source=_source(executable),
+        )
+
+
+def _source(executable: Executable) -> str:
+    """Where an executable's code came from; see :class:`Costs`."""
+    if executable.library is None:
+        return "none"
+    if executable.reused:
+        return "process"
+    return "disk" if executable.library.report.from_cache else "compiled"
+
+
+def _median_seconds(run: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(_COST_RUNS):
+        begun = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - begun)
+    return sorted(taken)[len(taken) // 2]
+
+
+def _fused(kernel: Kernel) -> Fused:
+    nodes = [step.node for step in kernel.nest.steps]
+    origins = [origin for node in nodes for origin in (node.origin, *node.also) if origin is not None]
+    lines = dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in sorted(set(origins)))
+    return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
+
+
+def _short(name: str | None) -> str:
+    return (name or "variable").removesuffix(":0")

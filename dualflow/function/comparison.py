@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-_WIDTH = 92
-_LABEL, _COLUMN = 20, 15
+_WIDTH = 88
+_LABEL, _COLUMN = 18, 13
+_MOST_FUSED = 16
+_TIED = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Costs:
         trace: running the Python function once with symbols.
         passes: the graph's passes.
         emission: the memory plan, and writing the code as LLVM IR.
-        compilation: LLVM, with an empty object cache.
+        compilation: LLVM's work when the object cache is empty; importing LLVM, once a process, comes on top.
         linking: loading the object code.
         paid: what this process spent on compilation and linking.
         source: where its code came from: ``compiled``, ``disk`` (an earlier process compiled it), ``process``
@@ -93,7 +96,8 @@ class Comparison:
         name: the function's.
         arguments: the trace that was compared.
         eager_seconds, graph_seconds: of one call: the best of several rounds of calls, all warmed up.
-        eager_peak_bytes, graph_peak_bytes: the most memory of one call beyond arguments and variables, results
+        eager_peak_bytes, graph_peak_bytes: the most memory of one call beyond arguments and variables,
+            results
             included: what Python and NumPy allocate, and the graph's arena, which it keeps between calls.
         eager_ops: the ops that ran in an eager call, and how often.
         nodes: the nodes of the graph as it was traced.
@@ -143,13 +147,13 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures as plain data, which JSON can hold; a number that is not finite is None."""
-        found = _finite(dataclasses.asdict(self))
+        found: dict[str, Any] = _finite(dataclasses.asdict(self))
         found |= {"speedup": self.speedup, "break_even": self.break_even}
         found |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
         return found
 
     def table(self) -> str:
-        """The figures as text of at most 92 columns."""
+        """The figures as text of at most 88 columns."""
         return "\n".join(line.rstrip() for line in _lines(self))
 
     def __str__(self) -> str:
@@ -174,13 +178,16 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield "-" * _WIDTH
     yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c.speedup))
     yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _less(c))
-    yield _row("one call runs", _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel"), _calls(c))
+    runs = _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel")
+    yield _row("one call runs", *runs, _besides(c))
     yield ""
-    yield from _cost_lines(c.costs)
-    yield _row("graph pays after", "", _times(c.break_even), _warm(c))
+    yield "before the first result"
+    yield from _cost_rows(c.costs)
+    pays = "never" if c.break_even is None else _plural(c.break_even, "call")
+    yield _row("graph pays after", "", pays, _pays_warm(c))
     yield ""
     yield from _wrapped("results", _verdict(c))
-    yield from _wrapped("runs", "; ".join(_run(part) for part in c.parts) or "nothing: every result is known")
+    yield from _wrapped("graph runs", _ways(c.parts))
     yield from _fused_lines(c.fused)
 
 
@@ -192,78 +199,90 @@ def _wrapped(label: str, text: str) -> list[str]:
     return wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL)
 
 
-def _cost_lines(costs: Costs) -> Iterator[str]:
-    yield _row("before the first", "", "")
-    rows = (
-        ("  trace", costs.trace, "the Python function, run once with symbols"),
-        ("  passes", costs.passes, "from the graph as traced to the graph as it runs"),
-        ("  plan and emit", costs.emission, "memory plan, LLVM IR"),
-        ("  compile", costs.compilation, _paid(costs)),
-        ("  link", costs.linking, ""),
-    )
-    for label, seconds, note in rows:
-        yield _row(label, "", duration(seconds), note)
-
-
-def _paid(costs: Costs) -> str:
-    return {
-        "compiled": "LLVM; this process paid it",
-        "disk": f"LLVM; not paid here: its code was on disk, loaded in {duration(costs.paid)}",
-        "process": "LLVM; not paid here: another function has the same code",
-        "none": "there is no native code",
-    }[costs.source]
-
-
-def _warm(c: Comparison) -> str:
-    if c.break_even is None:
-        return "the graph is not faster"
-    return f"calls; {_times(c.break_even_warm)} when its code is on disk"
-
-
-def _verdict(c: Comparison) -> str:
-    apart = f"{c.difference.largest:.1e} apart at most, {c.difference.relative:.1e} relative to the largest"
-    if not c.difference.agrees:
-        return f"DIFFER: {c.difference.reason} ({apart})"
-    exactly = "equal" if not c.difference.largest else apart
-    state = f"; so are {_plural(len(c.updated), 'updated variable')}" if c.updated else ""
-    return exactly + state
-
-
-def _run(part: Part) -> str:
-    return f"{part.kind}: {part.what}" + (f" ({part.reason})" if part.reason else "")
-
-
-def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
-    for number, group in enumerate(fused):
-        label = "fused" if number == 0 else ""
-        text = f"{group.kernel}: {_counted(group.ops)}  [{', '.join(group.lines)}]"
-        yield from wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * (_LABEL + 4))
-
-
-def _counted(names: tuple[str, ...]) -> str:
-    counts = {name: names.count(name) for name in names}
-    return ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in counts.items())
-
-
-def _calls(c: Comparison) -> str:
-    found = [_plural(c.blas_calls, "BLAS call")] if c.blas_calls else []
-    found += [_plural(c.host_calls, "host call")] if c.host_calls else []
-    return ("and " + " and ".join(found)) if found else ""
-
-
 def _faster(ratio: float) -> str:
-    return f"{ratio:.1f} times faster" if ratio >= 1 else f"{1 / ratio:.1f} times slower"
+    return f"{ratio:.3g} times faster" if ratio >= 1 else f"{1 / ratio:.3g} times slower"
 
 
 def _less(c: Comparison) -> str:
     if not c.graph_peak_bytes or not c.eager_peak_bytes:
         return ""
     ratio = c.eager_peak_bytes / c.graph_peak_bytes
-    return f"{ratio:.1f} times less" if ratio >= 1 else f"{1 / ratio:.1f} times more"
+    return f"{ratio:.3g} times less" if ratio >= 1 else f"{1 / ratio:.3g} times more"
 
 
-def _times(count: int | None) -> str:
-    return "never" if count is None else f"{count:,}"
+def _besides(c: Comparison) -> str:
+    """What a call of the graph runs beside its kernels."""
+    found = [_plural(n, what) for n, what in ((c.blas_calls, "BLAS call"), (c.host_calls, "host call")) if n]
+    return f"and {', '.join(found)}" if found else ""
+
+
+def _cost_rows(costs: Costs) -> Iterator[str]:
+    yield _row("  trace", "", duration(costs.trace), "run the Python function with symbols")
+    yield _row("  passes", "", duration(costs.passes), "rewrite and fuse the graph")
+    yield _row("  plan and emit", "", duration(costs.emission), "place values in memory, write LLVM IR")
+    yield _row("  compile", "", duration(costs.compilation), _paid(costs))
+    yield _row("  link", "", duration(costs.linking), "load the machine code")
+
+
+def _paid(costs: Costs) -> str:
+    return {
+        "compiled": "LLVM, in this process",
+        "disk": "LLVM, in an earlier process: 0 here",
+        "process": "LLVM, for another function: 0 here",
+        "none": "nothing to compile",
+    }[costs.source]
+
+
+def _pays_warm(c: Comparison) -> str:
+    if c.break_even_warm is None:
+        return "the graph is not faster"
+    return f"{c.break_even_warm:,} when the code is on disk"
+
+
+def _verdict(c: Comparison) -> str:
+    far = f"{c.difference.largest:.1e} apart at most, {c.difference.relative:.1e} relative"
+    if not c.difference.agrees:
+        return f"DIFFER: {c.difference.reason} ({far})"
+    updated = f"; {_plural(len(c.updated), 'updated variable')} too" if c.updated else ""
+    return (f"agree: {far}" if c.difference.largest else "equal") + updated
+
+
+def _ways(parts: tuple[Part, ...]) -> str:
+    """How the graph runs: natively, but for what it says."""
+    ways = ["natively"] if any(p.kind == "native" for p in parts) else []
+    for kind, name in (("numpy", "NumPy"), ("python", "Python")):
+        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind == kind)
+        ways += [f"by {name} for {', '.join(found)}"] if found else []
+    return " and ".join(ways) or "nothing: the results are constants"
+
+
+def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
+    for number, group in enumerate(fused[:_MOST_FUSED]):
+        label = "fused" if number == 0 else ""
+        start, indent = f"{label:<{_LABEL}}{group.kernel:<5}", " " * (_LABEL + 5)
+        text = _counted(group.ops) + (f"  ({_joined(group.lines)})" if group.lines else "")
+        for line in wrap(text, _WIDTH, initial_indent=start, subsequent_indent=indent):
+            yield line.replace(_TIED, " ")
+    if len(fused) > _MOST_FUSED:
+        yield f"{'':<{_LABEL}}and {len(fused) - _MOST_FUSED} more, which as_dict() lists"
+
+
+def _counted(names: tuple[str, ...]) -> str:
+    counts = Counter(names)
+    return ", ".join(name if n == 1 else f"{n}{_TIED}{name}" for name, n in counts.items())
+
+
+def _joined(lines: tuple[str, ...]) -> str:
+    """``train.py:3, train.py:4, model.py:9`` without repeating the file's name.
+
+    >>> _joined(("train.py:3", "train.py:4", "model.py:9"))
+    'train.py:3,4 model.py:9'
+    """
+    files: dict[str, list[str]] = {}
+    for line in lines:
+        file, _, number = line.rpartition(":")
+        files.setdefault(file, []).append(number)
+    return " ".join(f"{file}:{','.join(numbers)}" for file, numbers in files.items())
 
 
 def _plural(count: int, what: str) -> str:

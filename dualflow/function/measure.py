@@ -1,4 +1,4 @@
-"""Measuring calls: time, memory, the ops that run, and the state that must be as before for the next measurement."""
+"""Measuring calls: time, memory, the ops that run, and putting back what they change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.function.decorator import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.record import Op
 
@@ -27,49 +25,65 @@ ROUND_SECONDS = 0.004
 """How long a round of calls lasts at least; a longer call is a round of its own."""
 
 SECONDS = 0.5
-"""How long each of the things to be timed is called in all, unless that is too short for three rounds."""
+"""How long each of the calls to be timed goes on in all, unless that is too short for three rounds."""
 
 _MOST_ROUNDS = 60
 _FEWEST_ROUNDS = 3
 
-Call = Callable[[], object]
+
+class Call(NamedTuple):
+    """Something to measure: ``function(*args, **kwargs)``, and what runs before each measurement of it."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    prepare: Callable[[], None]
+
+    def __call__(self) -> Any:
+        """One call, prepared."""
+        self.prepare()
+        return self.function(*self.args, **self.kwargs)
 
 
-def best_times(calls: Sequence[Call], prepare: Callable[[], None]) -> list[float]:
-    """Seconds that one call of each takes: the best of several rounds, which take turns.
+def best_times(calls: Sequence[Call]) -> list[float]:
+    """Seconds that each call takes: the best of several rounds, which take turns.
 
-    Args:
-        calls: what to time. Each has run before, so that nothing is compiled or loaded any more.
-        prepare: runs before each round, untimed.
+    Each has run before, so that nothing is compiled or loaded any more.
     """
-    counts = [_calls_in_a_round(call, prepare) for call in calls]
+    counts = [_calls_in_a_round(call) for call in calls]
     best = [math.inf] * len(calls)
     begun = time.perf_counter()
     for number in range(_MOST_ROUNDS):
         if number >= _FEWEST_ROUNDS and time.perf_counter() - begun > SECONDS * len(calls):
             break
         for i, (call, count) in enumerate(zip(calls, counts, strict=True)):
-            best[i] = min(best[i], _round(call, count, prepare) / count)
+            best[i] = min(best[i], _round(call, count) / count)
     return best
 
 
-def _calls_in_a_round(call: Call, prepare: Callable[[], None]) -> int:
+def _calls_in_a_round(call: Call) -> int:
     count = 1
-    while (taken := _round(call, count, prepare)) < ROUND_SECONDS:
+    while (taken := _round(call, count)) < ROUND_SECONDS:
         wanted = math.ceil(count * ROUND_SECONDS / taken) if taken else count * 10
         count = min(max(wanted, count + 1), count * 10)
     return count
 
 
-def _round(call: Call, count: int, prepare: Callable[[], None]) -> float:
+def _round(call: Call, count: int) -> float:
     """Seconds for ``count`` calls, without interruption by the garbage collector."""
-    prepare()
+    call.prepare()
+    function, args, kwargs = call.function, call.args, call.kwargs
     collecting = gc.isenabled()
     gc.disable()
     try:
-        begun = time.perf_counter()
-        for _ in repeat(None, count):
-            call()
+        if kwargs:
+            begun = time.perf_counter()
+            for _ in repeat(None, count):
+                function(*args, **kwargs)
+        else:
+            begun = time.perf_counter()
+            for _ in repeat(None, count):
+                function(*args)
         return time.perf_counter() - begun
     finally:
         if collecting:
@@ -77,7 +91,11 @@ def _round(call: Call, count: int, prepare: Callable[[], None]) -> float:
 
 
 def peak_bytes(call: Call) -> int:
-    """The most bytes that Python and NumPy held during one call beyond what they held before, results included."""
+    """The most bytes that Python and NumPy held during a call beyond those before it, results included.
+
+    Python's tracemalloc counts them.
+    """
+    call.prepare()
     running = tracemalloc.is_tracing()
     if not running:
         tracemalloc.start()
@@ -85,24 +103,13 @@ def peak_bytes(call: Call) -> int:
         gc.collect()
         tracemalloc.reset_peak()
         before, _ = tracemalloc.get_traced_memory()
-        result = call()
+        result = call.function(*call.args, **call.kwargs)
         _, peak = tracemalloc.get_traced_memory()
         del result
         return peak - before
     finally:
         if not running:
             tracemalloc.stop()
-
-
-@contextmanager
-def functions_running(eagerly: bool) -> Iterator[None]:
-    """Traced functions run as Python in this block, or compiled, whatever the setting is."""
-    before = functions_run_eagerly()
-    run_functions_eagerly(eagerly)
-    try:
-        yield
-    finally:
-        run_functions_eagerly(before)
 
 
 class Counting(Engine):
@@ -134,21 +141,34 @@ class Counting(Engine):
         EAGER.create_variable(variable, initial)
 
 
+class GlobalRandom:
+    """Python's and NumPy's own random numbers, as they are when this is made."""
+
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state()
+
+    def rewind(self) -> None:
+        """Let them go on from there."""
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+
+
 class State:
     """What calls of a traced function may change: variables, and generators of random numbers.
 
     Args:
         graph: the function's trace.
         variables: those that it reads or assigns.
+        others: the generators that it may draw from behind the trace's back.
     """
 
-    def __init__(self, graph: Graph, variables: Sequence[AbstractVariable]) -> None:
+    def __init__(self, graph: Graph, variables: Sequence[AbstractVariable], others: GlobalRandom) -> None:
         self.variables = list({id(v): v for v in variables}.values())
         self._tensors = [v._tensor for v in self.variables]  # type: ignore[attr-defined]  # each has one
         sources = {id(s): s for node in _nodes(graph) for s in node.attrs.values() if hasattr(s, "philox")}
         self._sources = list(sources.values())
         self._drawn = [copy.deepcopy(s.philox.bit_generator.state) for s in self._sources]
-        self._python, self._numpy = random.getstate(), np.random.get_state()
+        self._others = others
 
     def renew(self) -> None:
         """Everything as it was at first; each variable holds a copy that a compiled graph may overwrite."""
@@ -169,8 +189,7 @@ class State:
     def _rewind(self) -> None:
         for source, drawn in zip(self._sources, self._drawn, strict=True):
             source.philox.bit_generator.state = drawn
-        random.setstate(self._python)
-        np.random.set_state(self._numpy)
+        self._others.rewind()
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:

@@ -1,0 +1,69 @@
+"""Whether an eager and a compiled call have the same outcome."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.tree import Structure
+from dualflow.function.comparison import Difference
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What one call did: its results, flattened, and the variables after it."""
+
+    structure: Structure
+    results: list[Array]
+    variables: list[Array]
+
+
+def compared(eager: Outcome, graph: Outcome) -> Difference:
+    """How far two outcomes of the same call are apart, and why they don't agree if they don't.
+
+    >>> from dualflow.core.tree import LEAF
+    >>> one, other = (Outcome(LEAF, [np.float32([x, 4.0])], []) for x in (1.0, 1.5))
+    >>> compared(one, other)
+    Difference(largest=0.5, relative=0.125, reason='result 0 differs by more than 3.5e-04')
+    """
+    if eager.structure != graph.structure:
+        return Difference(math.inf, math.inf, "the results have another structure")
+    largest = relative = 0.0
+    reason = ""
+    for kind in ("results", "variables"):
+        for i, (a, b) in enumerate(zip(getattr(eager, kind), getattr(graph, kind), strict=True)):
+            name = f"{kind[:-1]} {i}"
+            if a.shape != b.shape or a.dtype != b.dtype:
+                both = f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
+                return Difference(math.inf, math.inf, f"{name} is {both}")
+            apart, share = _apart(a, b)
+            largest, relative = max(largest, apart), max(relative, share)
+            if share > _tolerance(a.dtype) and not reason:
+                reason = f"{name} differs by more than {_tolerance(a.dtype):.1e}"
+    return Difference(largest, relative, reason)
+
+
+def _apart(a: Array, b: Array) -> tuple[float, float]:
+    """The largest difference of two elements, and the same as a share of the largest magnitude."""
+    if not a.size:
+        return 0.0, 0.0
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(x) & np.isnan(y))
+        distances = np.where(same, 0.0, np.abs(x - y))
+        largest = float(np.nan_to_num(distances, nan=math.inf, posinf=math.inf).max())
+        magnitude = float(np.abs(np.where(np.isfinite(x), x, 0)).max())
+    if not largest:
+        return 0.0, 0.0
+    return largest, largest / magnitude if magnitude else math.inf
+
+
+def _tolerance(dtype: np.dtype[Any]) -> float:
+    """What rounding in another order may amount to; nothing for integers and bools."""
+    return math.sqrt(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0

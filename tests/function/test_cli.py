@@ -1,0 +1,200 @@
+"""The command line, as processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MODULE = """
+import dualflow as df
+
+SIZE = 16
+
+
+def pair(x, y):
+    return df.exp(x) * y
+
+
+@df.function
+def square(x):
+    return x * x
+
+
+square.example_args = (df.constant([1.0, 2.0]),)
+
+
+def shown(x):
+    return df.tanh(x)
+
+
+shown.example_args = lambda: (df.ones([SIZE]),)
+
+
+def constant():
+    return df.constant(1.0) + 2.0
+
+
+class Losses:
+    @staticmethod
+    def mean(x):
+        return df.reduce_mean(x)
+
+
+def crash(x):
+    raise ZeroDivisionError("a bug of the user's")
+"""
+
+EXAMPLES = """
+import dualflow as df
+
+
+def scale(x, factor):
+    return x * factor
+
+
+def example_args():
+    return df.ones([3]), 2.5
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs ``python -m dualflow`` in a folder with a few modules; answers the finished process."""
+    (tmp_path / "model.py").write_text(MODULE)
+    (tmp_path / "examples_of_its_own.py").write_text(EXAMPLES)
+    (tmp_path / "broken.py").write_text("import dualflow\nraise OSError('no such disk')\n")
+    (tmp_path / "needy.py").write_text("import a_module_that_nobody_wrote\n")
+    found = os.path.dirname(os.path.dirname(df.__file__))
+    environment = {**os.environ, "PYTHONPATH": found, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "dualflow", *words]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+        )
+
+    return run
+
+
+def test_compare_prints_a_table(run: Run) -> None:
+    done = run("compare", "model:pair", "--args", "df.ones([SIZE, 3]), df.zeros([3])")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0] == "pair(x: float32[16, 3], y: float32[3])"
+    assert any(line.startswith("time per call") for line in lines)
+    assert max(map(len, lines)) <= 88
+
+
+def test_compare_prints_json(run: Run) -> None:
+    done = run("compare", "model:pair", "--json", "--args", "df.ones([4])", "y=np.float32(2)")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["name"] == "pair"
+    assert found["agrees"] is True
+    assert found["eager_ops"] == {"exp": 1, "multiply": 1}
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        ("model:square", "square(x: float32[2])"),
+        ("model:shown", "shown(x: float32[16])"),
+        ("examples_of_its_own:scale", "scale(x: float32[3], factor: 2.5)"),
+        ("model:constant", "constant()"),
+        ("model.py:square", "square(x: float32[2])"),
+    ],
+    ids=["attribute", "function that answers them", "of the module", "none needed", "file"],
+)
+def test_arguments_are_found_where_the_module_gives_them(run: Run, function: str, first: str) -> None:
+    done = run("compare", function)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == first
+
+
+def test_dots_lead_into_classes(run: Run) -> None:
+    done = run("compare", "model:Losses.mean", "--args", "df.ones([5])")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["model"], "'model' is not MODULE:FUNCTION"),
+        (["nowhere:f"], "there is no module 'nowhere'"),
+        (["nowhere.py:f"], "there is no file 'nowhere.py'"),
+        (["needy:f"], "needs the module a_module_that_nobody_wrote"),
+        (["broken:f"], "broken can't be imported: OSError: no such disk"),
+        (["broken.py:f"], "broken.py can't be imported: OSError: no such disk"),
+        (["model:sqare"], "model has no 'sqare'; its functions are pair, square, shown"),
+        (["model:Losses.sum"], "model:Losses has no 'sum'; its functions are mean"),
+        (["model:SIZE"], "model:SIZE is 16, which can't be called"),
+        (["model:pair"], "pair takes x, y: give its arguments"),
+        (["model:pair", "--args", "df.ones("], "can't be evaluated: SyntaxError"),
+        (["model:pair", "--args", "unknown"], "can't be evaluated: NameError"),
+        (["model:pair", "--args", "df.ones([2])"], "missing a required argument: 'y'"),
+        (["model:pair", "--args", "df.ones([2]), df.ones([3])"], "do not broadcast"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_words(run: Run, words: list[str], told: str) -> None:
+    done = run("compare", *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("python -m dualflow compare: ")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_of_the_users_keeps_its_traceback(run: Run) -> None:
+    done = run("compare", "model:crash", "--args", "1.0")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "ZeroDivisionError: a bug of the user's" in done.stderr
+
+
+def test_info_tells_versions_and_machine(run: Run) -> None:
+    done = run("info")
+    assert done.returncode == 0, done.stderr
+    found = {line[:14].strip(): line[14:] for line in done.stdout.splitlines()}
+    assert found["dualflow"].startswith(df.__version__)
+    assert found["NumPy"] == __import__("numpy").__version__
+    assert found["vectors"] in ("128 bits", "256 bits", "512 bits")
+    assert found["object cache"].endswith("(empty)")
+    assert {"Python", "Numba", "processor", "threads", "BLAS"} <= found.keys()
+
+
+def test_the_cache_in_info_grows_with_what_was_compiled(run: Run) -> None:
+    assert run("compare", "model:constant", "--json").returncode == 0
+    assert run("compare", "model:square", "--json").returncode == 0
+    (line,) = [line for line in run("info").stdout.splitlines() if line.startswith("object cache")]
+    objects = int(line.rpartition("(")[2].split()[0])
+    assert objects > 0
+
+
+@pytest.mark.parametrize("words", [["--help"], ["compare", "--help"], ["info", "--help"]])
+def test_help_is_printed_on_request(run: Run, words: list[str]) -> None:
+    done = run(*words)
+    assert done.returncode == 0
+    assert "usage: python -m dualflow" in done.stdout
+
+
+def test_the_version_is_printed_on_request(run: Run) -> None:
+    assert run("--version").stdout.strip() == f"dualflow {df.__version__}"
+
+
+@pytest.mark.parametrize("words", [[], ["compare"], ["cmpare", "model:pair"], ["info", "--all"]])
+def test_wrong_words_are_an_error_with_the_usage(run: Run, words: list[str]) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert "usage: python -m dualflow" in done.stderr
+    assert "Traceback" not in done.stderr
