@@ -40,7 +40,7 @@ class DTypeRule:
 
 
 def _real_part(dtype: DType) -> DType:
-    return dtype if not dtype.is_complex else dtype.real
+    return dtype.real
 
 
 # The kinds of a rule are those that its ops' NumPy functions take: the eager engine asks nobody else.

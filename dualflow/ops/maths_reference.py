@@ -49,8 +49,8 @@ def sigmoid(x: Any) -> Any:
 def cast(x: Any, dtype: DType) -> Any:
     """``x`` in another dtype: of a complex number the real part, of a float the integer part.
 
-    Where C leaves the integer undefined: nan gives 0, narrow and unsigned integers wrap what int32 (for those of
-    up to 16 bits) or int64 holds, and beyond that the result saturates.
+    Where C leaves the integer undefined: nan gives 0, narrow and unsigned integers wrap what int32 (for those
+    of up to 16 bits) or int64 holds, and beyond that the result saturates.
     """
     array = np.asarray(x)
     if array.dtype.kind == "c" and dtype.kind in "iuf":

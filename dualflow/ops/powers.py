@@ -9,6 +9,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.choice import where
+from dualflow.ops.comparison import not_equal
 from dualflow.ops.elementwise import as_float, elementwise, signed
 from dualflow.ops.samples import Domain, numbers
 
@@ -77,7 +78,7 @@ def _pow_vjp_base(g: Any, out: Any, x: Any, y: Any) -> Any:
 
 def _pow_vjp_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
     """Zero where ``log(x)`` has no value, so that an untouched exponent of a negative base gives no NaN."""
-    positive = x > 0
+    positive = not_equal(x, 0) if x.dtype.is_complex else x > 0
     return g * out * where(positive, log(where(positive, x, 1)), 0)
 
 
