@@ -46,6 +46,10 @@ from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
 from dualflow.function import function as function
+from dualflow.function.control_flow import case as case
+from dualflow.function.control_flow import cond as cond
+from dualflow.function.control_flow import switch_case as switch_case
+from dualflow.function.control_flow import while_loop as while_loop
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
@@ -81,6 +85,10 @@ from dualflow.ops.comparison import logical_not as logical_not
 from dualflow.ops.comparison import logical_or as logical_or
 from dualflow.ops.comparison import logical_xor as logical_xor
 from dualflow.ops.comparison import not_equal as not_equal
+from dualflow.ops.complex_numbers import complex as complex
+from dualflow.ops.complex_numbers import conj as conj
+from dualflow.ops.complex_numbers import imag as imag
+from dualflow.ops.complex_numbers import real as real
 from dualflow.ops.contraction import matmul as matmul
 from dualflow.ops.conversion import cast as cast
 from dualflow.ops.conversion import identity as identity

@@ -12,7 +12,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.fused import FUSED, Axes, Domain
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.fusion import LOOP_KINDS
+from dualflow.graph.scalars import LOOP_KINDS
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op
 

@@ -19,7 +19,8 @@ from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.lower import stage_steps
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
 from dualflow.native.workspace import Workspace
-from dualflow.ops.forms import Fold, Take
+from dualflow.native.registers import Registers
+from dualflow.ops.forms import Choice, Fold, Loop, Take
 
 Carried = list[Value]
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
@@ -75,6 +76,7 @@ class Emitter:
         self.env, self.index, self.mask, self.stage = {}, {}, None, 0
         self.params: dict[object, Value] = {}
         self.m = ElementMaths(self.module, self.b, self, inline=not self.masked_only)
+        self.registers = Registers(self.b, self.m)
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
         self.status = self.b.load(self.args[0], 2, PTR)
@@ -354,6 +356,9 @@ class Emitter:
             return
         self.m.step = step
         operands = [self._operand(o) for o in step.operands]
+        if isinstance(form, Choice | Loop):
+            self.env.update(zip(step.node.outputs, self.registers.values(step.node, operands), strict=True))
+            return
         self._bind(step, form.code(self.m, *operands, **step.node.attrs))  # type: ignore[union-attr]  # element
         if value in self.nest.cached and step.level > self.nest.kept:
             self.b.store(self.env[value].splat(self.lanes), *self._cache(value))

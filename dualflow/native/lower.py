@@ -35,7 +35,7 @@ class _Body:
     def __init__(self, body: Graph, domain: Domain, where: Mapping[Value, Layout]) -> None:
         self.domain, self.where = domain, where
         self.nodes = [n for n in body.nodes if n in domain.own]
-        self.made = {n.output: output_axes(n, domain.own[n]) for n in self.nodes}
+        self.made = {v: output_axes(n, domain.own[n]) for n in self.nodes for v in n.outputs}
 
     def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
         """How the loops walk ``layout`` when the value's dims run along ``axes``."""
@@ -180,8 +180,9 @@ def _schedule(nest: Nest) -> Nest:
         stage = max((ready[o.made] for o in step.operands if o.made is not None), default=0)
         if not step.folds:
             own_level = max([own_level, *(level[o.made] for o in step.operands if o.made is not None)])
-        level[step.node.output] = kept if step.folds else own_level
-        ready[step.node.output] = stage + 1 if step.folds else stage
+        for value in step.node.outputs:
+            level[value] = kept if step.folds else own_level
+            ready[value] = stage + 1 if step.folds else stage
         steps.append(replace(step, level=depth if step.folds else own_level, stage=stage))
     stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
     folds = [s.stage for s in steps if s.folds]

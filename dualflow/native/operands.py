@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
-from dualflow.graph.passes.fusion import LOOP_KINDS
+from dualflow.graph.scalars import LOOP_KINDS
 from dualflow.native import blas
 from dualflow.native.copying import copy_node
 from dualflow.native.nest import Layout, contiguous_strides

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.algebra import simplify_algebra
+from dualflow.graph.passes.bodies import in_bodies
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -25,12 +26,20 @@ class Pass(NamedTuple):
     reason: str
 
 
+def simplify_body(graph: Graph) -> Graph:
+    """A body after the passes that go before this one."""
+    for step in SIMPLIFICATIONS[:-1]:
+        graph = step.function(graph)
+    return graph
+
+
 SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
+    Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
 )
 
 PASSES: Final[tuple[Pass, ...]] = (

@@ -14,10 +14,10 @@ from dualflow.graph.axes import base_of, dims_through, is_generated, is_view
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.regroup import Group, regroup
+from dualflow.graph.scalars import LOOP_KINDS, is_scalar_control
 from dualflow.ops.forms import Element, Fold, Take
 
 MAX_NODES = 1 << 14
-LOOP_KINDS = "biuf"
 
 
 def fuse(graph: Graph) -> Graph:
@@ -31,7 +31,7 @@ def fuse(graph: Graph) -> Graph:
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
     if not isinstance(node.op.form, Element | Fold | Take) or node.op.effect is not None:
-        return False
+        return is_scalar_control(node)
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
 

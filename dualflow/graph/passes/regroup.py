@@ -37,7 +37,7 @@ class Group:
         """Take ``node`` in, its own index lying on ``own``."""
         self.nodes.append(node)
         self.own[node] = own
-        self.made[node.output] = output_axes(node, own)
+        self.made.update(dict.fromkeys(node.outputs, output_axes(node, own)))
         if isinstance(node.op.form, Fold):
             self.reduced |= reduced_axes(node, own)
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):

@@ -1,0 +1,247 @@
+"""Choices and loops over tensors: Python's own where ops run now, nodes of the graph while tracing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.function.bodies import Body, aligned, operands, trace_body
+from dualflow.graph.control import CHOICE, LOOP, with_effects
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+
+
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """The result of ``true_fn`` where the scalar ``pred`` holds, else of ``false_fn``; only one of them runs.
+
+    Args:
+        pred: a scalar of any dtype; zero is false.
+        true_fn, false_fn: take nothing, and return tensors of the same structure, dtypes and shapes.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``pred`` is no scalar, or the results differ in shape or structure.
+        DTypeError: the results differ in dtype.
+
+    >>> import dualflow as df
+    >>> df.cond(df.constant(3) > 2, lambda: df.constant(1), lambda: df.constant(2)).numpy()
+    np.int32(1)
+    """
+    pred = convert_to_tensor(pred)
+    if pred.shape:
+        raise InvalidArgumentError(f"cond takes a scalar, not a tensor of shape {pred.shape}; use df.where.")
+    if dispatch.current().eager:
+        return true_fn() if bool(pred) else false_fn()
+    return _choose(
+        cast(pred != cast(0, pred.dtype) if not pred.dtype.is_bool else pred, int32), (false_fn, true_fn)
+    )
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Sequence[Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The result of ``branch_fns[branch_index]``; an index that is out of range takes ``default``, or the last.
+
+    >>> import dualflow as df
+    >>> df.switch_case(df.constant(1), [lambda: df.constant(10), lambda: df.constant(20)]).numpy()
+    np.int32(20)
+    """
+    index = cast(convert_to_tensor(branch_index), int32)
+    branches = [*_in_order(branch_fns), *([default] if default is not None else [])]
+    last = len(branches) - 1
+    index = where((index < 0) | (index > last), last, index)
+    if dispatch.current().eager:
+        return branches[int(index)]()
+    return _choose(index, branches)
+
+
+def case(
+    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The result of the first function whose predicate holds, else of ``default``, or of the last function."""
+    (pred, function), *rest = pred_fn_pairs
+    if not rest and default is None:
+        return function()
+    return cond(pred, function, (lambda: case(rest, default)) if rest else default or function)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
+
+    Args:
+        cond: answers a scalar.
+        body: answers the new loop variables, in the structure, dtypes and shapes of the old.
+        loop_vars: a list, tuple or other structure of tensors or what can become them.
+        maximum_iterations: the most turns, a Python int; any number by default.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    Raises:
+        InvalidArgumentError: a loop variable changes its shape, or the structure differs.
+        DTypeError: a loop variable changes its dtype.
+
+    >>> import dualflow as df
+    >>> i, total = df.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
+    >>> int(total)
+    10
+    """
+    flat, structure = flatten(loop_vars)
+    limit = None if maximum_iterations is None else int(maximum_iterations)
+    initial = [convert_to_tensor(x) for x in flat]
+    if dispatch.current().eager:
+        return _loop_now(cond, body, initial, structure, limit)
+    return _loop_node(cond, body, initial, structure, limit)
+
+
+def _in_order(branches: Any) -> list[Callable[[], Any]]:
+    if isinstance(branches, dict):
+        branches = sorted(branches.items())
+    items = [b if callable(b) else b[1] for b in branches]
+    if not items:
+        raise InvalidArgumentError("switch_case takes at least one branch.")
+    return items
+
+
+def _arguments(structure: Structure, leaves: Sequence[Any]) -> Sequence[Any]:
+    """What the functions of a loop are called with: the loop variables one by one where they are a sequence."""
+    packed = unflatten(structure, leaves)
+    return packed if structure.kind in (list, tuple) or hasattr(structure.kind, "_fields") else (packed,)
+
+
+def _loop_now(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    carried: list[Any],
+    structure: Structure,
+    limit: int | None,
+) -> Any:
+    turns = 0
+    specs = [x.spec for x in carried]
+    while (limit is None or turns < limit) and bool(cond(*_arguments(structure, carried))):
+        flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
+        carried = [convert_to_tensor(x) for x in flat]
+        _check_turn(structure, specs, found, [x.spec for x in carried])
+        turns += 1
+    return unflatten(structure, carried)
+
+
+def _as_vars(structure: Structure, result: Any) -> Any:
+    """A body's result in the structure of the loop variables: list and tuple are one, a lone variable needs neither."""
+    if structure.kind in (list, tuple):
+        several = result if isinstance(result, list | tuple) else [result]
+        return structure.kind(several)
+    return result
+
+
+def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
+    """A choice node for ``functions``, and its results in their structure; assigned variables get their new values."""
+    bodies = [trace_body(f, (), lambda symbols: symbols) for f in functions]
+    _check_branches(bodies)
+    written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
+    sources = {key: source for b in bodies for key, (source, _) in b.reads.items()} | written
+    graphs = []
+    for body, inputs in zip(bodies, aligned(bodies, sources), strict=True):
+        place = dict(zip(sources, inputs, strict=True))
+        news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
+        graphs.append(body.graph(inputs, [*body.outputs, *news]))
+    op = with_effects(CHOICE, graphs)
+    engine = dispatch.current()
+    results = engine.run(op, (index, *operands(list(sources.values()))), {"branches": tuple(graphs)})
+    count = len(bodies[0].outputs)
+    for variable, value in zip(written.values(), results[count:], strict=True):
+        engine.assign(variable, value)
+    return unflatten(bodies[0].structure, results[:count])
+
+
+def _check_branches(bodies: Sequence[Body]) -> None:
+    first = bodies[0]
+    for other in bodies[1:]:
+        if other.structure != first.structure:
+            raise InvalidArgumentError("The branches of a choice must return the same structure of tensors.")
+        for a, b in zip(first.outputs, other.outputs, strict=True):
+            if a.spec.dtype is not b.spec.dtype:
+                raise DTypeError(
+                    f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in another; "
+                    "cast one of them."
+                )
+            if a.spec.shape != b.spec.shape:
+                raise InvalidArgumentError(
+                    f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another."
+                )
+
+
+def _loop_node(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    initial: list[Any],
+    structure: Structure,
+    limit: int | None,
+) -> Any:
+    specs = [TensorSpec.of(x.shape, x.dtype) for x in initial]
+
+    def pack(symbols: list[Any]) -> Sequence[Any]:
+        return _arguments(structure, symbols)
+
+    test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
+    turn = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
+    _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
+    if test.outputs[0].spec.shape:
+        raise InvalidArgumentError(f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}.")
+    written = {key: variable for key, (variable, _) in turn.writes.items()}
+    read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
+    kept = {key: source for key, source in read.items() if key not in written}
+    graphs = []
+    for traced, carried, rest in zip(
+        (test, turn), aligned((test, turn), written), aligned((test, turn), kept), strict=True
+    ):
+        inputs = [*traced.arguments, *carried, *rest]
+        news = [] if traced is test else [value for _, value in turn.writes.values()]
+        graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
+    op = with_effects(LOOP, graphs)
+    attrs = {"condition": graphs[0], "body": graphs[1], "limit": limit}
+    engine = dispatch.current()
+    state = operands([*written.values(), *kept.values()])
+    results = engine.run(op, (*initial, *state), attrs)
+    for variable, value in zip(written.values(), results[len(initial) :], strict=True):
+        engine.assign(variable, value)
+    return unflatten(structure, results[: len(initial)])
+
+
+def _check_turn(
+    structure: Structure, specs: Sequence[TensorSpec], found: Structure, now: Sequence[TensorSpec]
+) -> None:
+    if found != structure:
+        raise InvalidArgumentError("The body of a loop must return the structure of its loop variables.")
+    for i, (before, after) in enumerate(zip(specs, now, strict=True)):
+        if before.dtype is not after.dtype:
+            raise DTypeError(
+                f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype {after.dtype.name} "
+                "after one iteration; cast it."
+            )
+        if before.shape != after.shape:
+            raise InvalidArgumentError(
+                f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after one "
+                "iteration."
+            )

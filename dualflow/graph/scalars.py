@@ -1,0 +1,42 @@
+"""Choices and loops over scalars alone, which a kernel can hold in registers."""
+
+from __future__ import annotations
+
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.forms import Choice, Element, Literal, Loop, View
+
+LOOP_KINDS = "biuf"
+"""The kinds of dtypes that loops compute with."""
+
+
+def in_registers(value: Value) -> bool:
+    """Whether a register can hold ``value``: a scalar of a dtype that loops compute with."""
+    dtype = value.spec.dtype
+    return not value.spec.shape and dtype.kind in LOOP_KINDS and dtype.size > (dtype.kind == "f") * 2
+
+
+def is_scalar_control(node: Node) -> bool:
+    """Whether ``node`` is a choice or loop all of whose values, however deep, are scalars in registers."""
+    if not isinstance(node.op.form, Choice | Loop) or node.op.effect is not None or not node.outputs:
+        return False
+    values = (*node.inputs, *node.outputs)
+    return all(map(in_registers, values)) and all(map(_is_scalar_code, bodies(node)))
+
+
+def bodies(node: Node) -> tuple[Graph, ...]:
+    """The graphs inside a choice or loop; none for any other node."""
+    if isinstance(node.op.form, Choice):
+        return tuple(node.attrs["branches"])
+    return (node.attrs["condition"], node.attrs["body"]) if isinstance(node.op.form, Loop) else ()
+
+
+def _is_scalar_code(graph: Graph) -> bool:
+    return all(map(in_registers, graph.inputs)) and all(_is_scalar_node(n) for n in graph.nodes)
+
+
+def _is_scalar_node(node: Node) -> bool:
+    if not all(map(in_registers, node.outputs)) or node.op.effect is not None:
+        return False
+    if isinstance(node.op.form, Element):
+        return bool(node.inputs) and all(map(in_registers, node.inputs))
+    return isinstance(node.op.form, Literal | View) or is_scalar_control(node)

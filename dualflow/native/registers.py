@@ -1,0 +1,72 @@
+"""Choices and loops over scalars, written as branches and loops over registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.native.element import ElementMaths
+from dualflow.native.llvm import I64, Builder, Type, Value
+from dualflow.native.nest import Step
+from dualflow.ops.forms import Choice, Element, Literal, Loop, View
+
+
+class Registers:
+    """Writes the graphs inside choices and loops into the function that ``builder`` fills."""
+
+    def __init__(self, builder: Builder, maths: ElementMaths) -> None:
+        self._b, self._m = builder, maths
+
+    def values(self, node: Node, operands: Sequence[Value]) -> list[Value]:
+        """The results of a node on scalars."""
+        form = node.op.form
+        if isinstance(form, Choice):
+            index, *rest = operands
+            return self._choose(index, node.attrs["branches"], rest)
+        if isinstance(form, Loop):
+            return self._loop(node, operands)
+        if isinstance(form, Literal):
+            literal = node.attrs["value"].reshape(-1)[0]
+            return [self._b.constant(_register(node.output), literal.item())]
+        if isinstance(form, View):
+            return [operands[0]]
+        assert isinstance(form, Element), f"{node} is no scalar code"
+        self._m.step = Step(node, (), (), folds=False, level=0, stage=0)
+        result = form.code(self._m, *operands, **node.attrs)
+        if not isinstance(result, Value):
+            result = self._b.constant(_register(node.output), result)
+        return [result.cast(_register(node.output))]
+
+    def _run(self, graph: Graph, operands: Sequence[Value]) -> list[Value]:
+        known = dict(zip(graph.inputs, operands, strict=True))
+        for node in graph.nodes:
+            found = self.values(node, [known[v] for v in node.inputs])
+            known.update(zip(node.outputs, found, strict=True))
+        return [known[v] for v in graph.outputs]
+
+    def _choose(self, index: Value, branches: Sequence[Graph], operands: Sequence[Value]) -> list[Value]:
+        first, *others = branches
+        if not others:
+            return self._run(first, operands)
+        return self._b.if_else(
+            index.eq(0),
+            lambda: self._run(first, operands),
+            lambda: self._choose(index - 1, others, operands),
+        )
+
+    def _loop(self, node: Node, operands: Sequence[Value]) -> list[Value]:
+        limit: int | None = node.attrs["limit"]
+        count = len(node.outputs)
+        rest = list(operands[count:])
+        with self._b.while_loop([*operands[:count], self._b.constant(I64, 0)]) as loop:
+            *carried, turns = loop.carried
+            (goes_on,) = self._run(node.attrs["condition"], [*carried, *rest])
+            loop.test(goes_on if limit is None else goes_on & (turns < limit))
+            after = self._run(node.attrs["body"], [*carried, *rest])
+            loop.next(*after, turns + 1)
+        return list(loop.results[:count])
+
+
+def _register(value: Any) -> Type:
+    return Type.of_dtype(value.spec.dtype.dtype)

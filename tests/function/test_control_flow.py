@@ -1,0 +1,129 @@
+"""Choices and loops over tensors: the same answer now, traced and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+
+
+def kinds(function):
+    """How the parts of a function's traces run."""
+    return {p.kind for c in function.concrete_functions for p in c.parts}
+
+
+def collatz(n):
+    def turn(n, count):
+        return df.cond(df.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1
+
+    return df.while_loop(lambda n, count: n != 1, turn, (n, 0))[1]
+
+
+def test_a_loop_of_scalars_runs_in_machine_code():
+    compiled = df.function(collatz)
+    assert [int(compiled(df.constant(n))) for n in (1, 27, 97)] == [0, 111, 118]
+    assert [int(collatz(df.constant(n))) for n in (1, 27, 97)] == [0, 111, 118]
+    assert kinds(compiled) == {"native"}
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_only_the_chosen_branch_runs(flag):
+    v = df.Variable(0.0)
+
+    @df.function
+    def f(p):
+        return df.cond(p, lambda: v.assign_add(1.0) + 0.0, lambda: v.assign_sub(10.0) + 0.0)
+
+    f(df.constant(flag))
+    assert v.numpy() == (1.0 if flag else -10.0)
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, 10), (1, 20), (2, 30), (7, 30), (-1, 30)])
+def test_an_index_out_of_range_takes_the_last_branch(index, expected):
+    def f(i):
+        return df.switch_case(i, [lambda: df.constant(10), lambda: df.constant(20), lambda: df.constant(30)])
+
+    assert int(f(df.constant(index))) == int(df.function(f)(df.constant(index))) == expected
+
+
+def test_a_loop_carries_tensors_and_reads_what_is_outside():
+    @df.function
+    def power(m, n):
+        return df.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, p @ m), (0, df.eye(2)))[1]
+
+    m = df.constant([[1.0, 1.0], [1.0, 0.0]])
+    assert power(m, df.constant(10)).numpy().tolist() == [[89.0, 55.0], [55.0, 34.0]]
+
+
+def test_a_loop_assigns_variables_turn_by_turn():
+    v = df.Variable(1.0)
+
+    @df.function
+    def f(x):
+        def turn(i):
+            v.assign(v * x)
+            return [i + 1]
+
+        df.while_loop(lambda i: i < 3, turn, [0])
+        return v + 0.0
+
+    assert f(df.constant(2.0)).numpy() == 8.0 == v.numpy()
+
+
+def test_maximum_iterations_ends_a_loop():
+    def f(x):
+        return df.while_loop(lambda x: True, lambda x: [x * 2.0], [x], maximum_iterations=5)[0]
+
+    assert f(df.constant(1.0)).numpy() == df.function(f)(df.constant(1.0)).numpy() == 32.0
+
+
+def test_loops_nest():
+    @df.function
+    def f(n):
+        def outer(i, total):
+            inner = df.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s + j), (0, total))[1]
+            return i + 1, inner
+
+        return df.while_loop(lambda i, t: i < n, outer, (0, 0))[1]
+
+    assert int(f(df.constant(10))) == sum(j for i in range(10) for j in range(i))
+
+
+def test_structures_go_round():
+    @df.function
+    def f(x):
+        turn = {"count": 0, "pair": (x, x * 0.0)}
+        return df.while_loop(
+            lambda s: s["count"] < 4,
+            lambda s: {"count": s["count"] + 1, "pair": (s["pair"][1], s["pair"][0] + s["pair"][1] + 1.0)},
+            turn,
+        )
+
+    found = f(df.constant([1.0, 2.0]))
+    a, b = np.array([1.0, 2.0]), np.zeros(2)
+    for _ in range(4):
+        a, b = b, a + b + 1
+    assert int(found["count"]) == 4
+    assert np.array_equal(found["pair"][0].numpy(), a)
+    assert np.array_equal(found["pair"][1].numpy(), b)
+
+
+def test_a_variable_that_changes_its_shape_is_refused():
+    @df.function
+    def f(x):
+        return df.while_loop(lambda x: True, lambda x: [df.concat([x, x], 0)], [x])
+
+    with pytest.raises(InvalidArgumentError, match=r"shape \(1,\) before the loop, but shape \(2,\) after"):
+        f(df.constant([1.0]))
+
+
+def test_a_variable_that_changes_its_dtype_is_refused():
+    with pytest.raises(DTypeError, match="dtype int32 before the loop, but dtype float32"):
+        df.function(lambda n: df.while_loop(lambda i: i < n, lambda i: [i + 0.5], [0]))(df.constant(3))
+
+
+def test_branches_of_other_dtypes_are_refused():
+    with pytest.raises(DTypeError, match="float32 in one branch, but int32|int32 in one branch, but float32"):
+        df.function(lambda p: df.cond(p, lambda: 1, lambda: 2.0))(df.constant(True))
