@@ -32,6 +32,10 @@ from dualflow.ops.comparison import logical_not as logical_not
 from dualflow.ops.comparison import logical_or as logical_or
 from dualflow.ops.comparison import logical_xor as logical_xor
 from dualflow.ops.comparison import not_equal as not_equal
+from dualflow.ops.complex_numbers import complex as complex
+from dualflow.ops.complex_numbers import conj as conj
+from dualflow.ops.complex_numbers import imag as imag
+from dualflow.ops.complex_numbers import real as real
 from dualflow.ops.exponential import exp as exp
 from dualflow.ops.exponential import expm1 as expm1
 from dualflow.ops.exponential import log1p as log1p

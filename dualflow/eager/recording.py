@@ -20,6 +20,7 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.ops.arithmetic import add
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
@@ -229,10 +230,15 @@ def gradients(
     # a variable stands for all that was read from it
     groups = [(s, *tape.reads.get(id(s), ())) for s in sources]
     records = tape.records[:] if keep else tape.records
-    found = iter(sweep(records, targets, weights, [x for group in groups for x in group]))
-    return [_sum([next(found) for _ in group]) for group in groups]
+    cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
+    found = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
+    return [_gradient([next(found) for _ in group]) for group in groups]
 
 
-def _sum(cotangents: list[Any]) -> Any:
+def _gradient(cotangents: list[Any]) -> Any:
+    """The gradient that is made of these parts, conjugated as TensorFlow's are."""
     parts = [c for c in cotangents if c is not None]
-    return functools.reduce(add, parts) if parts else None
+    if not parts:
+        return None
+    total = functools.reduce(add, parts)
+    return conj(total) if total.dtype.is_complex else total

@@ -12,6 +12,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op
@@ -123,7 +124,7 @@ class Reader(Engine):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rule:
-    """The gradient that a user wrote, for one call.
+    """The gradient that a user wrote, for one call; it is conjugated where the sweep's cotangents are not.
 
     Attributes:
         name: the decorated function's.
@@ -140,16 +141,17 @@ class _Rule:
     variables: tuple[Any, ...]
 
     def __call__(self, g: tuple[Any, ...], inputs: Sequence[Any]) -> list[Any]:
+        gradients = [conj(x) for x in g]
         if self.variables:
-            answer, of_variables = self.grad(*g, variables=list(self.variables))
+            answer, of_variables = self.grad(*gradients, variables=list(self.variables))
         else:
-            answer, of_variables = self.grad(*g), []
+            answer, of_variables = self.grad(*gradients), []
         found = _cotangents(answer)
         self._check(found, self.arguments, "arguments")
         self._check(list(of_variables), len(self.variables), "variables")
         flows = [*[found[i] for i in self.places], *of_variables]
         return [
-            None if flow is None else convert_to_tensor(flow, dtype_hint=x.dtype)
+            None if flow is None else conj(convert_to_tensor(flow, dtype_hint=x.dtype))
             for flow, x in zip(flows, inputs, strict=True)
         ]
 

@@ -9,6 +9,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.elementwise import (
     OpFunction,
     as_float,
@@ -137,13 +138,18 @@ sign = elementwise(
     samples=Domain(-50, 50, "fi", kinks=(0.0,)),
 )
 
+
+def _abs_vjp(g: Any, out: Any, x: Any) -> Any:
+    return conj(x) * divide_no_nan(g, out) if x.dtype.is_complex else g * sign(x)
+
+
 abs = elementwise(
     "abs",
     """Magnitude; of a complex number a real one.""",
     dtype=magnitude,
     eager=np.absolute,
     code=lambda m, x: m.abs(x),
-    vjp=lambda g, out, x: g * sign(x),
+    vjp=_abs_vjp,
     samples=Domain(-50, 50, "fi", kinks=(0.0,)),
 )
 

@@ -1,0 +1,136 @@
+"""Complex numbers and their parts.
+
+Cotangents in a sweep are those of holomorphic calculus: ``g`` of ``y`` means ``dL = Re(g dy)``, so that rules
+need no conjugates. The tape conjugates what goes in and what comes out, as TensorFlow's gradients are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, complex64, complex128, of_array
+from dualflow.core.errors import DTypeError
+from dualflow.core.shape import broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.conversion import cast
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import REGISTRY, Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample, reals
+from dualflow.ops.static import dtype_of, shape_of
+
+_FORM = Opaque("there is no native code for complex numbers")
+_COMPLEX = Domain(-5, 5, "c")
+
+
+def _of_complex(
+    name: str, doc: str, ufunc: Callable[[Any], Any], vjp: Any, result: Callable[[DType], DType]
+) -> Op:
+    def infer(x: TensorSpec) -> TensorSpec:
+        if not x.dtype.is_complex:
+            raise DTypeError(
+                f"takes complex numbers, not {x.dtype.name}; df.{name} passes others on as they are."
+            )
+        return TensorSpec.of(x.shape, result(x.dtype))
+
+    samples = (Sample((_COMPLEX,)),)
+    return register(
+        Op(name=name, doc=doc, infer=infer, kernel=ufunc, form=_FORM, vjp=(vjp,), samples=samples)
+    )
+
+
+CONJ = _of_complex(
+    "conj",
+    "The complex conjugate.",
+    np.conjugate,
+    lambda g, out, x: conj(g),
+    lambda dtype: dtype,
+)
+REAL = _of_complex(
+    "real",
+    "The real part.",
+    lambda x: x.real,
+    lambda g, out, x: cast(g, x.dtype),
+    lambda dtype: dtype.real,
+)
+IMAG = _of_complex(
+    "imag",
+    "The imaginary part.",
+    lambda x: x.imag,
+    lambda g, out, x: cast(g, x.dtype) * -1j,
+    lambda dtype: dtype.real,
+)
+
+
+_WITH_PARTS = {"float32": complex64, "float64": complex128}
+
+
+def _joined(dtype: DType) -> DType:
+    found = _WITH_PARTS.get(dtype.name)
+    if found is None:
+        raise DTypeError(f"takes parts in float32 or float64, not {dtype.name}; convert them with df.cast.")
+    return found
+
+
+def _join(real: Any, imag: Any) -> Any:
+    out = np.empty(np.broadcast(real, imag).shape, _joined(of_array(real.dtype)).dtype)
+    out.real, out.imag = real, imag  # real + 1j * imag would make nan of inf
+    return out
+
+
+COMPLEX = register(
+    Op(
+        name="complex",
+        doc="""The complex numbers of these real and imaginary parts.""",
+        infer=lambda x, y: TensorSpec.of(broadcast([x.shape, y.shape]), _joined(x.dtype)),
+        kernel=_join,
+        form=_FORM,
+        vjp=(lambda g, out, x, y: real(g), lambda g, out, x, y: -imag(g)),
+        promotion=Promotion.FLOAT,
+        samples=(Sample((reals(-5, 5), reals(-5, 5))),),
+    )
+)
+
+
+def conj(x: Any, name: str | None = None) -> Any:
+    """The complex conjugate; real numbers are their own.
+
+    >>> import dualflow as df
+    >>> df.math.conj(1 + 2j).numpy()
+    np.complex128(1-2j)
+    """
+    return _or_itself(CONJ, x)
+
+
+def real(input: Any, name: str | None = None) -> Any:
+    """The real part; of real numbers, themselves."""
+    return _or_itself(REAL, input)
+
+
+def imag(input: Any, name: str | None = None) -> Any:
+    """The imaginary part; of real numbers, zeros."""
+    engine, dtype = dispatch.current(), dtype_of(input)
+    if dtype.is_complex:
+        return engine.unary(IMAG, input)
+    zero = engine.constant(np.zeros((), dtype.dtype))
+    return engine.apply(REGISTRY["broadcast_to"], (zero,), {"shape": shape_of(input)})
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Any:
+    """The complex numbers of these real and imaginary parts, which broadcast.
+
+    Raises:
+        DTypeError: parts in other dtypes than float32 and float64; integers become float32.
+
+    >>> import dualflow as df
+    >>> df.complex(1.0, 2.0).numpy()
+    np.complex64(1+2j)
+    """
+    return dispatch.current().binary(COMPLEX, real, imag)
+
+
+def _or_itself(op: Op, x: Any) -> Any:
+    return dispatch.current().unary(op, x) if dtype_of(x).is_complex else x
