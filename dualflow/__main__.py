@@ -1,8 +1,8 @@
-"""``python -m dualflow``: see :mod:`dualflow.function.cli`."""
+"""``python -m dualflow``: see :mod:`dualflow.cli`."""
 
 import sys
 
-from dualflow.function.cli import main
+from dualflow.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -114,8 +114,7 @@ def _compare(options: argparse.Namespace) -> str:
     module = _module(place)
     function = _attribute(module, name)
     arguments = _arguments(module, function, name, options.args)
-    compare = importlib.import_module("dualflow.function.compare").compare
-    report = compare(function, *arguments.args, **dict(arguments.kwargs))
+    report = dualflow.compare(function, *arguments.args, **dict(arguments.kwargs))
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
 
 
@@ -224,17 +223,21 @@ def _told(error: BaseException) -> str:
 
 
 def _info(options: argparse.Namespace) -> str:
-    blas = importlib.import_module("dualflow.native.blas").find()
-    threads = importlib.import_module("dualflow.native.threads")
+    from dualflow.native import blas, object_cache, target, threads
+
+    multiplies = blas.find()
     rows = [
         ("dualflow", f"{dualflow.__version__} in {os.path.dirname(dualflow.__file__)}"),
         ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()})"),
         *((name, _version(name.lower())) for name in ("NumPy", "Numba", "llvmlite", "networkx")),
         ("processor", f"{_processor()}, {os.cpu_count()} logical"),
-        ("vectors", f"{importlib.import_module('dualflow.native.target').vector_bits()} bits"),
-        ("threads", _threads(threads)),
-        ("BLAS", f"{blas.name}, {blas.int_bits}-bit integers" if blas else "none found: NumPy multiplies"),
-        ("object cache", _cache(importlib.import_module("dualflow.native.object_cache").folder())),
+        ("vectors", f"{target.vector_bits()} bits"),
+        ("threads", _threads(threads.max_threads() if threads.available() else 1)),
+        (
+            "BLAS",
+            f"{multiplies.name}, {multiplies.int_bits}-bit integers" if multiplies else "none that is known",
+        ),
+        ("object cache", _cache(object_cache.folder())),
     ]
     return "\n".join(f"{name:<14}{value}" for name, value in rows)
 
@@ -256,10 +259,8 @@ def _processor() -> str:
     return found[0] if found else platform.processor() or platform.machine()
 
 
-def _threads(threads: Any) -> str:
-    if not threads.available():
-        return "1: kernels run on their caller on this platform"
-    return f"up to {threads.max_threads()} (DUALFLOW_NUM_THREADS sets it)"
+def _threads(most: int) -> str:
+    return f"up to {most} for a kernel (DUALFLOW_NUM_THREADS sets it)" if most > 1 else "1 for a kernel"
 
 
 def _cache(folder: str | None) -> str:
