@@ -197,7 +197,7 @@ class Emitter:
         self.stage = stage
         self.turn = stage_steps(self.nest, stage)
         folds = self._folds(stage)
-        begun = [self._start(s) for s in folds]
+        begun = [self._start(s, self.lanes) for s in folds]
         ends = self._reduced(self.nest.kept, start, stop, [v for acc in begun for v in acc])
         sizes = [len(acc) for acc in begun]
         accs = [ends[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
@@ -223,7 +223,7 @@ class Emitter:
         depth, position, after = len(self.nest.loops), 0, list(accs)
         for step in self.turn:
             if step.folds:
-                size = len(self._start(step))
+                size = len(self._start(step, self.lanes))
                 after[position : position + size] = self._fold(step, accs[position : position + size])
                 position += size
             elif step.level == depth:
@@ -249,11 +249,11 @@ class Emitter:
             place = here if place is None else place * self.params["extent", i] + here
         return place.splat(self.lanes) if place is not None else self._zero()
 
-    def _start(self, step: Step) -> Carried:
+    def _start(self, step: Step, lanes: int) -> Carried:
         form = step.node.op.form
         assert isinstance(form, Fold)
         dtype = step.node.inputs[0].spec.dtype
-        return [self._typed(c, dtype.dtype).splat(self.lanes) for c in form.start(self.m, dtype)]
+        return [self._typed(c, dtype.dtype).splat(lanes) for c in form.start(self.m, dtype)]
 
     def _typed(self, start: Any, dtype: np.dtype[Any]) -> Value:
         if isinstance(start, Value):
@@ -302,7 +302,7 @@ class Emitter:
         self._stores(self._kept_stores(0))
         folds = self._folds(0)
         vector_lanes, self.lanes = self.lanes, 1
-        begun = [self._start(s) for s in folds]
+        begun = [self._start(s, self.lanes) for s in folds]
         with self.b.loop(0, self.params["blocks"], carried=[v for acc in begun for v in acc]) as loop:
             joined: Carried = []
             for step, acc in zip(folds, begun, strict=True):
@@ -348,8 +348,9 @@ class Emitter:
             return
         form = step.node.op.form
         if isinstance(form, Fold):
-            acc = form.step(self.m, tuple(self._start(step)), self._operand(step.operands[0]), self._zero())
-            self._bind(step, form.finish(self.m, acc))
+            element = self._operand(step.operands[0])
+            begun = self._start(step, element.type.lanes)
+            self._bind(step, form.finish(self.m, form.step(self.m, tuple(begun), element, self._zero())))
             return
         if isinstance(form, Take):
             self._bind(step, self._take(step))

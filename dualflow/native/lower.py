@@ -188,8 +188,14 @@ def _schedule(nest: Nest) -> Nest:
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
-    nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
+    nest = _at_first_use(replace(nest, steps=tuple(steps), stores=stores, stages=stages))
     return replace(nest, cached=_cached(nest))
+
+
+def _at_first_use(nest: Nest) -> Nest:
+    """The nest with every step of the reduced loops in the first stage that runs it."""
+    first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
+    return replace(nest, steps=tuple(replace(s, stage=first.get(s, s.stage)) for s in nest.steps))
 
 
 def _cached(nest: Nest) -> dict[Value, int]:
