@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dualflow.graph.axes import base_of, dims_through, is_scalar_literal, is_view
+from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.fused import Axes, Domain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.native.nest import Access, Layout, Loop, Nest, Operand, Pick, Step, Store
-from dualflow.ops.forms import Element, Fold, Literal, Take
+from dualflow.ops.forms import Element, Fold, Take
 
 CACHED_COST = 8.0
 """A value this costly is kept for later stages rather than computed again."""
@@ -19,7 +19,7 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
     """The loop nest of a fused node whose inputs and outputs lie as given."""
     body: Graph = node.attrs["body"]
     domain: Domain = node.attrs["domain"]
-    where = {v: layout for v, layout in zip(body.inputs, inputs, strict=True)}
+    where = dict(zip(body.inputs, inputs, strict=True))
     raw = _Body(body, domain, where)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     order = _loop_order(raw, [base_of(v) for v in body.outputs])
@@ -193,7 +193,7 @@ def _schedule(nest: Nest) -> Nest:
 
 
 def _cached(nest: Nest) -> dict[Value, int]:
-    """The costly values of the inner loops that their own stage computes and a later one needs again, numbered."""
+    """The costly values of the inner loops that their own stage computes and a later one needs, numbered."""
     if nest.stages == 1 or nest.vector != len(nest.loops) - 1:
         return {}
     by_value = {s.node.output: s for s in nest.steps}
