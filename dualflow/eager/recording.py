@@ -120,13 +120,13 @@ class Recording(Engine):
         """Record the op on the tapes that watch one of its inputs."""
         if op.vjp is None and op.pullback is None:
             return result
-        record = outputs = None
+        record = None
+        outputs = result if type(result) is tuple else (result,)
         for tape in self.tapes:
             watched = tape.watched
             for x in inputs:
                 if id(x) in watched:
                     if record is None:
-                        outputs = result if type(result) is tuple else (result,)
                         record = _record(Record, (op, inputs, outputs, attrs))
                     tape.records.append(record)
                     if len(outputs) == 1:
