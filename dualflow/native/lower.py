@@ -188,26 +188,29 @@ def _schedule(nest: Nest) -> Nest:
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
-    nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
+    nest = _at_first_use(replace(nest, steps=tuple(steps), stores=stores, stages=stages))
     return replace(nest, cached=_cached(nest))
 
 
+def _at_first_use(nest: Nest) -> Nest:
+    """The nest with every step of the reduced loops in the first stage that runs it."""
+    first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
+    return replace(nest, steps=tuple(replace(s, stage=first.get(s, s.stage)) for s in nest.steps))
+
+
 def _cached(nest: Nest) -> dict[Value, int]:
-    """The costly values of the inner loops that their own stage computes and a later one needs, numbered."""
+    """The costly values of the inner loops that a later stage needs again, numbered."""
     if nest.stages == 1 or nest.vector != len(nest.loops) - 1:
         return {}
     by_value = {s.node.output: s for s in nest.steps}
     needed: set[Value] = set()
-    computed: set[Value] = set()
     for stage in range(nest.stages):
         for step in stage_steps(nest, stage):
-            if step.stage == stage:
-                computed.add(step.node.output)
             for operand in step.operands:
                 source = by_value.get(operand.made) if operand.made is not None else None
                 if source is not None and source.stage < stage and source.level == len(nest.loops):
                     needed.add(source.node.output)
-    costly = [v for v in by_value if v in needed & computed and _is_costly(by_value[v])]
+    costly = [v for v in by_value if v in needed and _is_costly(by_value[v])]
     return {v: i for i, v in enumerate(costly)}
 
 
