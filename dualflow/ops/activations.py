@@ -25,6 +25,7 @@ from dualflow.ops.trigonometric import tanh
 relu = elementwise(
     "relu",
     """``x`` where it is positive, 0 elsewhere; nan stays. The slope at 0 is 0.""",
+    example=("df.nn.relu([-3, 4])", "[0, 4]"),
     dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
@@ -35,6 +36,7 @@ relu = elementwise(
 relu6 = elementwise(
     "relu6",
     """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
+    example=("df.nn.relu6([-3, 4, 9])", "[0, 4, 6]"),
     dtype=real,
     eager=lambda x: np.minimum(np.maximum(x, 0), 6),
     code=lambda m, x: m.minimum(m.maximum(x, 0), 6),

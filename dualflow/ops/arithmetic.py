@@ -25,6 +25,7 @@ from dualflow.ops.samples import Domain, numbers, reals
 add = elementwise(
     "add",
     """Sum of ``x`` and ``y``; of bools whether either holds.""",
+    example=("df.add([1, 2], 10)", "[11, 12]"),
     dtype=number,
     eager=np.add,
     code=lambda m, x, y: x | y if m.dtype(x).is_bool else x + y,
@@ -35,6 +36,7 @@ add = elementwise(
 subtract = elementwise(
     "subtract",
     """Difference of ``x`` and ``y``, elementwise.""",
+    example=("df.subtract([1, 2], 10)", "[-9, -8]"),
     dtype=signed,
     eager=np.subtract,
     code=lambda m, x, y: x - y,
@@ -45,6 +47,7 @@ subtract = elementwise(
 multiply = elementwise(
     "multiply",
     """Product of ``x`` and ``y``; of bools whether both hold.""",
+    example=("df.multiply([1, 2], 10)", "[10, 20]"),
     dtype=number,
     eager=np.multiply,
     code=lambda m, x, y: x & y if m.dtype(x).is_bool else x * y,
@@ -55,6 +58,7 @@ multiply = elementwise(
 divide = elementwise(
     "divide",
     """True quotient of ``x`` and ``y``; integers divide in float64 (float32 for those of up to 16 bits).""",
+    example=("df.divide([1, 2], 4)", "[0.25, 0.5]"),
     dtype=as_quotient,
     eager=np.divide,
     code=lambda m, x, y: x / y,
@@ -66,6 +70,7 @@ divide = elementwise(
 negative = elementwise(
     "negative",
     """``-x``.""",
+    example=("df.negative([1, -2])", "[-1, 2]"),
     dtype=signed,
     eager=np.negative,
     code=lambda m, x: -x,
@@ -100,6 +105,7 @@ def _mod(m: Any, x: Any, y: Any) -> Any:
 floordiv = elementwise(
     "floordiv",
     """The quotient rounded down, as Python's ``//``; an integer by zero is an InvalidArgumentError.""",
+    example=("df.floordiv([7, -7], 2)", "[3, -4]"),
     dtype=real,
     eager=_dividing(np.floor_divide),
     code=_floordiv,
@@ -110,6 +116,7 @@ floordiv = elementwise(
 mod = elementwise(
     "mod",
     """What ``//`` leaves, with the sign of ``y``; an integer by zero is an InvalidArgumentError.""",
+    example=("df.mod([7, -7], 2)", "[1, 1]"),
     dtype=real,
     eager=_dividing(np.remainder),
     code=_mod,
@@ -121,6 +128,7 @@ mod = elementwise(
 multiply_no_nan: OpFunction = elementwise(
     "multiply_no_nan",
     """``x * y``, and 0 where ``y`` is 0 even if ``x`` is inf or nan there.""",
+    example=('df.math.multiply_no_nan([2.0, float("nan")], [3.0, 0.0])', "[6.0, 0.0]"),
     dtype=as_float,
     eager=lambda x, y: np.where(y == 0, y.dtype.type(0), x * y),
     code=lambda m, x, y: m.where(m.equal(y, 0), 0, x * y),
@@ -131,6 +139,7 @@ multiply_no_nan: OpFunction = elementwise(
 sign = elementwise(
     "sign",
     """-1, 0 or 1, as ``x`` is negative, zero or positive.""",
+    example=("df.sign([-3, 0, 5])", "[-1, 0, 1]"),
     dtype=signed,
     eager=np.sign,
     code=lambda m, x: m.sign(x),
@@ -146,6 +155,7 @@ def _abs_vjp(g: Any, out: Any, x: Any) -> Any:
 abs = elementwise(
     "abs",
     """Magnitude; of a complex number a real one.""",
+    example=("df.abs([-3, 4])", "[3, 4]"),
     dtype=magnitude,
     eager=np.absolute,
     code=lambda m, x: m.abs(x),
@@ -156,6 +166,7 @@ abs = elementwise(
 maximum = elementwise(
     "maximum",
     """The larger of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    example=("df.maximum([1, 5], 3)", "[3, 5]"),
     dtype=number,
     eager=np.maximum,
     code=lambda m, x, y: x | y if m.dtype(x).is_bool else m.maximum(x, y),
@@ -166,6 +177,7 @@ maximum = elementwise(
 minimum = elementwise(
     "minimum",
     """The smaller of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    example=("df.minimum([1, 5], 3)", "[1, 3]"),
     dtype=number,
     eager=np.minimum,
     code=lambda m, x, y: x & y if m.dtype(x).is_bool else m.minimum(x, y),
@@ -177,6 +189,7 @@ minimum = elementwise(
 square = elementwise(
     "square",
     """``x * x``.""",
+    example=("df.square([-3, 4])", "[9, 16]"),
     dtype=number,
     eager=lambda x: x * x,
     code=lambda m, x: x if m.dtype(x).is_bool else x * x,

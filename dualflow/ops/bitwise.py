@@ -10,15 +10,26 @@ from dualflow.ops.elementwise import OpFunction, bits, elementwise, integral
 from dualflow.ops.samples import Domain
 
 
-def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any) -> OpFunction:
-    domains = (Domain(-50, 50, "ib"),) * ufunc.nin
-    return elementwise(name, doc, dtype=bits, eager=ufunc, code=code, samples=domains)
+def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFunction:
+    return elementwise(
+        name,
+        doc,
+        dtype=bits,
+        eager=ufunc,
+        code=code,
+        samples=(Domain(-50, 50, "ib"),) * ufunc.nin,
+        example=(f"df.bitwise.{name}([6]{', [3]' if ufunc.nin == 2 else ''})", answer),
+    )
 
 
-bitwise_and = _bitwise("bitwise_and", """Bits set in both.""", np.bitwise_and, lambda m, x, y: x & y)
-bitwise_or = _bitwise("bitwise_or", """Bits set in either.""", np.bitwise_or, lambda m, x, y: x | y)
-bitwise_xor = _bitwise("bitwise_xor", """Bits set in exactly one.""", np.bitwise_xor, lambda m, x, y: x ^ y)
-invert = _bitwise("invert", """Every bit flipped; of bools, the opposite.""", np.invert, lambda m, x: ~x)
+bitwise_and = _bitwise("bitwise_and", """Bits set in both.""", np.bitwise_and, lambda m, x, y: x & y, "[2]")
+bitwise_or = _bitwise("bitwise_or", """Bits set in either.""", np.bitwise_or, lambda m, x, y: x | y, "[7]")
+bitwise_xor = _bitwise(
+    "bitwise_xor", """Bits set in exactly one.""", np.bitwise_xor, lambda m, x, y: x ^ y, "[5]"
+)
+invert = _bitwise(
+    "invert", """Every bit flipped; of bools, the opposite.""", np.invert, lambda m, x: ~x, "[-7]"
+)
 
 
 def _fits(m: Any, y: Any) -> Any:
@@ -42,6 +53,7 @@ _SHIFTS = (Domain(-50, 50, "i"), Domain(0, 10, "i"))
 left_shift = elementwise(
     "left_shift",
     """The bits of ``x`` moved up by ``y`` places; 0 when none is left.""",
+    example=("df.bitwise.left_shift([3], 2)", "[12]"),
     dtype=integral,
     eager=lambda x, y: np.left_shift(x, y),  # the ufunc itself takes bools
     code=_left_shift,
@@ -51,6 +63,7 @@ left_shift = elementwise(
 right_shift = elementwise(
     "right_shift",
     """The bits of ``x`` moved down by ``y`` places, the sign filling in from above.""",
+    example=("df.bitwise.right_shift([-8], 1)", "[-4]"),
     dtype=integral,
     eager=lambda x, y: np.right_shift(x, y),  # the ufunc itself takes bools
     code=_right_shift,

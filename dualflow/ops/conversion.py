@@ -18,6 +18,7 @@ _anything = DTypeRule(Promotion.NONE, "biufc", "numbers")
 identity = elementwise(
     "identity",
     """``x`` itself, as a tensor of its own.""",
+    example=("df.identity([1, 2])", "[1, 2]"),
     dtype=_anything,
     eager=lambda x: x,
     code=lambda m, x: x,
@@ -28,6 +29,7 @@ identity = elementwise(
 stop_gradient = elementwise(
     "stop_gradient",
     """``x``, through which no gradient flows.""",
+    example=("df.stop_gradient([1, 2])", "[1, 2]"),
     dtype=_anything,
     eager=lambda x: x,
     code=lambda m, x: x,

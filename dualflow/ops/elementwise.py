@@ -68,18 +68,20 @@ def elementwise(
     eager: Callable[..., Any] | None = None,
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
+    example: tuple[str, str] | None = None,
 ) -> OpFunction:
     """Register an elementwise op and answer its function.
 
     Args:
         name: the op's name, and the function's.
-        doc: one line of what it computes, with its example.
+        doc: one line of what it computes.
         dtype: how inputs agree and what the result has.
         code: ``code(m, *elements)``: one element, see :class:`~dualflow.ops.forms.Element`.
         samples: the domain of each input; their number is the number of inputs.
         eager: the NumPy kernel; ``code`` run on arrays when not given.
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
+        example: a call and the list it answers, for the function's docstring.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
@@ -97,7 +99,10 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    return _function(op, len(domains), dtype, code.__module__)
+    function = _function(op, len(domains))
+    function.__doc__ = _docstring(op.doc, dtype, example)
+    function.__module__ = code.__module__
+    return function
 
 
 def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
@@ -118,7 +123,7 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int, rule: DTypeRule, module: str) -> OpFunction:
+def _function(op: Op, arity: int) -> OpFunction:
     def unary(x: Any, name: str | None = None) -> Any:
         return dispatch.current().unary(op, x)
 
@@ -131,9 +136,15 @@ def _function(op: Op, arity: int, rule: DTypeRule, module: str) -> OpFunction:
     function = cast(OpFunction, (unary, binary, ternary)[arity - 1])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"{op.doc}\n\n{_CONTRACT.format(wants=rule.wants, promotion=rule.promotion.value)}"
-    function.__module__ = module
     return function
+
+
+def _docstring(doc: str, rule: DTypeRule, example: tuple[str, str] | None) -> str:
+    text = f"{doc}\n\n{_CONTRACT.format(wants=rule.wants, promotion=rule.promotion.value)}"
+    if example is None:
+        return text
+    call, answer = example
+    return f"{text}\n>>> import dualflow as df\n>>> {call}.numpy().tolist()\n{answer}\n"
 
 
 _CONTRACT = """Takes {wants}, as tensors, arrays, Python numbers or lists of them; shapes broadcast.

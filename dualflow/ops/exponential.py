@@ -11,6 +11,7 @@ from dualflow.ops.samples import numbers
 exp = elementwise(
     "exp",
     """e to the power ``x``.""",
+    example=("df.exp([0.0])", "[1.0]"),
     dtype=as_float,
     eager=np.exp,
     code=lambda m, x: m.exp(x),
@@ -22,6 +23,7 @@ exp = elementwise(
 expm1 = elementwise(
     "expm1",
     """``exp(x) - 1``, exact near 0.""",
+    example=("df.math.expm1([0.0])", "[0.0]"),
     dtype=as_float,
     eager=np.expm1,
     code=lambda m, x: m.expm1(x),
@@ -33,6 +35,7 @@ expm1 = elementwise(
 log1p = elementwise(
     "log1p",
     """``log(1 + x)``, exact near 0.""",
+    example=("df.math.log1p([0.0])", "[0.0]"),
     dtype=as_float,
     eager=np.log1p,
     code=lambda m, x: m.log1p(x),
@@ -44,6 +47,7 @@ log1p = elementwise(
 sigmoid = elementwise(
     "sigmoid",
     """``1 / (1 + exp(-x))``.""",
+    example=("df.sigmoid([0.0, -1e9])", "[0.5, 0.0]"),
     dtype=as_real_float,
     eager=maths_reference.sigmoid,
     code=lambda m, x: m.sigmoid(x),
@@ -55,6 +59,7 @@ sigmoid = elementwise(
 softplus = elementwise(
     "softplus",
     """``log(1 + exp(x))``, without overflow.""",
+    example=("df.math.softplus([-1e9, 1e9])", "[0.0, 1000000000.0]"),
     dtype=as_real_float,
     eager=lambda x: np.logaddexp(x, x.dtype.type(0)),
     code=lambda m, x: m.log1p(m.exp(-m.abs(x))) + m.maximum(x, 0),
@@ -66,6 +71,7 @@ softplus = elementwise(
 logaddexp = elementwise(
     "logaddexp",
     """``log(exp(x) + exp(y))``, without overflow.""",
+    example=("df.math.logaddexp([-1e9], [3.0])", "[3.0]"),
     dtype=as_real_float,
     eager=np.logaddexp,
     code=lambda m, x, y: m.logaddexp(x, y),

@@ -16,6 +16,7 @@ from dualflow.ops.samples import Domain, numbers
 log = elementwise(
     "log",
     """Natural logarithm.""",
+    example=("df.math.log([1.0])", "[0.0]"),
     dtype=as_float,
     eager=np.log,
     code=lambda m, x: m.log(x),
@@ -27,6 +28,7 @@ log = elementwise(
 reciprocal = elementwise(
     "reciprocal",
     """``1 / x``.""",
+    example=("df.math.reciprocal([2.0, 4.0])", "[0.5, 0.25]"),
     dtype=as_float,
     eager=np.reciprocal,
     code=lambda m, x: 1 / x,
@@ -38,6 +40,7 @@ reciprocal = elementwise(
 sqrt = elementwise(
     "sqrt",
     """Square root; nan for negative numbers.""",
+    example=("df.sqrt([4.0, 9.0])", "[2.0, 3.0]"),
     dtype=as_float,
     eager=np.sqrt,
     code=lambda m, x: m.sqrt(x),
@@ -49,6 +52,7 @@ sqrt = elementwise(
 rsqrt = elementwise(
     "rsqrt",
     """``1 / sqrt(x)``.""",
+    example=("df.math.rsqrt([4.0])", "[0.5]"),
     dtype=as_float,
     eager=lambda x: 1 / np.sqrt(x),
     code=lambda m, x: m.rsqrt(x),
@@ -85,6 +89,7 @@ def _pow_vjp_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
 pow = elementwise(
     "pow",
     """``x`` to the power ``y``. An integer to a negative integer power is an InvalidArgumentError.""",
+    example=("df.pow([2, 3], 2)", "[4, 9]"),
     dtype=signed,
     eager=_pow_kernel,
     code=_pow,

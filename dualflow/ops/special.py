@@ -15,6 +15,7 @@ _SLOPE = 2 / math.sqrt(math.pi)
 erf = elementwise(
     "erf",
     """The error function: the integral of ``2 / sqrt(pi) exp(-t^2)`` from 0 to ``x``.""",
+    example=("df.math.erf([0.0, 9.0])", "[0.0, 1.0]"),
     dtype=as_real_float,
     eager=error_function.erf,
     code=lambda m, x: m.erf(x),
@@ -26,6 +27,7 @@ erf = elementwise(
 erfc = elementwise(
     "erfc",
     """``1 - erf(x)``, with full relative precision where it is small.""",
+    example=("df.math.erfc([0.0, -9.0])", "[1.0, 2.0]"),
     dtype=as_real_float,
     eager=error_function.erfc,
     code=lambda m, x: m.erfc(x),

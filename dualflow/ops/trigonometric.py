@@ -15,16 +15,37 @@ from dualflow.ops.samples import Domain, numbers, reals
 Rule = Callable[..., Any]
 
 
-def _function(name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain) -> OpFunction:
-    return elementwise(name, doc, dtype=as_float, eager=ufunc, code=code, vjp=vjp, samples=domain, cost=15)
+def _function(
+    name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain, at: float, answer: float
+) -> OpFunction:
+    return elementwise(
+        name,
+        doc,
+        dtype=as_float,
+        eager=ufunc,
+        code=code,
+        vjp=vjp,
+        samples=domain,
+        cost=15,
+        example=(f"df.{name}([{at}])", f"[{answer}]"),
+    )
 
 
-sin = _function("sin", "Sine.", np.sin, lambda m, x: m.sin(x), lambda g, out, x: g * cos(x), numbers(-10, 10))
+sin = _function(
+    "sin", "Sine.", np.sin, lambda m, x: m.sin(x), lambda g, out, x: g * cos(x), numbers(-10, 10), 0.0, 0.0
+)
 cos: OpFunction = _function(
-    "cos", "Cosine.", np.cos, lambda m, x: m.cos(x), lambda g, out, x: -g * sin(x), numbers(-10, 10)
+    "cos", "Cosine.", np.cos, lambda m, x: m.cos(x), lambda g, out, x: -g * sin(x), numbers(-10, 10), 0.0, 1.0
 )
 tan = _function(
-    "tan", "Tangent.", np.tan, lambda m, x: m.tan(x), lambda g, out, x: g * (1 + out * out), reals(-1.3, 1.3)
+    "tan",
+    "Tangent.",
+    np.tan,
+    lambda m, x: m.tan(x),
+    lambda g, out, x: g * (1 + out * out),
+    reals(-1.3, 1.3),
+    0.0,
+    0.0,
 )
 asin = _function(
     "asin",
@@ -33,6 +54,8 @@ asin = _function(
     lambda m, x: m.asin(x),
     lambda g, out, x: g * rsqrt(1 - square(x)),
     reals(-0.95, 0.95),
+    0.0,
+    0.0,
 )
 acos = _function(
     "acos",
@@ -41,6 +64,8 @@ acos = _function(
     lambda m, x: m.acos(x),
     lambda g, out, x: -g * rsqrt(1 - square(x)),
     reals(-0.95, 0.95),
+    1.0,
+    0.0,
 )
 atan = _function(
     "atan",
@@ -49,9 +74,18 @@ atan = _function(
     lambda m, x: m.atan(x),
     lambda g, out, x: g / (1 + square(x)),
     numbers(-10, 10),
+    0.0,
+    0.0,
 )
 sinh = _function(
-    "sinh", "Hyperbolic sine.", np.sinh, lambda m, x: m.sinh(x), lambda g, out, x: g * cosh(x), numbers(-5, 5)
+    "sinh",
+    "Hyperbolic sine.",
+    np.sinh,
+    lambda m, x: m.sinh(x),
+    lambda g, out, x: g * cosh(x),
+    numbers(-5, 5),
+    0.0,
+    0.0,
 )
 cosh: OpFunction = _function(
     "cosh",
@@ -60,6 +94,8 @@ cosh: OpFunction = _function(
     lambda m, x: m.cosh(x),
     lambda g, out, x: g * sinh(x),
     numbers(-5, 5),
+    0.0,
+    1.0,
 )
 tanh = _function(
     "tanh",
@@ -68,6 +104,8 @@ tanh = _function(
     lambda m, x: m.tanh(x),
     lambda g, out, x: g * (1 - out * out),
     numbers(-5, 5),
+    0.0,
+    0.0,
 )
 asinh = _function(
     "asinh",
@@ -76,6 +114,8 @@ asinh = _function(
     lambda m, x: m.asinh(x),
     lambda g, out, x: g * rsqrt(square(x) + 1),
     numbers(-10, 10),
+    0.0,
+    0.0,
 )
 acosh = _function(
     "acosh",
@@ -84,6 +124,8 @@ acosh = _function(
     lambda m, x: m.acosh(x),
     lambda g, out, x: g * rsqrt((x - 1) * (x + 1)),
     numbers(2, 10),
+    1.0,
+    0.0,
 )
 atanh = _function(
     "atanh",
@@ -92,11 +134,14 @@ atanh = _function(
     lambda m, x: m.atanh(x),
     lambda g, out, x: g / (1 - square(x)),
     reals(-0.95, 0.95),
+    0.0,
+    0.0,
 )
 
 atan2 = elementwise(
     "atan2",
     """The angle in [-pi, pi] of the point with ordinate ``y`` and abscissa ``x``: ``atan2(y, x)``.""",
+    example=("df.atan2([0.0, 0.0], [1.0, 2.0])", "[0.0, 0.0]"),
     dtype=as_real_float,
     eager=np.arctan2,
     code=lambda m, y, x: m.atan2(y, x),
