@@ -45,30 +45,19 @@ class Compiled:
 def build(text: str) -> Compiled:
     """Compile a module of LLVM IR for this processor. Raises InternalError for text that LLVM refuses."""
     with _llvm_to_ourselves():
-        start = time.perf_counter()
-        module = _parse(text)
-        parsed = time.perf_counter()
-        _optimise(module)
-        optimised = time.perf_counter()
-        code = _target_machine().emit_object(module)
-        emitted = time.perf_counter()
-    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+        return _build(text)
 
 
 def optimised(text: str) -> str:
     """The IR after LLVM's passes."""
     with _llvm_to_ourselves():
-        module = _parse(text)
-        _optimise(module)
-        return str(module)
+        return _optimised(text)
 
 
 def assembly(text: str) -> str:
     """The machine code as assembly text."""
     with _llvm_to_ourselves():
-        module = _parse(text)
-        _optimise(module)
-        return str(_target_machine().emit_assembly(module))
+        return _assembly(text)
 
 
 class Loaded:
@@ -90,19 +79,7 @@ def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loa
     Each object has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
     """
     with _llvm_to_ourselves():
-        linker = llvm.create_lljit_compiler(
-            _target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True
-        )
-        builder = llvm.JITLibraryBuilder().add_object_img(code)
-        for name, address in imports.items():
-            builder.import_symbol(name, address)
-        for name in exports:
-            builder.export_symbol(name)
-        try:
-            tracker = builder.link(linker, "kernels")
-        except RuntimeError as refusal:
-            raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
-        return Loaded({name: tracker[name] for name in exports}, tracker)
+        return _load(code, exports, imports)
 
 
 # Every use of LLVM, freeing included, holds this lock; a fork waits for it, so that a child never inherits
@@ -146,6 +123,46 @@ def _target_machine() -> llvm.TargetMachine:
             )
         )
     return _target[0]
+
+
+# The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
+
+
+def _build(text: str) -> Compiled:
+    start = time.perf_counter()
+    module = _parse(text)
+    parsed = time.perf_counter()
+    _optimise(module)
+    optimised = time.perf_counter()
+    code = _target_machine().emit_object(module)
+    emitted = time.perf_counter()
+    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+
+
+def _optimised(text: str) -> str:
+    module = _parse(text)
+    _optimise(module)
+    return str(module)
+
+
+def _assembly(text: str) -> str:
+    module = _parse(text)
+    _optimise(module)
+    return str(_target_machine().emit_assembly(module))
+
+
+def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+    linker = llvm.create_lljit_compiler(_target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True)
+    builder = llvm.JITLibraryBuilder().add_object_img(code)
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        tracker = builder.link(linker, "kernels")
+    except RuntimeError as refusal:
+        raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
+    return Loaded({name: tracker[name] for name in exports}, tracker)
 
 
 def _parse(text: str) -> llvm.ModuleRef:

@@ -164,8 +164,9 @@ def _lay_out(sections: Table, symbols: int) -> _Plan:
     def place(wanted: int) -> None:
         nonlocal end
         for index, section in enumerate(sections):
-            access = int(section["flags"]) & (_WRITE | _EXECUTE)
-            if not section["flags"] & _ALLOCATE or section["type"] == _UNWIND or access != wanted:
+            flags = int(section["flags"])
+            wanted_here = flags & _ALLOCATE and flags & (_WRITE | _EXECUTE) == wanted
+            if not wanted_here or section["type"] == _UNWIND:
                 continue
             if section["size"] and section["type"] not in (_PROGBITS, _ZEROS):
                 raise UnsupportedObject(f"a section of type {section['type']}")
