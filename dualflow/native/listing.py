@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Node, Value
 from dualflow.native.executable import Executable
 from dualflow.native.lower import stage_steps
@@ -146,9 +147,9 @@ class KernelText:
                 yield from self._step(step, 0, depth)
 
     def _step(self, step: Step, stage: int, depth: int) -> Iterator[Row]:
-        node, value = step.node, step.node.output
-        register = self._register(value)
-        kept = self.nest.cached.get(value)
+        node = step.node
+        register = ", ".join(map(self._register, node.outputs))
+        kept = self.nest.cached.get(node.output)
         row = "" if kept is None else f"kept{kept}[{self._row_place()}]"
         if kept is not None and step.stage < stage:
             yield Row(depth, f"{register} = {row}")
@@ -232,7 +233,9 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def call_text(node: Node, operands: Sequence[str]) -> str:
-    return f"{node.op.name}({', '.join([*operands, *(f'{k}={shown(v)}' for k, v in node.attrs.items())])})"
+    """The op with its operands and attributes; what it makes stands where it is stored."""
+    attrs = [f"{k}={shown(v)}" for k, v in node.attrs.items() if not isinstance(v, TensorSpec)]
+    return f"{node.op.name}({', '.join([*operands, *attrs])})"
 
 
 def shown(value: Any) -> str:
@@ -240,7 +243,8 @@ def shown(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return str(value.reshape(-1)[0]) if value.size == 1 else f"array{list(value.shape)}"
     name = getattr(value, "name", None)
-    return name if isinstance(name, str) else str(value)
+    text = name if isinstance(name, str) else str(value)
+    return type(value).__name__ if " at 0x" in text else text
 
 
 def lines_of(node: Node) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
-import dualflow as df
+import dualflow as df  # noqa: F401  registers the ops
+from dualflow.core.dtypes import ALL
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, GraphBuilder, Origin, Update, Value
 from dualflow.graph.passes.fusion import fuse
@@ -19,7 +21,8 @@ from dualflow.native.executable import Executable, build
 from dualflow.native.naming import subscript
 from dualflow.native.pseudocode import kernels
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.cases import Case, cases
+from dualflow.ops.forms import Assemble, Element, Fold
 from dualflow.ops.record import REGISTRY, Op
 
 Apply = Callable[..., Value]
@@ -59,9 +62,11 @@ class Runnable:
     """An op as a function of numbers: what the names in the pseudo-code stand for."""
 
     def __init__(self, op: Op) -> None:
-        self.form = op.form
+        self.op, self.form = op, op.form
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        if self.op is FILL:
+            return attrs["number"]
         if isinstance(self.form, Element):
             return self.form.code(maths_reference, *operands, **attrs)
         assert isinstance(self.form, Fold)
@@ -95,7 +100,7 @@ def run_as_python(text: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """What the pseudo-code leaves in every buffer, run line by line on flat arrays."""
     names = Names()
     names |= {op.name: Runnable(op) for op in (*REGISTRY.values(), COPY, FILL)}
-    names |= {kind: getattr(df, kind) for kind in ("float32", "float64", "int32", "int64")}
+    names |= {dtype.name: dtype for dtype in ALL}
     names |= {"inf": math.inf, "nan": math.nan, "min": min, "range": range}
     names["lanes"] = lambda *limits: range(*limits[:-1])
     names |= {name: array.reshape(-1) for name, array in arrays.items()}
@@ -134,6 +139,28 @@ def test_the_text_computes_what_the_kernels_compute(name: str) -> None:
     for label, output in zip(labels, outputs, strict=True):
         found = [left[label][i] for i in range(output.size)]
         np.testing.assert_allclose(np.reshape(found, output.shape), output, rtol=1e-5, atol=1e-5)
+
+
+def cases_without_positions() -> Iterator[Case]:
+    """One case of every op that loops compute from its inputs' elements."""
+    for op in REGISTRY.values():
+        if isinstance(op.form, Element | Fold | Assemble):
+            yield from islice((c for c in cases(op) if c.inputs and "plain" in c.label), 1)
+
+
+@pytest.mark.parametrize("case", list(cases_without_positions()), ids=str)
+def test_the_text_of_every_op_computes_the_op(case: Case) -> None:
+    arrays = [np.ascontiguousarray(array) for array in case.inputs]
+    builder = GraphBuilder("graph")
+    inputs = [builder.argument(TensorSpec(a.shape, a.dtype, "xyz"[i])) for i, a in enumerate(arrays)]
+    node = builder.add(case.op, inputs, case.attrs)
+    if not all(v.spec.dtype.kind in "biuf" for v in (*inputs, *node.outputs)):
+        pytest.skip("complex numbers have no kernels")
+    executable = build(fuse(builder.finish(node.outputs)))
+    left = run_as_python(kernels(executable), dict(zip("xyz", arrays, strict=False)))
+    (output,) = executable.run(arrays)
+    found = np.reshape([left["out"][i] for i in range(output.size)], output.shape)
+    np.testing.assert_allclose(found, output, rtol=1e-5, atol=1e-5)
 
 
 def test_a_gather_reads_the_element_that_its_index_names() -> None:
