@@ -206,7 +206,9 @@ class Value:
         return self._compare(_EQ, other)
 
     def ne(self, other: Operand) -> Value:
-        """Not equal; true where a float is NaN."""
+        """Not equal; true where a float is NaN. Integer constants are compared now."""
+        if isinstance(other, int) and self.type.kind in "iu" and self.text.isdecimal():
+            return Value(self.emitter, BOOL, BOOL.literal(int(self.text) != other & ((1 << self.type.bits) - 1)))
         return self._compare(_NE, other)
 
     def __neg__(self) -> Value:

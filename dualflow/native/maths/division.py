@@ -6,6 +6,10 @@ from dualflow.native.llvm import F64, Type, Value
 from dualflow.native.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
 
 
+_TRAPPING = {"0", *(str((1 << bits) - 1) for bits in (8, 16, 32, 64))}
+"""Divisors at which the processor's division may trap: 0, and -1 in each width."""
+
+
 def fmod(x: Value, y: Value) -> Partial:
     """C's remainder, with the sign of `x`.
 
@@ -38,18 +42,35 @@ def floor_divide(x: Value, y: Value, rest: Value) -> Value:
     return y.eq(0).select(x / y, whole)
 
 
+def is_known(y: Value) -> bool:
+    """Whether `y` is a scalar constant by which integers divide without a trap, by shifts and products."""
+    return y.type.lanes == 1 and not y.text.startswith("%") and y.text not in _TRAPPING
+
+
 def integer_floor_divide(x: Value, y: Value) -> Value:
     """The quotient of integers, rounded down; 0 where `y` is 0."""
-    return y.eq(0).select(0, _quotient(x, y))
+    power = _known_power(y)
+    return y.eq(0).select(0, _quotient(x, y)) if power is None else x >> power
 
 
 def integer_mod(x: Value, y: Value) -> Value:
     """What `integer_floor_divide` leaves; 0 where `y` is 0."""
-    return y.eq(0).select(0, x - _quotient(x, y) * y)
+    power = _known_power(y)
+    return y.eq(0).select(0, x - _quotient(x, y) * y) if power is None else x & ((1 << power) - 1)
+
+
+def _known_power(y: Value) -> int | None:
+    """The exponent of a scalar constant that is a positive power of two."""
+    if not is_known(y) or (y.type.kind == "i" and int(y.text) >> (y.type.bits - 1)):
+        return None
+    number = int(y.text)
+    return number.bit_length() - 1 if number & (number - 1) == 0 else None
 
 
 def _quotient(x: Value, y: Value) -> Value:
     """The rounded-down quotient where `y` is not 0, and no trap where it is."""
+    if is_known(y):
+        return x // y
     if x.type.bits <= 32:
         # A double holds both numbers and tells their quotient from the next integer; vectors divide it.
         wide = F64.vector(x.type.lanes)

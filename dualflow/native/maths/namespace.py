@@ -184,6 +184,8 @@ class Maths:
         x, y = _values(x, y)
         if x.type.kind == "f":
             return self._function("mod", lambda a, b: division.mod(b, self.fmod(a, b)), x, y)
+        if division.is_known(y):
+            return division.integer_mod(x, y)
         return self._called("mod", lambda _, a, b: division.integer_mod(a, b), x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> Value:
@@ -193,6 +195,8 @@ class Maths:
             return self._function(
                 "floor_divide", lambda a, b: division.floor_divide(a, b, self.fmod(a, b)), x, y
             )
+        if division.is_known(y):
+            return division.integer_floor_divide(x, y)
         return self._called("floor_divide", lambda _, a, b: division.integer_floor_divide(a, b), x, y)
 
     # One or a few instructions
