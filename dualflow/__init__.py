@@ -53,6 +53,7 @@ from dualflow.function.control_flow import while_loop as while_loop
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
+from dualflow.ops.arithmetic import add_n as add_n
 from dualflow.ops.arithmetic import divide as divide
 from dualflow.ops.arithmetic import divide_no_nan as divide_no_nan
 from dualflow.ops.arithmetic import floordiv as floordiv
@@ -117,8 +118,10 @@ from dualflow.ops.normalization import clip_by_value as clip_by_value
 from dualflow.ops.normalization import global_norm as global_norm
 from dualflow.ops.positions import eye as eye
 from dualflow.ops.positions import linspace as linspace
+from dualflow.ops.positions import meshgrid as meshgrid
 from dualflow.ops.positions import one_hot as one_hot
 from dualflow.ops.positions import range as range
+from dualflow.ops.positions import sequence_mask as sequence_mask
 from dualflow.ops.powers import log as log
 from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
@@ -134,6 +137,7 @@ from dualflow.ops.reduction import reduce_max as reduce_max
 from dualflow.ops.reduction import reduce_min as reduce_min
 from dualflow.ops.reduction import reduce_prod as reduce_prod
 from dualflow.ops.repetition import pad as pad
+from dualflow.ops.repetition import repeat as repeat
 from dualflow.ops.repetition import reverse as reverse
 from dualflow.ops.repetition import roll as roll
 from dualflow.ops.repetition import tile as tile
@@ -146,9 +150,11 @@ from dualflow.ops.scattering import gather_nd as gather_nd
 from dualflow.ops.scattering import scatter_nd as scatter_nd
 from dualflow.ops.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
 from dualflow.ops.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
+from dualflow.ops.shapes import ensure_shape as ensure_shape
 from dualflow.ops.shapes import rank as rank
 from dualflow.ops.shapes import shape as shape
 from dualflow.ops.shapes import size as size
+from dualflow.ops.slicing import slice as slice
 from dualflow.ops.sorting import argsort as argsort
 from dualflow.ops.sorting import sort as sort
 from dualflow.ops.special import erf as erf

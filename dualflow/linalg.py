@@ -2,6 +2,10 @@
 
 from dualflow.ops.arrangement import matrix_transpose as matrix_transpose
 from dualflow.ops.contraction import matmul as matmul
+from dualflow.ops.diagonals import band_part as band_part
+from dualflow.ops.diagonals import diag as diag
+from dualflow.ops.diagonals import diag_part as diag_part
+from dualflow.ops.diagonals import trace as trace
 from dualflow.ops.normalization import global_norm as global_norm
 from dualflow.ops.normalization import l2_normalize as l2_normalize
 from dualflow.ops.positions import eye as eye

@@ -5,6 +5,7 @@ from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
+from dualflow.ops.arithmetic import add_n as add_n
 from dualflow.ops.arithmetic import divide as divide
 from dualflow.ops.arithmetic import divide_no_nan as divide_no_nan
 from dualflow.ops.arithmetic import floordiv as floordiv
@@ -39,6 +40,7 @@ from dualflow.ops.complex_numbers import real as real
 from dualflow.ops.exponential import exp as exp
 from dualflow.ops.exponential import expm1 as expm1
 from dualflow.ops.exponential import log1p as log1p
+from dualflow.ops.exponential import log_sigmoid as log_sigmoid
 from dualflow.ops.exponential import logaddexp as logaddexp
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
@@ -48,6 +50,7 @@ from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
 from dualflow.ops.powers import rsqrt as rsqrt
 from dualflow.ops.powers import sqrt as sqrt
+from dualflow.ops.powers import xlogy as xlogy
 from dualflow.ops.reduction import argmax as argmax
 from dualflow.ops.reduction import argmin as argmin
 from dualflow.ops.reduction import reduce_all as reduce_all
@@ -84,5 +87,6 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 floormod = mod
+truediv = divide
 is_finite, is_inf, is_nan = isfinite, isinf, isnan
 rint = round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,19 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
     """``(x - y) ** 2``."""
     return square(subtract(x, y))
+
+
+def add_n(inputs: Any, name: str | None = None) -> Any:
+    """The sum of a list of tensors of one shape, from the first to the last.
+
+    Raises:
+        InvalidArgumentError: an empty list.
+
+    >>> import dualflow as df
+    >>> df.add_n([[1, 2], [10, 20]]).numpy().tolist()
+    [11, 22]
+    """
+    terms = list(inputs)
+    if not terms:
+        raise InvalidArgumentError("add_n takes one tensor or more, but the list is empty.")
+    return functools.reduce(add, terms)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dualflow.ops import maths_reference
+from dualflow.ops.arithmetic import negative
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers
 
@@ -79,3 +82,13 @@ logaddexp = elementwise(
     samples=(numbers(-20, 20), numbers(-20, 20)),
     cost=25,
 )
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """``log(sigmoid(x))``, without overflow.
+
+    >>> import dualflow as df
+    >>> df.math.log_sigmoid([-1e9, 1e9]).numpy().tolist()
+    [-1000000000.0, -0.0]
+    """
+    return negative(softplus(negative(x)))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, float32, int32
+from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import divide
-from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import equal
+from dualflow.ops.comparison import equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Element, Opaque
@@ -90,6 +91,9 @@ RANGE = register(
         samples=(Sample((Domain(0, 3, "fi", ()), Domain(5, 9, "fi", ()), Domain(1, 3, "fi", ()))),),
     )
 )
+
+
+_axes = builtins.range
 
 
 def _count(start: Any, limit: Any, delta: Any) -> int:
@@ -217,3 +221,42 @@ def one_hot(
         return cast(hot, float32 if dtype is None else dtype)
     found = where(hot, 1 if on_value is None else on_value, 0 if off_value is None else off_value)
     return found if dtype is None else cast(found, dtype)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+    """The coordinates of the points of a grid, one tensor for each of the vectors ``args``.
+
+    Args:
+        *args: the coordinates along each axis.
+        indexing: "xy", where the first vector runs along the columns, or "ij", where it runs along the rows.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df
+    >>> [x.numpy().tolist() for x in df.meshgrid([1, 2], [3, 4, 5], indexing="ij")]
+    [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid's indexing is 'xy' or 'ij', not {indexing!r}.")
+    vectors = [reshape(convert_to_tensor(x), [-1]) for x in args]
+    order = list(_axes(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    shape = [0] * len(order)
+    for axis, vector in zip(order, vectors, strict=True):
+        shape[axis] = vector.shape[0]
+    return [
+        broadcast_to(reshape(vector, [-1 if a == axis else 1 for a in _axes(len(order))]), shape)
+        for axis, vector in zip(order, vectors, strict=True)
+    ]
+
+
+def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Any:
+    """For each length a row of ``maxlen`` elements, of which the first so many hold.
+
+    >>> import dualflow as df
+    >>> df.sequence_mask([1, 3], 3).numpy().tolist()
+    [[True, False, False], [True, True, True]]
+    """
+    x, count = convert_to_tensor(lengths), static_int(maxlen, "maxlen")
+    found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
+    return found if as_dtype(dtype) is bool_ else cast(found, dtype)

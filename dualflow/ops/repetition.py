@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axes, normalize_axis
@@ -16,7 +18,8 @@ from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_value
+from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.taking import gather
 
 
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
@@ -159,3 +162,28 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
             if cut:
                 input = concat([part(input, where, cut, size), part(input, where, 0, cut)], where)
     return input
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    """Each element of ``input`` (or slice along ``axis``) as often in a row as ``repeats`` says.
+
+    Args:
+        input: a tensor, which is flattened if no axis is given.
+        repeats: a number, or one for each slice.
+        axis: whose slices to repeat.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df
+    >>> df.repeat([1, 2], [3, 1]).numpy().tolist()
+    [1, 1, 1, 2]
+    """
+    x = as_tensor(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    where = normalize_axis(static_int(axis, "axis"), len(x.shape))
+    counts, size = ints(repeats, "repeats"), x.shape[where]
+    if size is None or len(counts) not in (1, size) or min(counts, default=0) < 0:
+        raise InvalidArgumentError(
+            f"repeats {repeats} are not one number of 0 or more for each of {size} slices."
+        )
+    return gather(x, np.repeat(np.arange(size), counts), axis=where)

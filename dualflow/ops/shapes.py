@@ -8,9 +8,11 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, int32
-from dualflow.core.shape import Shape
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
+from dualflow.ops.conversion import identity
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -52,3 +54,21 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
 def rank(input: Any, name: str | None = None) -> Any:
     """How many axes ``input`` has, as a scalar tensor."""
     return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """``x``, once its shape is known to be ``shape``, in which None stands for any size.
+
+    Raises:
+        InvalidArgumentError: another shape.
+
+    >>> import dualflow as df
+    >>> df.ensure_shape(df.zeros([2, 3]), [None, 3]).shape
+    (2, 3)
+    """
+    found, wanted = shape_of(x), as_shape(shape)
+    if len(found) != len(wanted) or any(
+        a != b for a, b in zip(found, wanted, strict=True) if a is not None and b is not None
+    ):
+        raise InvalidArgumentError(f"a tensor of shape {found} should have shape {wanted}.")
+    return identity(x)

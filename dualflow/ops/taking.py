@@ -127,3 +127,15 @@ def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: 
         raise InvalidArgumentError("gather takes no batch_dims; pair the leading axes with df.gather_nd.")
     where = normalize_axis(static_int(axis, "axis"), len(shape_of(params)))
     return _take(params, indices, where)
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+    """The rows of ``params`` that ``ids`` number: :func:`gather` along the first axis.
+
+    Raises:
+        OutOfRangeError: an id is outside the table.
+        InvalidArgumentError: ``max_norm`` is given; clip the rows with :func:`dualflow.clip_by_norm`.
+    """
+    if max_norm is not None:
+        raise InvalidArgumentError("embedding_lookup takes no max_norm; clip the rows with df.clip_by_norm.")
+    return gather(params, ids)

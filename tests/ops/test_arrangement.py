@@ -179,3 +179,41 @@ def test_boolean_mask_on_a_later_axis():
     x = np.arange(24).reshape(2, 3, 4)
     mask = np.array([True, False, True])
     np.testing.assert_array_equal(df.boolean_mask(x, mask, axis=1), x[:, mask])
+
+
+def test_diagonals_and_bands():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(df.linalg.diag_part(x), np.diagonal(x, axis1=1, axis2=2))
+    np.testing.assert_array_equal(df.linalg.trace(x), np.trace(x, axis1=1, axis2=2))
+    np.testing.assert_array_equal(df.linalg.diag([1.0, 2.0]), np.diag([1.0, 2.0]))
+    np.testing.assert_array_equal(df.linalg.band_part(x, -1, 0), np.tril(x))
+    np.testing.assert_array_equal(df.linalg.band_part(x, 0, 1), np.tril(np.triu(x), 1))
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+@pytest.mark.parametrize("sizes", [(3,), (2, 3), (2, 3, 4)])
+def test_meshgrid(indexing, sizes):
+    vectors = [np.arange(float(n)) for n in sizes]
+    for found, expected in zip(
+        df.meshgrid(*vectors, indexing=indexing), np.meshgrid(*vectors, indexing=indexing), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("repeats", "axis"), [(2, None), (2, 1), ([1, 0, 3], 1), ([2, 1], 0)])
+def test_repeat(repeats, axis):
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(df.repeat(x, repeats, axis), np.repeat(x, repeats, axis))
+
+
+def test_a_part_by_begin_and_size_lies_inside():
+    x = np.arange(24).reshape(2, 3, 4)
+    np.testing.assert_array_equal(df.slice(x, [1, 0, 2], [1, -1, 2]), x[1:2, :, 2:4])
+    with pytest.raises(df.errors.InvalidArgumentError, match="leave shape"):
+        df.slice(x, [0, 2, 0], [1, 2, 1])
+
+
+def test_ensure_shape_passes_what_fits():
+    assert df.ensure_shape(df.zeros([2, 3]), [None, 3]).shape == (2, 3)
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"should have shape \(None, 4\)"):
+        df.ensure_shape(df.zeros([2, 3]), [None, 4])

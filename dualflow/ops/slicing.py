@@ -1,0 +1,33 @@
+"""TensorFlow's functions for a part of a tensor, beside ``x[...]``."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.indexing import getitem
+from dualflow.ops.static import ints
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+    """The part of ``input_`` that starts at ``begin`` and has the sizes ``size``; -1 is all that is left.
+
+    Raises:
+        InvalidArgumentError: the part does not lie inside of ``input_``.
+
+    >>> import dualflow as df
+    >>> df.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [-1, 2]).numpy().tolist()
+    [[2, 3], [5, 6]]
+    """
+    x = convert_to_tensor(input_)
+    starts, sizes = ints(begin, "begin"), ints(size, "size")
+    if not len(starts) == len(sizes) == len(x.shape):
+        raise InvalidArgumentError(f"begin {begin} and size {size} name each axis of shape {x.shape}.")
+    parts = []
+    for start, length, whole in zip(starts, sizes, x.shape, strict=True):
+        if start < 0 or length < -1 or (whole is not None and start + max(length, 0) > whole):
+            raise InvalidArgumentError(f"begin {begin} and size {size} leave shape {x.shape}.")
+        parts.append(builtins.slice(start, None if length < 0 else start + length))
+    return getitem(x, tuple(parts))
