@@ -176,7 +176,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield ""
     yield _row("", "eager", "graph")
     yield "-" * _WIDTH
-    yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c.speedup))
+    yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c))
     yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _less(c))
     runs = _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel")
     yield _row("one call runs", *runs, _besides(c))
@@ -199,15 +199,22 @@ def _wrapped(label: str, text: str) -> list[str]:
     return wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL)
 
 
-def _faster(ratio: float) -> str:
-    return f"{ratio:.3g} times faster" if ratio >= 1 else f"{1 / ratio:.3g} times slower"
+def _faster(c: Comparison) -> str:
+    return _ratio(c.speedup, "faster", "slower")
 
 
 def _less(c: Comparison) -> str:
     if not c.graph_peak_bytes or not c.eager_peak_bytes:
         return ""
-    ratio = c.eager_peak_bytes / c.graph_peak_bytes
-    return f"{ratio:.3g} times less" if ratio >= 1 else f"{1 / ratio:.3g} times more"
+    return _ratio(c.eager_peak_bytes / c.graph_peak_bytes, "less", "more")
+
+
+def _ratio(ratio: float, above: str, below: str) -> str:
+    times = max(ratio, 1 / ratio)
+    shown = f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
+    if times < 1.02:
+        return "about the same"
+    return f"{shown} times {above if ratio > 1 else below}"
 
 
 def _besides(c: Comparison) -> str:

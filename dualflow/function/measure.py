@@ -25,10 +25,10 @@ ROUND_SECONDS = 0.004
 """How long a round of calls lasts at least; a longer call is a round of its own."""
 
 SECONDS = 0.5
-"""How long each of the calls to be timed goes on in all, unless that is too short for three rounds."""
+"""How long each of the calls to be timed goes on in all, unless that is too short for two rounds."""
 
 _MOST_ROUNDS = 60
-_FEWEST_ROUNDS = 3
+_FEWEST_ROUNDS = 2
 
 
 class Call(NamedTuple):
@@ -50,8 +50,7 @@ def best_times(calls: Sequence[Call]) -> list[float]:
 
     Each has run before, so that nothing is compiled or loaded any more.
     """
-    counts = [_calls_in_a_round(call) for call in calls]
-    best = [math.inf] * len(calls)
+    counts, best = map(list, zip(*map(_calls_in_a_round, calls), strict=True))
     begun = time.perf_counter()
     for number in range(_MOST_ROUNDS):
         if number >= _FEWEST_ROUNDS and time.perf_counter() - begun > SECONDS * len(calls):
@@ -61,12 +60,13 @@ def best_times(calls: Sequence[Call]) -> list[float]:
     return best
 
 
-def _calls_in_a_round(call: Call) -> int:
+def _calls_in_a_round(call: Call) -> tuple[int, float]:
+    """How many calls last long enough, and the seconds of one as far as that shows."""
     count = 1
     while (taken := _round(call, count)) < ROUND_SECONDS:
         wanted = math.ceil(count * ROUND_SECONDS / taken) if taken else count * 10
         count = min(max(wanted, count + 1), count * 10)
-    return count
+    return count, taken / count
 
 
 def _round(call: Call, count: int) -> float:
