@@ -37,6 +37,12 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
     return TensorSpec.of(Shape([None, *x.shape[len(mask.shape) :]]), x.dtype)
 
 
+def _masked(x: Any, mask: Any) -> Any:
+    if mask.dtype.kind != "b" or not mask.ndim:
+        raise TypeError("a mask is of bools")
+    return x[mask]
+
+
 def _unmask_infer(values: TensorSpec, mask: TensorSpec) -> TensorSpec:
     return TensorSpec.of(Shape([*mask.shape, *values.shape[1:]]), values.dtype)
 
@@ -52,7 +58,7 @@ MASK = register(
         name="boolean_mask",
         doc="""The elements (or rows) of ``x`` where ``mask`` holds, in order.""",
         infer=_mask_infer,
-        kernel=lambda x, mask: x[mask],
+        kernel=_masked,
         form=_DATA_DEPENDENT,
         vjp=(lambda g, out, x, mask: dispatch.current().apply(UNMASK, (g, mask), {}), None),
         samples=(
