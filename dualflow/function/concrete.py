@@ -67,7 +67,8 @@ class ConcreteFunction:
     def short(self, long_way: Callable[..., Any]) -> Callable[..., Any]:
         """This trace as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
         if self._short is None:
-            self._short = short_way(self, long_way)
+            tensors = all(isinstance(leaf, TensorLeaf) for leaf in self.key[1])
+            self._short = short_way(self.section.runner, long_way, self.pack) if tensors else long_way
         return self._short
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

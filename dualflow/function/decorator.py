@@ -62,7 +62,7 @@ class Function:
         self._history = History(self._name)
         self._cache = TraceCache()
         self._latest = self._cache.latest
-        self._long_way = LongWay(self)
+        self._long_way = LongWay(self.long_way)
         functools.update_wrapper(self, python_function, updated=())
 
     # calling
@@ -70,13 +70,13 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
         self._calls += 1
-        if kwargs or dispatch.current() is not EAGER or _settings.eagerly:
+        if kwargs or _settings.eagerly:
             return self._call(args, kwargs)
         short = self._latest.short
-        return self.long_way(*args) if short is None else short(*args)
+        return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
 
     def long_way(self, *args: Any) -> Any:
-        """An eager call without keywords that the latest short way doesn't serve."""
+        """A call without keywords that the latest short way doesn't serve."""
         key: list[Any] = []
         for x in args:
             if type(x) is EagerTensor:
@@ -90,7 +90,8 @@ class Function:
         if found is None:
             return self._call(args, {}, tuple(key))
         found.used = self._calls
-        self._latest.turn_to(found, self._long_way)
+        if dispatch.current() is EAGER:
+            self._latest.turn_to(found, self._long_way)
         return found.run([x for x in args if type(x) is EagerTensor])
 
     def _call(

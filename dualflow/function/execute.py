@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
-    from dualflow.function.concrete import ConcreteFunction
+    from dualflow.function.outputs import Packer
+    from dualflow.function.runner import Runner
     from dualflow.native.executable import Executable
 
 
@@ -19,7 +20,7 @@ def make_executable(graph: Graph) -> Executable:
     return found
 
 
-def short_way(concrete: ConcreteFunction, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    """``concrete`` as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
-    found: Callable[..., Any] = import_module("dualflow.function.fast").short_way(concrete, long_way)
+def short_way(runner: Runner, long_way: Callable[..., Any], pack: Packer | None = None) -> Callable[..., Any]:
+    """``runner`` as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
+    found: Callable[..., Any] = import_module("dualflow.function.fast").short_way(runner, long_way, pack)
     return found

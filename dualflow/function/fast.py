@@ -1,7 +1,7 @@
 """The short way from a call to the machine code: no interpreter between the arguments and the kernels.
 
-It serves calls with tensors alone, of one trace whose graph is one native part; every other call takes the
-long way. Where this process's objects are not laid out as expected there is no short way.
+It serves calls with tensors alone, of a graph that is one native part; every other call takes the long way.
+Where this process's objects are not laid out as expected there is no short way.
 """
 
 from __future__ import annotations
@@ -12,42 +12,44 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
-from dualflow.function.leaf import TensorLeaf
 from dualflow.native.fastcall import ArraySpec, Descriptor, VariableUse, builtin, probe, slot_offset
 
 if TYPE_CHECKING:
     from dualflow.core.spec import TensorSpec
-    from dualflow.function.concrete import ConcreteFunction
+    from dualflow.function.outputs import Packer
+    from dualflow.function.runner import Runner
 
 
-def short_way(concrete: ConcreteFunction, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    """``concrete`` as a function of positional tensors; what it can't serve goes to ``long_way``."""
+def short_way(runner: Runner, long_way: Callable[..., Any], pack: Packer | None) -> Callable[..., Any]:
+    """``runner`` as a function of positional tensors; what it can't serve goes to ``long_way``.
+
+    ``pack`` puts the results into a structure; without it they are a tuple.
+    """
     layout = probe(EagerTensor)
     slot = slot_offset(Variable, "_tensor")
-    descriptor = None if layout is None or slot is None else _descriptor(concrete, slot)
+    descriptor = None if layout is None or slot is None else _descriptor(runner, slot, pack)
     return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
 
 
-def _descriptor(concrete: ConcreteFunction, slot: int) -> Descriptor | None:
+def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
-    runner = concrete.section.runner
     executable = runner.executable
     plan, program = executable.plan, executable.program
     variables = [c for c in runner.captured if isinstance(c, AbstractVariable)]
     tensors = runner.captured[len(variables) :]
+    graph = runner.optimised
+    count = len(graph.arguments)
     simple = (
         len(program.parts) == 1
         and program.parts[0].entry is not None
         and not plan.temporaries
-        and all(isinstance(leaf, TensorLeaf) for leaf in concrete.key[1])
+        and all(i >= count for i in runner.written)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
     if not simple:
         return None
-    graph = runner.optimised
-    count = len(graph.arguments)
     return Descriptor(
-        name=concrete.name,
+        name=graph.name,
         kernel=executable.entry(program.parts[0].entry or ""),
         inputs=[_array_spec(v.spec) for v in graph.arguments],
         variables=[
@@ -59,9 +61,9 @@ def _descriptor(concrete: ConcreteFunction, slot: int) -> Descriptor | None:
         params=executable.params.tolist(),
         arena_bytes=program.arena_bytes,
         heavy=program.heavy,
-        result=concrete.pack.form,
+        result=pack.form if pack is not None else "tuple",
         on_error=executable.fail,
-        pack=concrete.pack,
+        pack=pack,
         tensor_slot=slot,
         keep=(executable, *tensors),
     )

@@ -15,8 +15,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
-from dualflow.eager.tensor import wrap
-from dualflow.function.buffers import array_of
+from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, sweep
@@ -55,7 +54,6 @@ class Linear:
     """A section of a trace with the gradient of its outputs with respect to some of its inputs.
 
     Args:
-        graph: the whole trace, extended by the gradient.
         joint: the section's inputs, then a cotangent for each output that can have one; its outputs, then the
             values held for higher orders, then the cotangents of the inputs.
         inputs, outputs, held: how many there are of each.
@@ -104,15 +102,16 @@ class Linear:
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(
-        self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: list[Array]
-    ) -> list[Array]:
+        self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
+    ) -> list[Any]:
         """The arguments of the backward graph."""
+        held = self.held
         tables = {
-            "input": [*inputs, *cotangents],
-            "output": [*outputs, *map(wrap, saved[: self.held])],
-            "residual": [*map(wrap, saved[self.held :])],
+            "input": (*inputs, *cotangents),
+            "output": (*outputs, *saved[:held]),
+            "residual": saved[held:],
         }
-        return [array_of(tables[kind][i]) for kind, i in self._sources]
+        return [tables[kind][i] for kind, i in self._sources]
 
 
 class TapedCall:
@@ -126,17 +125,21 @@ class TapedCall:
 
     def __init__(self, linear: Linear) -> None:
         self._linear = linear
-        self._saved: list[Array] = []
+        self._saved: list[EagerTensor] = []
         self.updated: list[Array] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The section's outputs."""
         forward, count = self._linear.forward, self._linear.outputs
+        if not forward.written:
+            tensors = forward(*map(wrap, arrays))
+            self._saved = list(tensors[count:])
+            return [t._array for t in tensors[:count]]
         given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         for i in forward.written:
             given[i] = given[i].copy()
         results = forward.run(given)
-        self._saved = results[count:]
+        self._saved = [wrap(a) for a in results[count:]]
         self.updated = [given[i] for i in forward.written]
         return results[:count]
 
@@ -148,10 +151,9 @@ class TapedCall:
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
             places, runner = linear.runner(needed)
-            results = runner.run(linear.pick(inputs, cotangents, outs, self._saved))
-            found: Sequence[Any] = [wrap(a) for a in results]
+            found = runner(*linear.pick(inputs, cotangents, outs, self._saved))
         else:
-            held = [wrap(a) for a in self._saved[: linear.held]]
+            held = self._saved[: linear.held]
             places, found = linear.flowing, linear.whole([*inputs, *held, *cotangents])
         for place, flow in zip(places, found, strict=True):
             flows[place] = flow

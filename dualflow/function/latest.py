@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dualflow.function.concrete import ConcreteFunction
-    from dualflow.function.decorator import Function
 
 
 class Latest:
@@ -39,14 +38,14 @@ class Latest:
 
 
 class LongWay:
-    """A function's long way as a callable that doesn't keep the function alive."""
+    """A method as a callable that doesn't keep its object alive: the short way it stands behind is the object's."""
 
-    __slots__ = ("_function",)
+    __slots__ = ("_method",)
 
-    def __init__(self, function: Function) -> None:
-        self._function = weakref.ref(function)
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = weakref.WeakMethod(method)
 
     def __call__(self, *args: Any) -> Any:
-        function = self._function()
-        assert function is not None, "the short way is called through its function"
-        return function.long_way(*args)
+        method = self._method()
+        assert method is not None, "the short way is called through its object"
+        return method(*args)

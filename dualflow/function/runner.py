@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.function.buffers import array_of
-from dualflow.function.execute import make_executable
+from dualflow.eager.tensor import wrap
+from dualflow.function.buffers import array_of, gather
+from dualflow.function.execute import make_executable, short_way
+from dualflow.function.latest import LongWay
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
 
@@ -53,6 +56,18 @@ class Runner:
         place = {v: i for i, v in enumerate(self.optimised.inputs)}
         return tuple([place[u.input] for u in self.optimised.updates])
 
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
+        """The outputs as tensors, for a tensor or variable behind each argument; updated variables are written to."""
+        return self._short(*arguments)
+
+    @cached_property
+    def _short(self) -> Callable[..., Any]:
+        return short_way(self, LongWay(self._long))
+
+    def _long(self, *arguments: Any) -> Sequence[Any]:
+        arrays = gather((*arguments, *self.captured), self.written)
+        return tuple([wrap(a) for a in self.executable.run(arrays)])
+
     def run(self, arguments: list[Array]) -> list[Array]:
-        """The outputs of a graph that updates nothing it captures, for one array per argument."""
+        """The outputs for one array per argument, of which those of updated variables are written to."""
         return self.executable.run(arguments + [array_of(x) for x in self.captured])

@@ -16,7 +16,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
-from dualflow.function.buffers import gather
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
@@ -64,13 +63,13 @@ class Section:
         """
         engine = dispatch.current()
         if engine is EAGER:
-            return self._run(arguments)
+            return self.runner(*arguments)
         sources = [*arguments, *self.captured]
-        tensors = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in sources]
+        tensors = [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, tensors, wanted) if any(wanted) else self._run(arguments)
+        return self._record(engine, sources, tensors, wanted) if any(wanted) else self.runner(*arguments)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
@@ -78,11 +77,6 @@ class Section:
             return ()
         watched = [tape.watched for tape in engine.tapes]
         return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
-
-    def _run(self, arguments: Sequence[Any]) -> list[Any]:
-        runner = self.runner
-        arrays = gather((*arguments, *runner.captured), runner.written)
-        return [wrap(a) for a in runner.executable.run(arrays)]
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         results = replay(self.graph, tensors)
@@ -97,7 +91,8 @@ class Section:
         linear = self._linear.get(wanted)
         if linear is None:
             with tracing_lock:
-                linear = self._linear[wanted] = self._linearise(wanted)
+                linear = self._linear.get(wanted) or self._linearise(wanted)
+                self._linear[wanted] = linear
         call = TapedCall(linear)
         results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
         for i, array in zip(linear.forward.written, call.updated, strict=True):

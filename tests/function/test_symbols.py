@@ -114,6 +114,11 @@ def test_a_leaked_symbol_is_refused_as_an_argument(leaked):
         df.function(lambda x: x + 1.0)(leaked)
 
 
+def test_a_leaked_symbol_is_refused_as_an_argument_under_a_tape(leaked):
+    with df.GradientTape(), pytest.raises(TypeError, match="multiply:0"):
+        df.function(lambda x: x + 1.0)(leaked)
+
+
 def test_a_leaked_symbol_is_refused_as_a_result(leaked):
     with pytest.raises(df.errors.InaccessibleTensorError, match="out of scope"):
         traced(lambda x: leaked)
