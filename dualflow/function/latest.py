@@ -38,7 +38,7 @@ class Latest:
 
 
 class LongWay:
-    """A method as a callable that doesn't keep its object alive: the short way it stands behind is the object's."""
+    """A method as a callable that doesn't keep its object, which holds the short way to it, alive."""
 
     __slots__ = ("_method",)
 

@@ -57,8 +57,9 @@ class Runner:
         return tuple([place[u.input] for u in self.optimised.updates])
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
-        """The outputs as tensors, for a tensor or variable behind each argument; updated variables are written to."""
-        return self._short(*arguments)
+        """The outputs as tensors, for a tensor or variable behind each argument; variables are updated."""
+        outputs: Sequence[Any] = self._short(*arguments)
+        return outputs
 
     @cached_property
     def _short(self) -> Callable[..., Any]:
