@@ -11,7 +11,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.bodies import Body, aligned, operands, trace_body
-from dualflow.graph.control import CHOICE, LOOP, with_effects
+from dualflow.function.control_gradient import CHOICE, LOOP
+from dualflow.graph.control import with_effects
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor

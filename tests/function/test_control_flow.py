@@ -110,6 +110,67 @@ def test_structures_go_round():
     assert np.array_equal(found["pair"][1].numpy(), b)
 
 
+def gradient(f, x):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x).numpy()
+
+
+@pytest.mark.parametrize("value", [3.0, -3.0])
+def test_a_gradient_goes_through_the_branch_that_ran(value):
+    def f(x):
+        return df.cond(x > 0, lambda: x * x * 2.0, lambda: x * 5.0)
+
+    assert gradient(df.function(f), df.constant(value)) == gradient(f, df.constant(value))
+
+
+def test_a_second_gradient_goes_through_a_branch():
+    @df.function
+    def f(x):
+        return df.cond(x > 0, lambda: x * x * x, lambda: x)
+
+    x = df.constant(2.0)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        slope = inner.gradient(y, x)
+    assert outer.gradient(slope, x).numpy() == 12.0
+
+
+def test_a_gradient_goes_back_through_all_turns():
+    m = df.constant([[0.5, 0.2], [0.1, 0.9]])
+
+    def f(x):
+        v = df.while_loop(lambda i, v: i < 7, lambda i, v: (i + 1, df.tanh(m @ v) + x), (0, x))[1]
+        return df.reduce_sum(v * v)
+
+    x = df.constant([[1.0], [-2.0]])
+    np.testing.assert_allclose(gradient(df.function(f), x), gradient(f, x), rtol=1e-5)
+
+
+def test_a_tape_inside_a_function_goes_through_a_loop():
+    @df.function
+    def slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, 1.0))[1]
+        return tape.gradient(y, x)
+
+    assert slope(df.constant(2.0)).numpy() == 12.0
+
+
+def test_a_loop_that_draws_has_no_gradient_and_says_so():
+    @df.function
+    def f(x):
+        return df.while_loop(lambda v: v < 9.0, lambda v: [v * x + df.random.uniform([])], [x])[0]
+
+    with pytest.raises(InvalidArgumentError, match="random"):
+        gradient(f, df.constant(2.0))
+
+
 def test_a_variable_that_changes_its_shape_is_refused():
     @df.function
     def f(x):
