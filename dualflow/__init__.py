@@ -66,6 +66,7 @@ from dualflow.ops.arithmetic import sign as sign
 from dualflow.ops.arithmetic import square as square
 from dualflow.ops.arithmetic import squared_difference as squared_difference
 from dualflow.ops.arithmetic import subtract as subtract
+from dualflow.ops.arithmetic import truncatemod as truncatemod
 from dualflow.ops.arrangement import expand_dims as expand_dims
 from dualflow.ops.arrangement import reshape as reshape
 from dualflow.ops.arrangement import squeeze as squeeze

@@ -126,6 +126,27 @@ mod = elementwise(
     cost=8,
 )
 
+
+def _truncatemod(m: Any, x: Any, y: Any) -> Any:
+    if not m.dtype(y).is_integer:
+        return m.fmod(x, y)
+    m.check(m.not_equal(y, 0), _BY_ZERO)
+    rest = m.mod(x, y)
+    return m.where(m.not_equal(rest, 0) & ((x < 0) ^ (y < 0)), rest - y, rest)
+
+
+truncatemod = elementwise(
+    "truncatemod",
+    """What dividing towards zero leaves, with the sign of ``x``, as C's ``fmod``.""",
+    example=("df.truncatemod([7, -7], 2)", "[1, -1]"),
+    dtype=real,
+    eager=_dividing(np.fmod),
+    code=_truncatemod,
+    vjp=(lambda g, out, x, y: g, lambda g, out, x, y: g * ((out - x) / y)),
+    samples=(numbers(-50, 50), Domain(3, 50, "fi")),
+    cost=8,
+)
+
 multiply_no_nan: OpFunction = elementwise(
     "multiply_no_nan",
     """``x * y``, and 0 where ``y`` is 0 even if ``x`` is inf or nan there.""",

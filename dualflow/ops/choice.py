@@ -12,6 +12,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Element
+from dualflow.ops.masking import WHERE_TRUE
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, booleans, numbers
 
@@ -66,6 +67,8 @@ def unmasked(condition: Any, g: Any) -> Any:
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; all three broadcast.
 
+    Without ``x`` and ``y``: the positions where ``condition`` holds (or is not 0), one row of int64 each.
+
     No gradient reaches the side that was not chosen; but where computing it has an infinite derivative, the
     product with zero is nan: give it a safe argument too (``where(ok, log(where(ok, x, 1)), 0)``).
 
@@ -76,13 +79,15 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         name: ignored; as in TensorFlow.
 
     Raises:
-        DTypeError: ``condition`` is not of bools, or ``x`` or ``y`` is missing.
+        DTypeError: ``condition`` is not of bools, or only one of ``x`` and ``y`` is given.
         InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.where([True, False], [1, 2], 0).numpy()
     array([1, 0], dtype=int32)
     """
+    if x is None and y is None:
+        return dispatch.current().apply(WHERE_TRUE, (condition,), {})
     if x is None or y is None:
-        raise DTypeError("where takes both x and y; for the positions of the true elements use boolean_mask.")
+        raise DTypeError("where takes both x and y, or neither for the positions of the true elements.")
     return dispatch.current().apply(WHERE, (condition, x, y), {})

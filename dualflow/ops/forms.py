@@ -87,7 +87,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The results of one of the graphs ``attrs["branches"]``, by the integer input 0; the others are operands."""
+    """The results of one of the graphs ``attrs["branches"]``: input 0 says which, the others are operands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
@@ -77,6 +78,18 @@ UNMASK: Op = register(
         form=_DATA_DEPENDENT,
         vjp=(lambda g, out, values, mask: dispatch.current().apply(MASK, (g, mask), {}), None),
         samples=(Sample((Domain(-50, 50, "fi", (3, 2)), _MASK)),),
+    )
+)
+
+
+WHERE_TRUE = register(
+    Op(
+        name="where_true",
+        doc="""The positions of the elements of ``mask`` that hold, one row each.""",
+        infer=lambda mask: TensorSpec.of(Shape([None, len(mask.shape)]), int64),
+        kernel=lambda mask: np.argwhere(mask),
+        form=_DATA_DEPENDENT,
+        samples=(Sample((_MASK,)), Sample((Domain(-2, 2, "fi", (5,)),))),
     )
 )
 

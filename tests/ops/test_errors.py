@@ -40,7 +40,7 @@ Invalid, DType = df.errors.InvalidArgumentError, df.errors.DTypeError
         (lambda: df.pad(df.ones([2]), [1, 1]), Invalid, r"\[before, after\]"),
         (lambda: df.tile(df.ones([2]), [1, 2]), Invalid, r"each axis"),
         (lambda: df.where([1, 0], 1.0, 2.0), DType, r"comparison"),
-        (lambda: df.where([True, False]), DType, r"boolean_mask"),
+        (lambda: df.where([True, False], 1.0), DType, r"both x and y"),
         (lambda: df.gather(df.ones([3]), [0.0]), DType, r"integers.*df\.cast"),
         (lambda: df.one_hot([0.5], 3), DType, r"df\.cast"),
         (lambda: df.boolean_mask(df.ones([3]), [True, False]), Invalid, r"mask of shape \(2,\)"),

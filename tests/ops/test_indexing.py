@@ -117,6 +117,12 @@ def test_gather_outside_the_axis_names_the_index(indices):
         df.gather(X, indices)
 
 
+def test_where_alone_gives_the_positions_of_what_holds():
+    assert df.where(X > 9).numpy().tolist() == [[2, 2], [2, 3]]
+    assert df.where([0, 3, 0, 1]).numpy().tolist() == [[1], [3]]
+    assert df.where([False]).numpy().shape == (0, 1)
+
+
 def test_scattered_updates_land_or_add_up_where_they_are_named():
     assert df.scatter_nd([[1], [3], [1]], [1, 2, 10], [4]).numpy().tolist() == [0, 11, 0, 2]
     assert df.tensor_scatter_nd_update([1, 2, 3], [[1]], [20]).numpy().tolist() == [1, 20, 3]
