@@ -5,7 +5,7 @@
 ;   detour     buffers x, out, arena      out = x, by way of the arena's last bytes; params[1] is its size
 ;   fail       buffers x, out             out = x + 1, status = params[1]
 ;   nothing    any
-;   wait       any                        waits until the i64 at address params[0] is not 0
+;   wait       any                        stores 1 in the i64 at address params[0] and waits until it is 2
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
@@ -104,11 +104,12 @@ define void @wait(ptr %buffers, ptr %params, ptr %status) {
 entry:
   %at = load i64, ptr %params
   %flag = inttoptr i64 %at to ptr
+  store atomic i64 1, ptr %flag seq_cst, align 8
   br label %look
 look:
-  %set = load atomic i64, ptr %flag seq_cst, align 8
-  %no = icmp eq i64 %set, 0
-  br i1 %no, label %look, label %end
+  %now = load atomic i64, ptr %flag seq_cst, align 8
+  %not.yet = icmp ne i64 %now, 2
+  br i1 %not.yet, label %look, label %end
 end:
   ret void
 }

@@ -102,6 +102,16 @@ def test_no_reference_drifts_over_many_calls(fast: Any, heavy: bool) -> None:
     assert max(abs(now - then) for now, then in zip(after, before, strict=True)) <= 20
 
 
+def test_no_reference_to_a_variables_value_drifts(fast: Any, heavy: bool) -> None:
+    variable = fast.variable()
+    call = fast.function("nothing", variables=[fast.reads(variable)], heavy=heavy)
+    watched = variable._tensor, variable._tensor._array
+    before = [sys.getrefcount(thing) for thing in watched]
+    for _ in range(100):
+        call(fast.tensor())
+    assert [sys.getrefcount(thing) for thing in watched] == before
+
+
 def test_an_output_that_can_not_be_made_frees_the_others(fast: Any) -> None:
     huge = ArraySpec(np.dtype(np.float64), (1 << 40, 1 << 10))
     call = fast.function("plus_one", outputs=[fast.vector_spec, huge], result="tuple")
@@ -165,7 +175,7 @@ def test_threads_share_one_function(fast: Any, heavy: bool) -> None:
 
 
 def test_a_heavy_kernel_releases_the_gil_and_holds_its_variables(fast: Any) -> None:
-    """The kernel waits for a flag that this thread sets after it has replaced the variable's value."""
+    """While the kernel waits for this thread, this thread replaces the value of the variable it reads."""
     flag = ctypes.c_int64(0)
     variable = fast.variable()
     call = fast.function(
@@ -174,10 +184,15 @@ def test_a_heavy_kernel_releases_the_gil_and_holds_its_variables(fast: Any) -> N
     results: list[object] = []
     runner = threading.Thread(target=lambda: results.append(call(fast.tensor())))
     runner.start()
+    while flag.value != 1:
+        pass
+    array = weakref.ref(variable._tensor._array)
     variable._tensor = fast.tensor(1)
-    flag.value = 1
+    held_meanwhile = array() is not None
+    flag.value = 2
     runner.join()
     assert type(results[0]) is fast.Tensor
+    assert (held_meanwhile, array()) == (True, None)
 
 
 def test_a_process_may_end_with_functions_alive(fast: Any) -> None:
