@@ -12,13 +12,11 @@ from dualflow.ops.activations import selu as selu
 from dualflow.ops.activations import silu as silu
 from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
-from dualflow.ops.convolution import avg_pool as avg_pool
 from dualflow.ops.convolution import conv1d as conv1d
 from dualflow.ops.convolution import conv2d as conv2d
 from dualflow.ops.convolution import conv2d_transpose as conv2d_transpose
 from dualflow.ops.convolution import convolution as convolution
 from dualflow.ops.convolution import depthwise_conv2d as depthwise_conv2d
-from dualflow.ops.convolution import max_pool as max_pool
 from dualflow.ops.exponential import log_sigmoid as log_sigmoid
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
@@ -32,6 +30,8 @@ from dualflow.ops.normalization import batch_normalization as batch_normalizatio
 from dualflow.ops.normalization import bias_add as bias_add
 from dualflow.ops.normalization import l2_normalize as l2_normalize
 from dualflow.ops.normalization import moments as moments
+from dualflow.ops.pooling import avg_pool as avg_pool
+from dualflow.ops.pooling import max_pool as max_pool
 from dualflow.ops.random import dropout as _dropout
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.taking import embedding_lookup as embedding_lookup
