@@ -34,7 +34,7 @@ class Body:
 
     @property
     def reads(self) -> dict[int, tuple[Any, Value]]:
-        """What the body reads from outside, a tensor or a variable, by its id, and the input that stands for it."""
+        """The tensors and variables that the body reads from outside, by id, each with its input."""
         return {id(c.source): (c.source, v) for v, c in self.tracer.builder.captures}
 
     @property

@@ -50,7 +50,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The result of ``branch_fns[branch_index]``; an index that is out of range takes ``default``, or the last.
+    """The result of ``branch_fns[branch_index]``; an index out of range takes ``default``, or the last.
 
     >>> import dualflow as df
     >>> df.switch_case(df.constant(1), [lambda: df.constant(10), lambda: df.constant(20)]).numpy()
@@ -71,7 +71,7 @@ def case(
     exclusive: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The result of the first function whose predicate holds, else of ``default``, or of the last function."""
+    """The result of the first function whose predicate holds, else of ``default``, or of the last one."""
     (pred, function), *rest = pred_fn_pairs
     if not rest and default is None:
         return function()
@@ -126,7 +126,10 @@ def _in_order(branches: Any) -> list[Callable[[], Any]]:
 
 
 def _arguments(structure: Structure, leaves: Sequence[Any]) -> Sequence[Any]:
-    """What the functions of a loop are called with: the loop variables one by one where they are a sequence."""
+    """What the functions of a loop are called with.
+
+    The loop variables one by one where they are a sequence.
+    """
     packed = unflatten(structure, leaves)
     return packed if structure.kind in (list, tuple) or hasattr(structure.kind, "_fields") else (packed,)
 
@@ -149,7 +152,10 @@ def _loop_now(
 
 
 def _as_vars(structure: Structure, result: Any) -> Any:
-    """A body's result in the structure of the loop variables: list and tuple are one, a lone variable needs neither."""
+    """A body's result in the structure of the loop variables.
+
+    List and tuple are one, a lone variable needs neither.
+    """
     if structure.kind in (list, tuple):
         several = result if isinstance(result, list | tuple) else [result]
         return structure.kind(several)
@@ -157,7 +163,10 @@ def _as_vars(structure: Structure, result: Any) -> Any:
 
 
 def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
-    """A choice node for ``functions``, and its results in their structure; assigned variables get their new values."""
+    """A choice node for ``functions``, and its results in their structure.
+
+    Assigned variables get their new values.
+    """
     bodies = [trace_body(f, (), lambda symbols: symbols) for f in functions]
     _check_branches(bodies)
     written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
@@ -184,8 +193,8 @@ def _check_branches(bodies: Sequence[Body]) -> None:
         for a, b in zip(first.outputs, other.outputs, strict=True):
             if a.spec.dtype is not b.spec.dtype:
                 raise DTypeError(
-                    f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in another; "
-                    "cast one of them."
+                    f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in "
+                    "another; cast one of them."
                 )
             if a.spec.shape != b.spec.shape:
                 raise InvalidArgumentError(
@@ -238,11 +247,11 @@ def _check_turn(
     for i, (before, after) in enumerate(zip(specs, now, strict=True)):
         if before.dtype is not after.dtype:
             raise DTypeError(
-                f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype {after.dtype.name} "
-                "after one iteration; cast it."
+                f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype "
+                f"{after.dtype.name} after one iteration; cast it."
             )
         if before.shape != after.shape:
             raise InvalidArgumentError(
-                f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after one "
-                "iteration."
+                f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after "
+                "one iteration."
             )

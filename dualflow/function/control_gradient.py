@@ -1,12 +1,13 @@
 """Gradients of choices and loops.
 
-The gradient of a choice is a choice between the gradients of its branches. That of a loop runs the loop again, keeps
-what each turn began with, and goes back through the turns; how many there are is known only when it runs.
+The gradient of a choice is a choice between the gradients of its branches. That of a loop runs the loop
+again, keeps what each turn began with, and goes back through the turns; how many there are is known only when
+it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -63,8 +64,8 @@ def _pull_loop(
 ) -> list[Any]:
     if any(n.op.effect is not None for n in (*condition.nodes, *body.nodes)):
         raise InvalidArgumentError(
-            "A loop that draws random numbers or calls Python can't be run again for its gradient; make what it "
-            "draws before the loop, and index it inside."
+            "A loop that draws random numbers or calls Python can't be run again for its gradient; make "
+            "what it draws before the loop, and index it inside."
         )
     count = len(body.outputs)
     moving = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
@@ -144,16 +145,16 @@ def _history(
         kept, each = len(turns), sum(a.nbytes for a in carried)
         turns.clear()
         raise ResourceExhaustedError(
-            f"The gradient of a loop keeps {each} bytes of every turn, and memory was full after {kept} turns. "
-            "Bound the loop with maximum_iterations, or carry less."
+            f"The gradient of a loop keeps {each} bytes of every turn, and memory was full after {kept} "
+            "turns. Bound the loop with maximum_iterations, or carry less."
         ) from None
     return turns
 
 
 def _refuse(*args: Any, **attrs: Any) -> NoReturn:
     raise InvalidArgumentError(
-        "The second derivative of a loop of unknown length is not available; unroll it with a Python range, or "
-        "take the inner gradient by hand."
+        "The second derivative of a loop of unknown length is not available; unroll it with a Python "
+        "range, or take the inner gradient by hand."
     )
 
 

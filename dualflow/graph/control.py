@@ -1,7 +1,7 @@
 """Control flow in a graph: a choice between graphs, and a graph that runs while another holds.
 
-Bodies are graphs in ``attrs``. They capture nothing: whatever they read is among the node's inputs, so that a pass
-sees all that flows.
+Bodies are graphs in ``attrs``. They capture nothing: whatever they read is among the node's inputs, so that a
+pass sees all that flows.
 """
 
 from __future__ import annotations

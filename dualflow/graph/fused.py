@@ -64,7 +64,7 @@ def index_shape(node: Node) -> Sequence[int]:
 def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
     """The loop axes of each input's dims, given those of the node's own index."""
     if isinstance(node.op.form, Take):
-        params, indices = (v.spec for v in node.inputs)
+        indices = node.inputs[1].spec
         axis = node.attrs["axis"]
         gap: Axes = (None,)
         return (*own[:axis], *gap, *own[axis + indices.rank :]), own[axis : axis + indices.rank]

@@ -21,8 +21,8 @@ class Lifetime:
 def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
     """The offset of each block, and the bytes of the arena that holds them.
 
-    A linear scan over the steps with best-fit reuse of free gaps: blocks that are needed at the same step never
-    overlap. (Poletto and Sarkar, "Linear scan register allocation", 1999, with bytes for registers.)
+    A linear scan over the steps with best-fit reuse of free gaps: blocks that are needed at the same step
+    never overlap. (Poletto and Sarkar, "Linear scan register allocation", 1999, with bytes for registers.)
 
     >>> assign([Lifetime(0, 1, 100), Lifetime(1, 2, 60), Lifetime(2, 3, 128)])
     ([0, 128, 0], 192)

@@ -2,8 +2,8 @@
 
     void kernel(ptr context, i64 lo, i64 hi, i64 slot)
 
-``context`` holds three pointers: the buffer table, the parameters, the status word. Whatever depends on sizes is
-read from the parameters, so the text depends on the nest's structure alone.
+``context`` holds three pointers: the buffer table, the parameters, the status word. Whatever depends on sizes
+is read from the parameters, so the text depends on the nest's structure alone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ from dualflow.native.element import ElementMaths
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.lower import stage_steps
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
-from dualflow.native.workspace import Workspace
 from dualflow.native.registers import Registers
+from dualflow.native.workspace import Workspace
 from dualflow.ops.forms import Choice, Fold, Loop, Take
 
 Carried = list[Value]
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 MASKED_ONLY = 96
-"""From so many steps on, rows have one masked loop instead of a full loop and a masked tail: half the code."""
+"""From so many steps on, rows have one masked loop instead of a full loop and a masked tail.
+
+Half the code.
+"""
 
 
 @dataclass(slots=True)
 class Code:
-    """What the emitted functions need at run time: integers for the parameter table, and checks that may fail."""
+    """What the emitted functions need at run time.
+
+    Integers for the parameter table, and checks that may fail.
+    """
 
     params: list[int] = field(default_factory=list)
     messages: list[tuple[str, Any]] = field(default_factory=list)
@@ -146,7 +152,10 @@ class Emitter:
     def _loop(
         self, at: int, start: Value, stop: Value, carried: Carried, body: Callable[[Carried], Carried]
     ) -> Carried:
-        """Run ``body`` for each index of loop ``at``: by lanes, the last ones masked, where it is the vector loop."""
+        """Run ``body`` for each index of loop ``at``.
+
+        By lanes, the last ones masked, where it is the vector loop.
+        """
         if at != self.nest.vector:
             return self._turns(at, start, stop, 1, carried, body, masked=False)
         if self.masked_only:
@@ -193,7 +202,10 @@ class Emitter:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
     def _reduce(self, stage: int, start: Value, stop: Value) -> list[Carried]:
-        """Run the reduced loops once, the first from ``start`` to ``stop``: the accumulators of the stage's folds."""
+        """Run the reduced loops once, the first from ``start`` to ``stop``.
+
+        The accumulators of the stage's folds.
+        """
         self.stage = stage
         self.turn = stage_steps(self.nest, stage)
         folds = self._folds(stage)
@@ -451,7 +463,10 @@ class Emitter:
         return self.b.offset(self._workspace(), start, Type("u", 8)), place
 
     def _take(self, step: Step) -> Value:
-        """An element of the first operand, looked up along its picked axis; outside it the check stops the graph."""
+        """An element of the first operand, looked up along its picked axis.
+
+        Outside it the check stops the graph.
+        """
         params, indices = step.operands
         assert params.access is not None
         picked = self._operand(indices)

@@ -1,7 +1,7 @@
 """A graph that runs: machine code, its tables, and the calls between native parts.
 
-The code is shared: graphs that differ only in sizes have one text, so one library in this process and one object on
-disk. What differs is a table of integers.
+The code is shared: graphs that differ only in sizes have one text, so one library in this process and one
+object on disk. What differs is a table of integers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dualflow.ops.forms import Opaque, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
-"""An arena of up to so many bytes is kept between calls, which saves the system from zeroing its pages again."""
+"""An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
 
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
@@ -39,7 +39,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """How one part of a graph runs: ``native``, ``numpy`` or ``python``, what it does, and why not natively."""
+    """How a part of a graph runs (``native``, ``numpy`` or ``python``), what it does, why not natively."""
 
     kind: str
     what: str
@@ -103,8 +103,8 @@ class Executable:
         """The graph's outputs.
 
         Args:
-            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of updated
-                variables are written to.
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
+                of updated variables are written to.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed; what the graph had written by then stays.
@@ -179,7 +179,7 @@ def _aligned(nbytes: int) -> Array:
 def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> None:
     """Run a node's own kernel on views of the buffers, and put its results into theirs.
 
-    A result becomes the buffer itself, unless that is one of the graph's ``inputs``: a variable keeps its own.
+    A result becomes the buffer itself, but for those of the graph's ``inputs``: a variable keeps its own.
     """
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]

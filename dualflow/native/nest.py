@@ -1,8 +1,8 @@
 """A loop nest: what one kernel does, as plain data between the fused node and the machine code.
 
-Loops stand outermost first: the kept ones, then the reduced ones. One of them, the last of the domain in memory
-order, is the vector loop. Sizes, strides and offsets are run-time parameters of the code, so that one kernel serves
-every size; what the code does depend on is which of them are absent.
+Loops stand outermost first: the kept ones, then the reduced ones. One of them, the last of the domain in
+memory order, is the vector loop. Sizes, strides and offsets are run-time parameters of the code, so that one
+kernel serves every size; what the code does depend on is which of them are absent.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An element of a buffer for each turn of the loops; a stride of 0 stands for a loop it does not follow."""
+    """An element of a buffer for each turn of the loops.
+
+    A stride of 0 stands for a loop it does not follow.
+    """
 
     buffer: int
     offset: int
@@ -106,7 +109,7 @@ class Nest:
         vector: which loop runs over lanes; None for a nest of scalars.
         steps: the body in order.
         stores: what leaves it.
-        stages: how often the reduced loops run: a value that needs a finished reduction waits for the next stage.
+        stages: how often the reduced loops run: what needs a finished reduction waits for the next stage.
         cached: values of the whole domain that a later stage reads back instead of computing again.
     """
 

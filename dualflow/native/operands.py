@@ -27,8 +27,8 @@ class Step:
 def kind_of(node: Node) -> str:
     """How a node is called.
 
-    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a call of BLAS, ``host`` a call of
-    the op's NumPy or Python kernel.
+    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a call of BLAS, ``host`` a
+    call of the op's NumPy or Python kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:

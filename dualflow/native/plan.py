@@ -1,8 +1,9 @@
 """Where every value of a graph lives, and the order of the calls that compute them.
 
-Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they view. An
-updated variable is computed in its own buffer where nothing reads the old value later; else it is copied there last.
-Nodes that have no native form are host calls between native parts, and what crosses to them has a buffer of its own.
+Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they
+view. An updated variable is computed in its own buffer where nothing reads the old value later; else it is
+copied there last. Nodes that have no native form are host calls between native parts, and what crosses to
+them has a buffer of its own.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Call:
 class Plan:
     """The calls of a graph and its buffer table.
 
-    The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or write
-    (``temporaries``), and the arena. ``in_place`` are the inputs that the graph writes to.
+    The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
+    write (``temporaries``), and the arena. ``in_place`` are the inputs that the graph writes to.
     """
 
     calls: tuple[Call, ...]
@@ -98,8 +99,8 @@ def plan(graph: Graph) -> Plan:
 def _ordered(graph: Graph) -> tuple[list[Node], dict[Value, _Home]]:
     """The calls in order, with copies in and out, and the values that have a home from the start.
 
-    First come copies of inputs that are handed back, while they still have their old values; then the graph's own
-    nodes; then copies to outputs; last, copies into variables.
+    First come copies of inputs that are handed back, while they still have their old values; then the graph's
+    own nodes; then copies to outputs; last, copies into variables.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
     place = {n: i for i, n in enumerate(body)}

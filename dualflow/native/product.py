@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from dualflow.native import blas
-from dualflow.native.llvm import F32, F64, I32, I64, PTR, VOID, Builder, Module, Value
+from dualflow.native.llvm import F32, F64, I32, PTR, VOID, Builder, Module, Value
 from dualflow.native.nest import Layout
 
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
@@ -54,14 +54,14 @@ class Product:
         layouts: Sequence[Layout],
         scales: tuple[float, float],
     ) -> str:
-        """Write ``out = scales[0] * (x @ y) + scales[1] * out`` for each matrix of a batch; answers the routine.
+        """Write ``out = scales[0] * (x @ y) + scales[1] * out`` for each matrix of a batch.
 
-        The layouts are those of x, y and out, with a stride for each batch axis.
+        Answers the routine. The layouts are those of x, y and out, with a stride for each batch axis.
         """
         b = self.builder
         routine, element = ROUTINES[char]
         rows, columns, inner = sizes
-        x, y, out = layouts
+        x, y, _ = layouts
         readings = Matrix.of(x, rows, inner), Matrix.of(y, inner, columns)
         integers = [self._int(n) for n in (rows, columns, inner)]
         places = [self.param(layout.offset) for layout in layouts]

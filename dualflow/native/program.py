@@ -2,8 +2,8 @@
 
     void entry(ptr buffers, ptr params, ptr status)
 
-The text is the same for all sizes; the integers it reads from ``params`` are listed beside it. A plan with host calls
-has an entry for each native part between them.
+The text is the same for all sizes; the integers it reads from ``params`` are listed beside it. A plan with
+host calls has an entry for each native part between them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from dualflow.native.workspace import Workspace, workspace
 from dualflow.ops.forms import Assemble
 
 HEAVY_NS = 0.02
-"""Nanoseconds of one addition's worth of work on one element, at full vector width; measured, for chunk sizes."""
+"""Nanoseconds of one addition's worth of work on one element, at full vector width.
+
+Measured, for chunk sizes.
+"""
 FLOP_NS = 0.01
 """Nanoseconds of one multiplication and addition of a matrix product."""
 CHUNK_NS = 6000.0
@@ -63,8 +66,8 @@ class Program:
     Attributes:
         text: LLVM IR.
         parts: what to call, in order.
-        params: the integers that the code reads; the first is the address of the thread pool, the second that of its
-            parallel for (0 and 0 where no loop is long enough to share).
+        params: the integers that the code reads; the first is the address of the thread pool, the second that
+            of its parallel for (0 and 0 where no loop is long enough to share).
         messages: what each check number means, with the node it belongs to.
         routines: BLAS routines that the text calls.
         arena_bytes: the size of the arena, workspaces included.
@@ -150,7 +153,7 @@ class _Writer:
         return len(self.code.params) - 1
 
     def workspace(self, nest: Nest, lanes: int) -> Workspace:
-        """The memory of one nest; nests run one after another, so all share one region behind the arena's values."""
+        """The memory of one nest; all share one region behind the arena's values, for they take turns."""
         found = workspace(nest, lanes)
         self.workspace_bytes = max(self.workspace_bytes, found.nbytes(self.threads))
         return found.placed(self.plan.arena, self.plan.arena_bytes)
@@ -216,7 +219,10 @@ class _Entry:
         return self.b.load(self.table, self.writer.param(number), I64)
 
     def product(self, call: Call) -> None:
-        """Call BLAS for each matrix of the batch; a third input, to which the product is added, is copied first."""
+        """Call BLAS for each matrix of the batch.
+
+        A third input, to which the product is added, is copied first.
+        """
         node = call.node
         x, y, *addend = call.inputs
         (out,) = call.outputs
@@ -287,7 +293,7 @@ def _spread(layout: Layout, shape: Sequence[int], target: Sequence[int]) -> Layo
 
 
 def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layout:
-    """``layout`` of matrices with one stride for each axis of ``batch``, which the operand's own broadcast to."""
+    """``layout`` of matrices with one stride for each axis of ``batch``, to which its own broadcast."""
     spread = _spread(layout, (*shape[:-2], 2, 2), (*batch, 2, 2))
     return Layout(layout.buffer, layout.offset, spread.strides)
 

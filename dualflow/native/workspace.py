@@ -12,7 +12,10 @@ from dualflow.ops.forms import Fold
 
 ALIGNMENT = 64
 BLOCK = 1 << 14
-"""Elements of one block of a whole reduction. Fixed, so that results don't depend on the number of threads."""
+"""Elements of one block of a whole reduction.
+
+Fixed, so that results don't depend on the number of threads.
+"""
 
 
 @dataclass(frozen=True, slots=True)

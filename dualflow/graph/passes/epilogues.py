@@ -56,7 +56,7 @@ def _match(node: Node, single: set[Value]) -> _Sum | None:
 
 
 def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tuple[Node, ...]] | None:
-    """The scale and the matrix product of which ``value`` is the only use, and the nodes from one to the other."""
+    """The scale and the product of which ``value`` is the only use, and the nodes between them."""
     scale, gone = 1.0, []
     while value in single and value.node is not None:
         node = value.node

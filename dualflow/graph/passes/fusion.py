@@ -1,9 +1,9 @@
 """Fusion: nodes that one loop nest can compute become one ``fused`` node, whose body is a graph.
 
-A group of nodes has a domain, the axes its loops run over. Each of its values has the whole domain or, once the
-group holds reductions, the axes that they keep; all its reductions reduce the same axes. Groups are ordered by
-position: what a group reads from outside is made at a smaller position, and whoever reads from it stands at a larger
-one, so no two groups can wait for each other. The walk is linear in the number of reads.
+A group of nodes has a domain, the axes its loops run over. Each of its values has the whole domain or, once
+the group holds reductions, the axes that they keep; all its reductions reduce the same axes. Groups are
+ordered by position: what a group reads from outside is made at a smaller position, and whoever reads from it
+stands at a larger one, so no two groups can wait for each other. The walk is linear in the number of reads.
 """
 
 from __future__ import annotations
@@ -150,7 +150,10 @@ class _Partition:
         return placed if all(_agree(axes, laid[v]) for v, axes in made if axes is not None) else None
 
     def _looks_into(self, group: Group, node: Node) -> bool:
-        """Whether ``node`` picks elements of a value that ``group`` makes: anywhere, so it must be whole first."""
+        """Whether ``node`` picks elements of a value that ``group`` makes.
+
+        Anywhere, so it must be whole first.
+        """
         return isinstance(node.op.form, Take) and self._maker(node.inputs[0]) is group
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
@@ -183,7 +186,7 @@ class _Partition:
         return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in made)
 
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
-        """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if that is legal."""
+        """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
         mapping = self._match(home, other, node)
         slot = self._slot([home, other], node, index)
         if mapping is None or slot is None or len(home.nodes) + len(other.nodes) > MAX_NODES:

@@ -208,7 +208,8 @@ class Value:
     def ne(self, other: Operand) -> Value:
         """Not equal; true where a float is NaN. Integer constants are compared now."""
         if isinstance(other, int) and self.type.kind in "iu" and self.text.isdecimal():
-            return Value(self.emitter, BOOL, BOOL.literal(int(self.text) != other & ((1 << self.type.bits) - 1)))
+            differs = int(self.text) != other & ((1 << self.type.bits) - 1)
+            return Value(self.emitter, BOOL, BOOL.literal(differs))
         return self._compare(_NE, other)
 
     def __neg__(self) -> Value:

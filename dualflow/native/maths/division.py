@@ -5,7 +5,6 @@ from __future__ import annotations
 from dualflow.native.llvm import F64, Type, Value
 from dualflow.native.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
 
-
 _TRAPPING = {"0", *(str((1 << bits) - 1) for bits in (8, 16, 32, 64))}
 """Divisors at which the processor's division may trap: 0, and -1 in each width."""
 
