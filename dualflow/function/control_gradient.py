@@ -120,7 +120,7 @@ def _run_back(
     count, size = len(body.outputs), len(body.inputs)
     rest, flows = arrays[count:size], list(arrays[size:])
     turns = _history(arrays[:count], rest, condition, body, limit)
-    sums: list[Array] = [np.zeros(v.spec.shape, v.spec.dtype.dtype) for v in pull.outputs[len(flows) :]]  # type: ignore[arg-type]
+    sums: list[Array] = [np.zeros(v.spec.shape, v.spec.dtype.dtype) for v in pull.outputs[len(flows) :]]
     while turns:
         found = evaluate(pull, [*turns.pop(), *rest, *flows])
         flows, shares = found[: len(flows)], found[len(flows) :]

@@ -9,7 +9,7 @@ from dualflow.native.llvm import I64, Builder, Module, Type, Value
 from dualflow.native.maths.namespace import Maths
 
 if TYPE_CHECKING:
-    from dualflow.native.emit import Emitter
+    from dualflow.native.frame import Frame
     from dualflow.native.nest import Step
 
 
@@ -18,7 +18,7 @@ class ElementMaths(Maths):
 
     step: Step
 
-    def __init__(self, module: Module, builder: Builder, emitter: Emitter, inline: bool) -> None:
+    def __init__(self, module: Module, builder: Builder, emitter: Frame, inline: bool) -> None:
         super().__init__(module, inline)
         self._builder, self._emitter = builder, emitter
 

@@ -19,7 +19,8 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.native.copying import copy_elements, fill_elements
-from dualflow.native.emit import Code, Emitter
+from dualflow.native.emit import Emitter
+from dualflow.native.frame import Code
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Value
 from dualflow.native.lower import lower
 from dualflow.native.nest import Layout, Nest

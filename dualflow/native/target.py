@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 
-import llvmlite.binding as llvm
+from dualflow.native import host
 
 
 @functools.cache
 def vector_bits() -> int:
     """The width of the widest vector registers."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
+    features = host.features()
+    if "avx512f" in features:
         return 512
-    return 256 if features.get("avx2") else 128
+    return 256 if "avx2" in features else 128

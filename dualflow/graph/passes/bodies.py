@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, Value
 
 BODIES = ("branches", "condition", "body")
 
@@ -15,7 +15,7 @@ def in_bodies(transform: Callable[[Graph], Graph]) -> Callable[[Graph], Graph]:
 
     def run(graph: Graph) -> Graph:
         """Nested graphs are simplified as the outer one is."""
-        new = {}
+        new: dict[Value, Value] = {}
         nodes: list[Node] = []
         for node in graph.nodes:
             attrs = {k: _changed(v) for k, v in node.attrs.items() if k in BODIES}
