@@ -26,12 +26,18 @@ def array_of(source: Any) -> Array:
         InaccessibleTensorError: a symbol, which has none.
     """
     if type(source) is EagerTensor:
-        array = source._array
-    elif isinstance(source, AbstractVariable):
-        array = source._tensor._array  # type: ignore[attr-defined]  # every variable holds a tensor
-    else:
-        array = EAGER.adopt(source)._array  # type: ignore[attr-defined]  # raises, saying why
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        return _row_major(source)
+    if isinstance(source, AbstractVariable):
+        return _row_major(source._tensor)  # type: ignore[attr-defined]  # every variable holds a tensor
+    return _row_major(EAGER.adopt(source))  # raises, saying why
+
+
+def _row_major(tensor: Any) -> Array:
+    """The tensor's array; a view in another order is copied once, and the tensor keeps the copy."""
+    array: Array = tensor._array
+    if not array.flags.c_contiguous:
+        array = tensor._array = np.ascontiguousarray(array)
+    return array
 
 
 def own_buffer(variable: Any) -> Array:

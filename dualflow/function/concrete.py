@@ -15,8 +15,9 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
+from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
-from dualflow.function.execute import short_way
+from dualflow.function.execute import kernel_text, numba_function, short_way
 from dualflow.function.fit import as_tensor, parts
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.outputs import Packer, collect
@@ -108,6 +109,20 @@ class ConcreteFunction:
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
         return self.section.runner.executable.parts
+
+    @property
+    def kernels(self) -> str:
+        """The compiled loops as Python-like pseudo-code, with the calls between them."""
+        return kernel_text(self.section.runner.executable)
+
+    def njit(self) -> Any:
+        """This trace as a function that ``numba.njit`` code can call with arrays.
+
+        Raises:
+            InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
+        """
+        runner = self.section.runner
+        return numba_function(runner.executable, [array_of(x) for x in runner.captured])
 
     @property
     def variables(self) -> tuple[Any, ...]:

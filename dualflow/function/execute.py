@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -24,3 +24,14 @@ def short_way(runner: Runner, long_way: Callable[..., Any], pack: Packer | None 
     """``runner`` as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
     found: Callable[..., Any] = import_module("dualflow.function.fast").short_way(runner, long_way, pack)
     return found
+
+
+def kernel_text(executable: Executable) -> str:
+    """See :func:`dualflow.native.pseudocode.kernels`."""
+    found: str = import_module("dualflow.native.pseudocode").kernels(executable)
+    return found
+
+
+def numba_function(executable: Executable, captured: Sequence[Any]) -> Any:
+    """See :func:`dualflow.native.numba_bridge.as_njit`."""
+    return import_module("dualflow.native.numba_bridge").as_njit(executable, captured)

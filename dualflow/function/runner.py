@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
@@ -23,6 +24,17 @@ Array = np.ndarray[Any, Any]
 _compiling = threading.RLock()
 
 
+def _require_sizes(graph: Graph) -> None:
+    """Refuse results whose size only the data tells: compiled code allocates before it runs."""
+    for node in graph.nodes:
+        if not all(spec.shape.is_static for spec in node.specs):
+            where = f"\n  {node.origin}" if node.origin else ""
+            raise InvalidArgumentError(
+                f"The size of what {node.op.name} returns depends on data, which a compiled function can't have; "
+                f"call it outside, or keep the size and choose with df.where.{where}"
+            )
+
+
 class Runner:
     """``graph`` as something that runs.
 
@@ -35,7 +47,12 @@ class Runner:
 
     @cached_property
     def optimised(self) -> Graph:
-        """The graph after all passes."""
+        """The graph after all passes.
+
+        Raises:
+            InvalidArgumentError: a size depends on data.
+        """
+        _require_sizes(self.graph)
         with _compiling:
             return optimise(self.graph)
 

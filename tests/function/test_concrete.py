@@ -102,3 +102,28 @@ def test_it_works_inside_another_function():
     outer = df.function(lambda x: f(x)["y"] + 1.0)
     assert outer(df.constant([1.0, 2.0])).numpy().tolist() == [3.0, 5.0]
     assert "call" not in str(outer.concrete_functions[0].graph)
+
+
+def test_its_kernels_read_as_python():
+    f = df.function(lambda x: df.reduce_sum(x * x, axis=1))
+    text = f.get_concrete_function(df.TensorSpec([4, 8])).kernels
+    assert "multiply" in text
+    assert "for" in text
+
+
+def test_numba_code_calls_it():
+    numba = pytest.importorskip("numba")
+    square = df.function(lambda x: x * x).get_concrete_function(df.TensorSpec([4])).njit()
+
+    @numba.njit
+    def twice(x):
+        return square(square(x))
+
+    assert twice(np.full(4, 2, np.float32)).tolist() == [16.0] * 4
+
+
+def test_a_size_that_depends_on_data_is_refused_with_the_line():
+    f = df.function(lambda x: df.boolean_mask(x, x > 0))
+    with pytest.raises(ValueError, match=r"boolean_mask.*depends on data") as raised:
+        f(df.constant([1.0, -1.0]))
+    assert "test_concrete.py" in str(raised.value)
