@@ -48,7 +48,7 @@ def _match(node: Node, single: set[Value]) -> _Sum | None:
         return None
     x, y = node.inputs
     for addend, term in ((x, y),) if sign < 0 else ((x, y), (y, x)):
-        found = _scaled_product(term, single)
+        found = _scaled_product(term, single) if term is not addend else None
         if found is not None and addend.spec == term.spec == node.output.spec:
             scale, product, gone = found
             return _Sum(addend, sign * scale, product, gone)
