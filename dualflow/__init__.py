@@ -42,6 +42,8 @@ from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.devices import device as device
 from dualflow.eager.module import Module as Module
+from dualflow.eager.python_call import numpy_function as numpy_function
+from dualflow.eager.python_call import py_function as py_function
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
@@ -128,6 +130,7 @@ from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
 from dualflow.ops.powers import rsqrt as rsqrt
 from dualflow.ops.powers import sqrt as sqrt
+from dualflow.ops.printing import print_ as print
 from dualflow.ops.products import einsum as einsum
 from dualflow.ops.products import tensordot as tensordot
 from dualflow.ops.reduction import argmax as argmax
@@ -189,6 +192,7 @@ TensorShape = Shape
 newaxis = None
 
 _LATER = {
+    "autograph": "dualflow.function.autograph",
     "compat": "dualflow.compat",
     "compare": "dualflow.function.compare:compare",
 }

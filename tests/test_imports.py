@@ -41,6 +41,8 @@ LATE = {
     "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
     "networkx": "0.1 s: only a person's question about a graph needs it",
     "numba": "0.2 s: only a user's own numba code needs it",
+    "malt": "0.1 s: only a function with control flow over tensors needs it",
+    "dualflow.function.autograph.convert": "imports malt",
     "dualflow.native": "imports llvmlite; the first compile needs it",
     "dualflow.function.fast": "imports dualflow.native",
     "dualflow.graph.analysis": "imports networkx",

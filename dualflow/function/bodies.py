@@ -56,13 +56,17 @@ def trace_body(
     function: Callable[..., Any], specs: Sequence[TensorSpec], pack: Callable[[list[Any]], Sequence[Any]]
 ) -> Body:
     """Trace ``function`` of symbols with ``specs``; ``pack`` makes its positional arguments of them."""
-    outer = tracer_of(dispatch.current())
-    inner = Tracer(getattr(function, "__name__", "body"), outer.creation)
+    inner = inner_tracer(getattr(function, "__name__", "body"))
     symbols = [inner.argument(spec) for spec in specs]
     with tracing(inner):
         result = function(*pack(list(symbols)))
     structure, outputs = collect(result, inner)
     return Body(inner, tuple(s._value for s in symbols), structure, tuple(outputs))
+
+
+def inner_tracer(name: str) -> Tracer:
+    """A trace for a body inside the current one."""
+    return Tracer(name, tracer_of(dispatch.current()).creation)
 
 
 def tracer_of(engine: Engine) -> Tracer:

@@ -10,9 +10,8 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.bodies import Body, aligned, operands, trace_body
-from dualflow.function.control_gradient import CHOICE, LOOP
-from dualflow.graph.control import with_effects
+from dualflow.function.bodies import Body, trace_body
+from dualflow.function.staging import choice_node, loop_node
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -169,20 +168,7 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     """
     bodies = [trace_body(f, (), lambda symbols: symbols) for f in functions]
     _check_branches(bodies)
-    written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
-    sources = {key: source for b in bodies for key, (source, _) in b.reads.items()} | written
-    graphs = []
-    for body, inputs in zip(bodies, aligned(bodies, sources), strict=True):
-        place = dict(zip(sources, inputs, strict=True))
-        news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
-        graphs.append(body.graph(inputs, [*body.outputs, *news]))
-    op = with_effects(CHOICE, graphs)
-    engine = dispatch.current()
-    results = engine.run(op, (index, *operands(list(sources.values()))), {"branches": tuple(graphs)})
-    count = len(bodies[0].outputs)
-    for variable, value in zip(written.values(), results[count:], strict=True):
-        engine.assign(variable, value)
-    return unflatten(bodies[0].structure, results[:count])
+    return unflatten(bodies[0].structure, choice_node(index, bodies))
 
 
 def _check_branches(bodies: Sequence[Body]) -> None:
@@ -219,24 +205,7 @@ def _loop_node(
     _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}.")
-    written = {key: variable for key, (variable, _) in turn.writes.items()}
-    read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
-    kept = {key: source for key, source in read.items() if key not in written}
-    graphs = []
-    for traced, carried, rest in zip(
-        (test, turn), aligned((test, turn), written), aligned((test, turn), kept), strict=True
-    ):
-        inputs = [*traced.arguments, *carried, *rest]
-        news = [] if traced is test else [value for _, value in turn.writes.values()]
-        graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
-    op = with_effects(LOOP, graphs)
-    attrs = {"condition": graphs[0], "body": graphs[1], "limit": limit}
-    engine = dispatch.current()
-    state = operands([*written.values(), *kept.values()])
-    results = engine.run(op, (*initial, *state), attrs)
-    for variable, value in zip(written.values(), results[len(initial) :], strict=True):
-        engine.assign(variable, value)
-    return unflatten(structure, results[: len(initial)])
+    return unflatten(structure, loop_node(test, turn, initial, limit))
 
 
 def _check_turn(

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
+from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.autograph.conversion import Converted, converted
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
@@ -54,6 +56,7 @@ class Function:
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
         }
+        self._as_traced = python_function
         self._creation = Creation(self._name)
         self._methods = MethodTable()
         self._tracing: set[Key] = set()
@@ -147,13 +150,23 @@ class Function:
         try:
             created = len(self._creation.sites)
             self._misses += 1
-            found = trace(self.python_function, self._signature, call, self._name, self._creation)
+            found = self._traced(call)
             self._creation.allowed = False
             if len(self._creation.sites) > created:  # now the function finds its variables made
-                found = trace(self.python_function, self._signature, call, self._name, self._creation)
+                found = self._traced(call)
             return found
         finally:
             self._tracing.discard(call.key)
+
+    def _traced(self, call: Call) -> ConcreteFunction:
+        """Trace the function; converted, from when a tensor first stands where Python wants a value."""
+        try:
+            return trace(self._as_traced, self._signature, call, self._name, self._creation)
+        except OperatorNotAllowedInGraphError as error:
+            if isinstance(self._as_traced, Converted) or not self._options["autograph"]:
+                raise
+            self._as_traced = converted(self.python_function, error)
+        return trace(self._as_traced, self._signature, call, self._name, self._creation)
 
     # looking
 

@@ -55,6 +55,10 @@ class WeakMethod:
             )
         return self._function(instance, *args, **kwargs)
 
+    def with_function(self, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> WeakMethod:
+        """The method of the same instance by what ``change`` makes of the function."""
+        return WeakMethod(change(self._function), self._instance())
+
 
 class MethodTable:
     """The functions of a class's instances, each dropped with its instance."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextvars import ContextVar, Token
 
 from dualflow.graph.ir import Origin
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _inside: dict[str, bool] = {}
+_generated: dict[str, Mapping[int, Origin]] = {}
 _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
 
 
@@ -28,9 +30,24 @@ def caller() -> Origin | None:
         if inside is None:
             inside = _inside[code.co_filename] = code.co_filename.startswith(_PACKAGE)
         if not inside:
-            return Origin(code.co_filename, frame.f_lineno, code.co_qualname)
+            lines = _generated.get(code.co_filename)
+            if lines is None:
+                return Origin(code.co_filename, frame.f_lineno, code.co_qualname)
+            if frame.f_lineno in lines:
+                return lines[frame.f_lineno]
         frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
     return None
+
+
+def register_generated(file: str, lines: Mapping[int, Origin]) -> None:
+    """Say which of the user's lines each line of the generated code ``file`` stands for."""
+    _generated[file] = lines
+
+
+def original(file: str, line: int) -> Origin | None:
+    """The user's line for a line of generated code; None for any other code."""
+    lines = _generated.get(file)
+    return None if lines is None else lines.get(line)
 
 
 class forced:

@@ -1,0 +1,228 @@
+"""``if``, the conditional expression, ``and``, ``or`` and ``not``, over tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from malt.operators.variables import UndefinedReturnValue
+
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.function.autograph.values import (
+    adapts,
+    as_index,
+    here,
+    is_numeric,
+    is_same,
+    is_undefined,
+    spec_of,
+    symbolic,
+    truth,
+    value_of,
+    zeros,
+)
+from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.control_flow import cond
+from dualflow.function.staging import choice_node
+from dualflow.function.trace import Tracer, tracing
+from dualflow.graph.ir import Value
+from dualflow.ops.comparison import logical_not
+
+_NAMES: Final = ("main", "else")
+_RESULT: Final = "retval_"
+_NOTHING: Final = object()
+
+
+def if_stmt(
+    condition: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    symbol_names: Sequence[str],
+    nouts: int,
+) -> None:
+    """``if condition: body() else: orelse()``, as a choice in the graph where ``condition`` is a symbol.
+
+    Args:
+        condition: anything that has a truth.
+        body, orelse: assign the variables of the state.
+        get_state, set_state: read and assign those variables.
+        symbol_names: their names.
+        nouts: how many of them, from the first, are needed afterwards.
+
+    Raises:
+        InvalidArgumentError: a variable is None or unassigned after one branch, or differs in shape.
+        DTypeError: a variable differs in dtype between the branches, or can't be a tensor.
+    """
+    symbol = symbolic(condition)
+    known = None if symbol is None else symbol.static_value()
+    if symbol is None or (known is not None and not known.shape):
+        (body if (condition if symbol is None else known) else orelse)()
+        return
+    choose(symbol, (body, orelse), get_state, set_state, symbol_names, nouts, fill=False)
+
+
+def choose(
+    condition: Any,
+    branches: Sequence[Callable[[], None]],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    names: Sequence[str],
+    count: int,
+    *,
+    fill: bool,
+) -> None:
+    """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
+    index = as_index(truth(condition, "an if statement"))
+    before = get_state()
+    traced: list[tuple[Tracer, tuple[Any, ...]]] = []
+    for name, branch in zip(_NAMES, branches, strict=True):
+        tracer = inner_tracer(name)
+        with tracing(tracer):
+            branch()
+        traced.append((tracer, get_state()))
+        set_state(before)
+    tracers = [tracer for tracer, _ in traced]
+    merger = _Merger(tracers, fill)
+    main, other = (after[:count] for _, after in traced)
+    plans = [merger.merge(*row) for row in zip(names[:count], main, other, strict=True)]
+    bodies = [Body(t, (), Structure(), tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
+    results = iter(choice_node(index, bodies[::-1]))
+    merged = [plan(results) for plan in plans]
+    set_state((*merged, *before[count:]))
+
+
+class _Merger:
+    """Decides which values of two branches become results of the choice, and collects them."""
+
+    def __init__(self, tracers: Sequence[Tracer], fill: bool) -> None:
+        self.outputs: tuple[list[Value], list[Value]] = ([], [])
+        self._tracers = tracers
+        self._fill = fill
+
+    def merge(self, name: str, main: Any, other: Any) -> Callable[[Any], Any]:
+        """How the variable ``name`` is made of the choice's results, which come from an iterator."""
+        if is_same(main, other):
+            return lambda results: main
+        pair = self._filled(name, main, other)
+        flat = [flatten(x) for x in pair]
+        structure = flat[0][1]
+        if structure != flat[1][1]:
+            raise InvalidArgumentError(
+                f"{name!r} has another structure in the main branch than in the else branch: both must leave "
+                f"the same kinds of lists, tuples and dicts, of the same lengths.{here()}"
+            )
+        leaves = [self._leaf(name, *leaf) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
+        return lambda results: unflatten(
+            structure, [next(results) if leaf is _NOTHING else leaf for leaf in leaves]
+        )
+
+    def _filled(self, name: str, main: Any, other: Any) -> tuple[Any, Any]:
+        for which, x, y in (("main", main, other), ("else", other, main)):
+            if is_undefined(x):
+                if not (self._fill or isinstance(x, UndefinedReturnValue) or name == _RESULT):
+                    raise InvalidArgumentError(
+                        f"{name!r} must also be initialized in the {which} branch{here()}"
+                    )
+                zeros = _zeros_like(name, y)
+                return (zeros, other) if which == "main" else (main, zeros)
+            if x is None:
+                what = "return value" if name == _RESULT else repr(name)
+                raise InvalidArgumentError(f"{what} is None at the end of the {which} branch.{here()}")
+        return main, other
+
+    def _leaf(self, name: str, main: Any, other: Any) -> Any:
+        """The leaf itself where both branches have it, else a mark that it comes from the choice."""
+        if is_same(main, other):
+            return main
+        for which, x in zip(_NAMES, (main, other), strict=True):
+            if not is_numeric(x):
+                raise DTypeError(
+                    f"{name!r} is a {type(x).__name__} at the end of the {which} branch and something else "
+                    f"at the end of the other; only tensors and numbers can depend on a tensor.{here()}"
+                )
+        dtype = _meeting(main, other)
+        for outputs, x, tracer in zip(self.outputs, (main, other), self._tracers, strict=True):
+            outputs.append(value_of(x, dtype, tracer))
+        a, b = (outputs[-1].spec for outputs in self.outputs)
+        if a.dtype is not b.dtype:
+            raise DTypeError(
+                f"{name!r} has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else "
+                f"branch{here()}"
+            )
+        if a.shape != b.shape:
+            raise InvalidArgumentError(
+                f"{name!r} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
+                f"branch{here()}"
+            )
+        return _NOTHING
+
+
+def _meeting(a: Any, b: Any) -> DType | None:
+    """The dtype of a Python number whose counterpart is a tensor; None where there is none such."""
+    for x, y in ((a, b), (b, a)):
+        if hasattr(y, "dtype") and adapts(x, spec_of(y).dtype):
+            return spec_of(y).dtype
+    return None
+
+
+def _zeros_like(name: str, x: Any) -> Any:
+    """Arrays of zeros in the structure of ``x``: what a variable holds where nothing will read it."""
+    leaves, structure = flatten(x)
+    if not all(map(is_numeric, leaves)):
+        raise DTypeError(f"{name!r} depends on a tensor, and so must be a tensor, not {x!r}.{here()}")
+    return unflatten(structure, [zeros(spec_of(leaf)) for leaf in leaves])
+
+
+def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], text: str) -> Any:
+    """``if_true() if condition else if_false()``; ``text`` is the source of the condition."""
+    result: Any = None
+
+    def get_state() -> tuple[Any, ...]:
+        return (result,)
+
+    def set_state(values: tuple[Any, ...]) -> None:
+        nonlocal result
+        (result,) = values
+
+    def body() -> None:
+        nonlocal result
+        result = if_true()
+
+    def orelse() -> None:
+        nonlocal result
+        result = if_false()
+
+    if_stmt(condition, body, orelse, get_state, set_state, (f"... if {text} else ...",), 1)
+    return result
+
+
+def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """``first() and second()``, where the second runs only if it is needed."""
+    a = first()
+    if symbolic(a) is None:
+        return a and second()
+    return cond(truth(symbolic(a), "`and`"), lambda: _operand(second, "`and`"), lambda: False)
+
+
+def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """``first() or second()``, where the second runs only if it is needed."""
+    a = first()
+    if symbolic(a) is None:
+        return a or second()
+    return cond(truth(symbolic(a), "`or`"), lambda: True, lambda: _operand(second, "`or`"))
+
+
+def not_(x: Any) -> Any:
+    """``not x``."""
+    symbol = symbolic(x)
+    return not x if symbol is None else logical_not(truth(symbol, "`not`"))
+
+
+def _operand(operand: Callable[[], Any], what: str) -> Any:
+    found = operand()
+    symbol = symbolic(found)
+    return truth(found if symbol is None else symbol, what)

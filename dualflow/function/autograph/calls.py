@@ -1,0 +1,102 @@
+"""Which of the functions that converted code calls are converted in their turn."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import weakref
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from malt.operators import py_builtins
+
+from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
+from dualflow.function.autograph.builtins import OVERLOADS
+from dualflow.function.autograph.marks import is_as_written
+
+_AS_WRITTEN: Final = frozenset(
+    {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
+)
+_IN_CONTEXT: Final[dict[Any, Callable[..., Any]]] = {
+    eval: lambda args, scope: py_builtins.eval_in_original_context(eval, args, scope),
+    super: lambda args, scope: py_builtins.super_in_original_context(super, args, scope),
+    globals: lambda args, scope: py_builtins.globals_in_original_context(scope),
+    locals: lambda args, scope: py_builtins.locals_in_original_context(scope),
+}
+
+
+class Converter:
+    """Calls functions on behalf of converted code.
+
+    Args:
+        convert: makes a converted function of a Python function.
+    """
+
+    def __init__(self, convert: Callable[[Any], Callable[..., Any]]) -> None:
+        self._convert = convert
+        self._refused: weakref.WeakKeyDictionary[FunctionType, str] = weakref.WeakKeyDictionary()
+
+    def call(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None,
+        scope: Any = None,
+        options: Any = None,
+    ) -> Any:
+        """``function(*args, **kwargs)``, converted if it is the user's Python."""
+        named = kwargs or {}
+        if isinstance(function, functools.partial):
+            return self.call(function.func, (*function.args, *args), {**function.keywords, **named}, scope)
+        if isinstance(function, type) or type(function) is type(len):
+            return self._built_in(function, args, named, scope)
+        found = _python_function(function)
+        if found is None:
+            return function(*args, **named)
+        target, leading = found
+        if target in self._refused:
+            return self._as_written(function, args, named, self._refused[target])
+        try:
+            converted = self._convert(target)
+        except InvalidArgumentError as error:
+            self._refused[target] = str(error)
+            return self._as_written(function, args, named, str(error))
+        return converted(*leading, *args, **named)
+
+    @staticmethod
+    def _built_in(function: Any, args: tuple[Any, ...], named: dict[str, Any], scope: Any) -> Any:
+        in_context = _IN_CONTEXT.get(function)
+        if in_context is not None:
+            return in_context(args, scope)
+        return OVERLOADS.get(function, function)(*args, **named)
+
+    @staticmethod
+    def _as_written(function: Any, args: tuple[Any, ...], named: dict[str, Any], reason: str) -> Any:
+        try:
+            return function(*args, **named)
+        except OperatorNotAllowedInGraphError as error:
+            error.add_note(reason)
+            raise
+
+
+def _python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | None:
+    """The user's Python function behind a callable, and its first arguments; None for what runs as it is."""
+    leading: tuple[Any, ...] = ()
+    if isinstance(function, MethodType):
+        leading = (function.__self__,)
+        function = function.__func__
+    elif not isinstance(function, FunctionType):
+        leading = (function,)
+        function = inspect.getattr_static(type(function), "__call__", None)
+    if not isinstance(function, FunctionType):
+        return None
+    if hasattr(function, "autograph_info__") or is_as_written(function):
+        return None
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        return None
+    package = (function.__module__ or "").partition(".")[0]
+    if package in _AS_WRITTEN or (package in sys.stdlib_module_names and package != "__main__"):
+        return None
+    return function, leading

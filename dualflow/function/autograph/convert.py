@@ -1,0 +1,108 @@
+"""Python functions as functions whose control flow goes through this package's operators."""
+
+from __future__ import annotations
+
+import importlib.util  # malt uses it without importing it
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from malt.core.converter import ConversionOptions, ProgramContext
+from malt.impl import api
+from malt.operators.function_wrappers import FunctionScope
+from malt.pyct.errors import PyCTError
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.autograph import branches, loops
+from dualflow.function.autograph.calls import Converter
+from dualflow.function.autograph.values import here, symbolic
+from dualflow.function.method import WeakMethod
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import register_generated
+
+assert importlib.util
+
+_OPTIONS: Final = ConversionOptions(recursive=True, user_requested=True, optional_features=None)
+_OPERATORS: Final = (
+    branches.if_stmt,
+    branches.if_exp,
+    branches.and_,
+    branches.or_,
+    branches.not_,
+    loops.while_stmt,
+    loops.for_stmt,
+)
+
+
+class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
+    """The body of a converted function: knows what is returned where no return statement was reached."""
+
+    def ret(self, value: Any, did_return: Any) -> Any:
+        symbol = symbolic(did_return)
+        if symbol is not None:
+            node = symbol._value.node
+            place = f"\n  {node.origin}" if node is not None and node.origin else here()
+            raise InvalidArgumentError(
+                f"A value is returned under a condition that is a tensor: the else branch must also have a "
+                f"return statement.{place}"
+            )
+        return super().ret(value, did_return)
+
+
+class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
+    """malt's transformation of source code, whose result calls our operators."""
+
+    def get_extra_locals(self) -> dict[str, Any]:
+        if self._extra_locals is None:
+            names = super().get_extra_locals()["ag__"].__dict__
+            names.update({operator.__name__: operator for operator in _OPERATORS})
+            names["converted_call"] = CALLS.call
+            names["FunctionScope"] = _Scope
+        found: dict[str, Any] = self._extra_locals
+        return found
+
+
+_TRANSPILER: Final = _Transpiler()
+
+
+def convert(function: Any) -> Callable[..., Any]:
+    """``function`` with Python's control flow as calls of operators that also take symbols.
+
+    Args:
+        function: a Python function, a method, or an object with ``__call__``.
+
+    Raises:
+        InvalidArgumentError: its source is not available, or uses what can't be converted.
+    """
+    if isinstance(function, WeakMethod):
+        return function.with_function(convert)
+    if isinstance(function, MethodType):
+        return MethodType(convert(function.__func__), function.__self__)
+    if not isinstance(function, FunctionType):
+        return lambda *args, **kwargs: CALLS.call(function, args, kwargs)
+    if hasattr(function, "autograph_info__"):
+        return function
+    try:
+        converted, _, lines = _TRANSPILER.transform(function, ProgramContext(options=_OPTIONS))
+    except (PyCTError, ValueError, SyntaxError, NotImplementedError, OSError) as error:
+        code = function.__code__
+        raise InvalidArgumentError(
+            f"{function.__qualname__} can't be converted: {error} "
+            f'(File "{code.co_filename}", line {code.co_firstlineno})'
+        ) from error
+    generated = converted.__code__.co_filename
+    register_generated(generated, _origins(generated, lines, function))
+    result: Callable[..., Any] = converted
+    return result
+
+
+def _origins(generated: str, lines: Any, function: FunctionType) -> dict[int, Origin]:
+    """The user's line for each line of generated code that stands for one."""
+    file = function.__code__.co_filename
+    return {
+        at.lineno: Origin(file, origin.loc.lineno, origin.function_name or function.__name__)
+        for at, origin in lines.items()
+    }
+
+
+CALLS: Final = Converter(convert)

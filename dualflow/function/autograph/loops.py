@@ -1,0 +1,299 @@
+"""``while`` and ``for`` over tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.function.autograph.branches import choose
+from dualflow.function.autograph.sequences import Turns, turns_of
+from dualflow.function.autograph.values import (
+    adapts,
+    here,
+    is_numeric,
+    is_same,
+    is_undefined,
+    spec_of,
+    symbolic,
+    truth,
+    value_of,
+    zeros,
+)
+from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.staging import loop_node
+from dualflow.function.trace import Tracer, tracing
+from dualflow.graph.ir import Value
+from dualflow.ops.creation import convert_to_tensor
+
+_TRIALS: Final = 8
+"""How often a body is traced at most: each trial settles the dtype or existence of one variable or more."""
+
+State = tuple[Any, ...]
+
+
+def while_stmt(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    symbol_names: Sequence[str],
+    opts: Any,
+) -> None:
+    """``while test(): body()``, as a loop in the graph from the first turn whose test is a symbol.
+
+    Raises:
+        InvalidArgumentError: a variable's shape or structure differs after one turn.
+        DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
+    """
+
+    def turn(counters: Sequence[Any]) -> tuple[list[Any], Any]:
+        body()
+        return [], test()
+
+    while True:
+        go_on = test()
+        symbol = symbolic(go_on)
+        if symbol is not None:
+            _Loop(get_state, set_state, symbol_names).run(symbol, [], turn)
+            return
+        if not go_on:
+            return
+        body()
+
+
+def for_stmt(
+    iterated: Any,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    symbol_names: Sequence[str],
+    opts: Any,
+) -> None:
+    """``for x in iterated: body(x)`` while ``extra_test()`` holds: a loop in the graph over a symbol.
+
+    Python's iterables run in Python; from the turn on whose test is a symbol (a ``break`` under a tensor
+    ``if``), each turn is a choice.
+
+    Raises:
+        InvalidArgumentError: a variable's shape or structure differs after one turn, or a scalar is iterated.
+        DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
+    """
+    turns = turns_of(iterated)
+    if turns is not None:
+        _for_turns(turns, extra_test, body, _Loop(get_state, set_state, symbol_names))
+        return
+    if extra_test is None:
+        for x in iterated:
+            body(x)
+        return
+    go_on = extra_test()
+    for x in iterated if symbolic(go_on) is not None or go_on else ():
+        if symbolic(go_on) is None:
+            body(x)
+        else:
+            branches = (lambda x=x: body(x)), (lambda: None)
+            choose(go_on, branches, get_state, set_state, symbol_names, len(symbol_names), fill=True)
+        go_on = extra_test()
+        if symbolic(go_on) is None and not go_on:
+            return
+
+
+def _for_turns(
+    turns: Turns, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
+) -> None:
+    def goes_on(k: Any) -> Any:
+        inside = turns.has(k)
+        if extra_test is None:
+            return inside
+        wanted = extra_test()
+        if symbolic(wanted) is None:
+            return inside if wanted else False
+        return inside & truth(symbolic(wanted), "a for loop")
+
+    def turn(counters: Sequence[Any]) -> tuple[list[Any], Any]:
+        (k,) = counters
+        body(turns.at(k))
+        return [k + 1], goes_on(k + 1)
+
+    first = convert_to_tensor(as_array(0, turns.counter))
+    flag = goes_on(first)
+    if flag is not False:
+        loop.run(flag, [first], turn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """A variable that the graph's loop carries.
+
+    Attributes:
+        structure: of its value.
+        specs: of its leaves.
+        initial: the leaves before the loop; None for one that is not assigned before.
+    """
+
+    structure: Structure
+    specs: tuple[TensorSpec, ...]
+    initial: tuple[Any, ...]
+
+
+class _Loop:
+    """A loop whose turns assign Python variables."""
+
+    def __init__(
+        self, get_state: Callable[[], State], set_state: Callable[[State], None], names: Sequence[str]
+    ) -> None:
+        self._get_state = get_state
+        self._set_state = set_state
+        self._names = names
+
+    def run(
+        self, flag: Any, counters: list[Any], turn: Callable[[Sequence[Any]], tuple[list[Any], Any]]
+    ) -> None:
+        """Stage the loop: turns follow while the flag holds that the turn before, or ``flag``, gave.
+
+        Args:
+            flag: whether there is a first turn, a symbol.
+            counters: what else is carried, tensors.
+            turn: runs the body; of the counters, it answers the next ones and the next flag.
+        """
+        flag = truth(flag, "a loop")
+        before = self._get_state()
+        plans = [_plan(x) for x in before]
+        for _ in range(_TRIALS):
+            body, plans, settled = self._trial(before, plans, [flag, *counters], turn)
+            if settled:
+                break
+        else:
+            raise DTypeError(f"The dtypes of a loop's variables don't settle; cast them.{here()}")
+        initial = [flag, *counters, *(leaf for plan in plans if plan for leaf in _initial(plan))]
+        results = loop_node(_first_argument(body), body, initial)[1 + len(counters) :]
+        self._set_state(_packed(before, plans, iter(results)))
+
+    def _trial(
+        self,
+        before: State,
+        plans: list[_Carried | None],
+        leading: list[Any],
+        turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
+    ) -> tuple[Body, list[_Carried | None], bool]:
+        """Trace one turn; the plans that it shows to be right, and whether it was traced with them."""
+        tracer = inner_tracer("loop_body")
+        arguments = [tracer.argument(spec_of(x)) for x in leading]
+        leaves = [tracer.argument(spec) for plan in plans if plan for spec in plan.specs]
+        with tracing(tracer):
+            self._set_state(_packed(before, plans, iter(leaves)))
+            counters, go_on = turn(arguments[1:])
+            symbol = symbolic(go_on)
+            go_on = truth(go_on if symbol is None else symbol, "a loop")
+        after = self._get_state()
+        self._set_state(before)
+        seen = [_seen(*row) for row in zip(self._names, before, after, plans, strict=True)]
+        settled = all(new is old for new, old in zip(seen, plans, strict=True))
+        outputs: list[Value] = []
+        if settled:
+            outputs = [value_of(x, None, tracer) for x in (go_on, *counters)]
+            for name, x, plan in zip(self._names, after, plans, strict=True):
+                if plan is not None:
+                    outputs += _outputs(name, x, plan, tracer)
+        inputs = tuple(x._value for x in (*arguments, *leaves))
+        return Body(tracer, inputs, LEAF, tuple(outputs)), seen, settled
+
+
+def _plan(x: Any) -> _Carried | None:
+    """How ``x`` is carried; None for what must stay as it is."""
+    if x is None or is_undefined(x) or isinstance(x, AbstractVariable):
+        return None
+    leaves, structure = flatten(x)
+    if not leaves or not all(map(is_numeric, leaves)):
+        return None
+    return _Carried(structure, tuple(map(spec_of, leaves)), tuple(leaves))
+
+
+def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried | None:
+    """The plan for a variable that held ``before``, and after one turn ``after``."""
+    if plan is None:
+        if is_same(before, after):
+            return None
+        found = _plan(after)
+        if is_undefined(before):
+            return found and replace(found, initial=(None,) * len(found.specs))
+        if isinstance(before, AbstractVariable) and found is not None and found.structure == LEAF:
+            return replace(found, initial=(before,))
+        was = "None" if before is None else f"a {type(before).__name__}"
+        raise InvalidArgumentError(
+            f"{name!r} is {was} before the loop, but another object after one iteration.{here()}"
+        )
+    leaves, structure = flatten(after)
+    if is_undefined(after) or structure != plan.structure:
+        raise InvalidArgumentError(
+            f"{name!r} has another structure after one iteration than before the loop; lists and dicts can't "
+            f"grow in a loop over tensors.{here()}"
+        )
+    specs = [_leaf_spec(name, *row) for row in zip(leaves, plan.initial, plan.specs, strict=True)]
+    same = all(a is b for a, b in zip(specs, plan.specs, strict=True))
+    return plan if same else replace(plan, specs=tuple(specs))
+
+
+def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorSpec:
+    if not is_numeric(after):
+        raise DTypeError(f"{name!r} is a tensor before the loop, but a {type(after).__name__} after.{here()}")
+    if adapts(after, spec.dtype) and not spec.shape:
+        return spec
+    now = spec_of(after)
+    if now.shape != spec.shape:
+        raise InvalidArgumentError(
+            f"{name!r} has shape {spec.shape} before the loop, but shape {now.shape} after one iteration. "
+            f"Give it its final shape before the loop.{here()}"
+        )
+    if now.dtype is spec.dtype:
+        return spec
+    if adapts(initial, now.dtype):
+        return now
+    raise DTypeError(
+        f"{name!r} has dtype {spec.dtype.name} before the loop, but dtype {now.dtype.name} after one "
+        f"iteration. Cast it.{here()}"
+    )
+
+
+def _packed(before: State, plans: Sequence[_Carried | None], leaves: Iterator[Any]) -> State:
+    """The state with the carried variables made of ``leaves``."""
+    return tuple(
+        x if plan is None else unflatten(plan.structure, [next(leaves) for _ in plan.specs])
+        for x, plan in zip(before, plans, strict=True)
+    )
+
+
+def _initial(plan: _Carried) -> list[Any]:
+    """The leaves before the loop as tensors of the current engine."""
+    engine = dispatch.current()
+    found: list[Any] = []
+    for leaf, spec in zip(plan.initial, plan.specs, strict=True):
+        if leaf is None:
+            found.append(engine.constant(zeros(spec)))
+        elif isinstance(leaf, AbstractVariable):
+            found.append(engine.read(leaf))
+        elif isinstance(leaf, AbstractTensor):
+            found.append(engine.adopt(leaf))
+        else:
+            found.append(engine.constant(as_array(leaf, spec.dtype)))
+    return found
+
+
+def _outputs(name: str, after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
+    leaves, _ = flatten(after)
+    return [value_of(x, spec.dtype, tracer) for x, spec in zip(leaves, plan.specs, strict=True)]
+
+
+def _first_argument(body: Body) -> Body:
+    """The body that answers the first of the arguments that ``body`` takes."""
+    tracer = inner_tracer("loop_test")
+    arguments = tuple(tracer.argument(v.spec)._value for v in body.arguments)
+    return Body(tracer, arguments, LEAF, arguments[:1])

@@ -1,0 +1,29 @@
+"""What a function becomes, to look at."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def to_code(entity: Callable[..., Any], recursive: bool = True) -> str:
+    """The Python source that a function is converted to.
+
+    Args:
+        entity: a Python function or method, or a traced function.
+        recursive: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: its source is not available, or uses what can't be converted.
+
+    >>> import dualflow as df
+    >>> from dualflow.function.autograph import marks
+    >>> print(df.autograph.to_code(marks.is_as_written))
+    def ag__is_as_written(function):
+        ...
+    """
+    converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    return textwrap.dedent(inspect.getsource(converter.convert(getattr(entity, "python_function", entity))))
