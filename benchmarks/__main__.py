@@ -45,11 +45,12 @@ def run(options: argparse.Namespace) -> None:
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
     chosen = [w for w in workloads(options.quick) if any(word in w.name for word in words)]
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
-    print(f"{report.steady_table(rows)}\n\n{report.memory_table(rows)}", flush=True)
+    for table in (report.steady_table(rows), report.memory_table(rows)):
+        print(f"{table}\n", flush=True)
     found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
     if not options.no_first_call:
         found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
-        print(f"\n{report.first_call_table(cases)}", flush=True)
+        print(report.first_call_table(cases), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
 

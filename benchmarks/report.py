@@ -60,7 +60,7 @@ def memory_table(rows: Sequence[Measured]) -> str:
     """Megabytes at the peak of a call, beside its inputs; calls that hardly need any are left out."""
     large = [row for row in rows if max(row.peak.values()) >= LARGE]
     lines = [[row.name, *(f"{row.peak[engine] / MIB:.1f}" for engine in ENGINES)] for row in large]
-    return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines)
+    return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines) if lines else ""
 
 
 def first_call_table(cases: dict[str, dict[str, Figures]]) -> str:

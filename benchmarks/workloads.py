@@ -65,6 +65,10 @@ def workloads(quick: bool = False) -> Iterator[Workload]:
     for widths, batch in (((784, 128, 10), 32), ((784, 512, 512, 10), 128)):
         sizes = tuple(max(10, n // 32) for n in widths) if quick else widths
         yield sgd_step(f"SGD step, MLP {'-'.join(map(str, widths))}, batch {batch}", rng, sizes, batch)
+    turns = np.array(100 if quick else 100_000, np.int32)
+    yield Workload("while loop, 1e5 sin steps", (turns,), lambda: sin_loop, lambda: sin_loop_python)
+    start = np.array(77031, np.int32)
+    yield Workload("while loop, collatz 77031", (start,), lambda: collatz, lambda: collatz_python)
 
 
 def chain(x: Any) -> Any:
@@ -237,6 +241,40 @@ def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
         return loss
 
     return step
+
+
+def sin_loop(turns: Any) -> Any:
+    """A loop of cheap steps, each of which waits for the one before."""
+
+    def step(i: Any, x: Any) -> Any:
+        return i + 1, x + df.sin(x) * 1e-3
+
+    return df.while_loop(lambda i, x: i < turns, step, (0, 1.0))[1]
+
+
+def sin_loop_python(turns: Array) -> float:
+    """The same in plain Python, whose floats are faster than NumPy's."""
+    x = 1.0
+    for _ in range(int(turns)):
+        x += math.sin(x) * 1e-3
+    return x
+
+
+def collatz(start: Any) -> Any:
+    """How many steps lead from ``start`` to 1: a loop with a choice in it."""
+
+    def step(n: Any, count: Any) -> Any:
+        return df.cond(df.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1
+
+    return df.while_loop(lambda n, count: df.not_equal(n, 1), step, (start, 0))[1]
+
+
+def collatz_python(start: Array) -> int:
+    n, count = int(start), 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
 
 
 def long_chain(x: Any) -> Any:

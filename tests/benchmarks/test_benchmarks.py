@@ -24,6 +24,8 @@ ROWS = {
     "sum of squares, 4M",
     "SGD step, MLP 784-128-10, batch 32",
     "SGD step, MLP 784-512-512-10, batch 128",
+    "while loop, 1e5 sin steps",
+    "while loop, collatz 77031",
 }
 
 
