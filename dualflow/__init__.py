@@ -130,7 +130,7 @@ from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
 from dualflow.ops.powers import rsqrt as rsqrt
 from dualflow.ops.powers import sqrt as sqrt
-from dualflow.ops.printing import print_ as print
+from dualflow.ops.printing import print as print
 from dualflow.ops.products import einsum as einsum
 from dualflow.ops.products import tensordot as tensordot
 from dualflow.ops.reduction import argmax as argmax

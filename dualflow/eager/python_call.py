@@ -1,0 +1,255 @@
+"""Python functions as ops: called at run time, also from inside of a compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tape import GradientTape
+from dualflow.eager.tensor import wrap
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op
+
+Specs = tuple[TensorSpec, ...]
+_FORM: Final = Opaque("it calls Python")
+
+
+def _specs(*inputs: TensorSpec, function: Callable[..., Any], specs: Specs) -> Specs:
+    return specs
+
+
+def _on_tensors(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
+    with dispatch.using(EAGER):
+        found = _results(function, function(*[wrap(a.copy()) for a in arrays]), specs)
+    return tuple([_fitting(function, x._array, spec) for x, spec in zip(found, specs, strict=True)])
+
+
+def _on_arrays(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
+    with dispatch.using(EAGER):
+        found = _several(function, function(*[a.copy() for a in arrays]), len(specs))
+    made = [_of_dtype(function, x, spec) for x, spec in zip(found, specs, strict=True)]
+    return tuple([_fitting(function, x, spec) for x, spec in zip(made, specs, strict=True)])
+
+
+def _pull(
+    needed: Sequence[bool], g: Any, out: Any, *inputs: Any, function: Callable[..., Any], specs: Specs
+) -> list[Any]:
+    """The gradient is a call of Python too, which runs the function again under a tape."""
+    wanted = tuple([i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact])
+    several = g if isinstance(g, tuple) else (g,)
+    cotangents = [c for c, spec in zip(several, specs, strict=True) if spec.dtype.is_inexact]
+    flows: list[Any] = [None] * len(inputs)
+    if not wanted or not cotangents:
+        return flows
+    backward = _Backward(function, specs, len(inputs), wanted)
+    attrs = {
+        "function": backward,
+        "specs": tuple([TensorSpec.of(inputs[i].shape, inputs[i].dtype) for i in wanted]),
+    }
+    found = dispatch.current().apply(PY_FUNCTION, (*inputs, *cotangents), attrs)
+    for i, flow in zip(wanted, found, strict=True):
+        flows[i] = flow
+    return flows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Backward:
+    """From the inputs of a Python function and the cotangents of its float results to those of inputs."""
+
+    function: Callable[..., Any]
+    specs: Specs
+    count: int
+    wanted: tuple[int, ...]
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        inputs, cotangents = tensors[: self.count], tensors[self.count :]
+        sources = [inputs[i] for i in self.wanted]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(sources)
+            outputs = _results(self.function, self.function(*inputs), self.specs)
+        targets = [y for y in outputs if y.dtype.is_inexact]
+        weights = [conj(c) for c in cotangents]
+        found = tape.gradient(targets, sources, output_gradients=weights, unconnected_gradients="zero")
+        return [conj(x) for x in found]
+
+
+PY_FUNCTION: Final = Op(
+    name="py_function",
+    doc="The results of a Python function of eager tensors, of the shapes and dtypes ``specs``.",
+    infer=_specs,
+    kernel=_on_tensors,
+    form=_FORM,
+    pullback=_pull,
+    outputs=None,
+    effect=Effect.PYTHON,
+)
+
+NUMPY_FUNCTION: Final = Op(
+    name="numpy_function",
+    doc="The results of a Python function of NumPy arrays, of the shapes and dtypes ``specs``.",
+    infer=_specs,
+    kernel=_on_arrays,
+    form=_FORM,
+    outputs=None,
+    effect=Effect.PYTHON,
+)
+
+
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """The results of a Python function of eager tensors, which runs now or whenever the graph does.
+
+    Gradients flow through it: inside of a traced function they run ``func`` once more, under a tape.
+
+    Args:
+        func: takes eager tensors and answers a tensor, or what becomes one; or a sequence of them.
+        inp: the tensors to call it with.
+        Tout: the dtype of the result, or a list of dtypes, or None for a function without results. In a
+            traced function a result has the shape to which the inputs broadcast; for another one give a
+            :class:`dualflow.TensorSpec` in the place of the dtype.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor; a list of them where ``Tout`` is a list; None where it is None.
+
+    Raises:
+        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+        Exception: whatever ``func`` raises.
+
+    A variable that ``func`` reads has the value from before the traced function was called.
+
+    >>> import dualflow as df
+    >>> f = df.function(lambda x: df.py_function(lambda v: v.numpy()[::-1], [x], df.float32))
+    >>> f(df.constant([1.0, 2.0])).numpy()
+    array([2., 1.], dtype=float32)
+    """
+    engine = dispatch.current()
+    inputs = [convert_to_tensor(x) for x in inp]
+    if engine.eager:
+        specs = _declared(Tout, None)
+        return _packed(Tout, _results(func, func(*inputs), specs))
+    attrs = {"function": func, "specs": _declared(Tout, inputs)}
+    return _packed(Tout, engine.apply(PY_FUNCTION, tuple(inputs), attrs))
+
+
+def numpy_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """The results of a Python function of NumPy arrays, which runs now or whenever the graph does.
+
+    No gradient flows through it.
+
+    Args:
+        func: takes arrays, its own to write to, and answers an array or a number; or a sequence of them.
+        inp: the tensors to call it with.
+        Tout: as :func:`py_function` takes it.
+        stateful: ignored: ``func`` is called exactly once each time.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+        Exception: whatever ``func`` raises.
+
+    >>> import dualflow as df
+    >>> df.numpy_function(np.sort, [df.constant([2.0, 1.0])], df.float32).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    engine = dispatch.current()
+    inputs = tuple([convert_to_tensor(x) for x in inp])
+    specs = _declared(Tout, None if engine.eager else inputs)
+    return _packed(Tout, engine.apply(NUMPY_FUNCTION, inputs, {"function": func, "specs": specs}))
+
+
+class _AnyShape(TensorSpec):
+    """A result of which only the dtype is declared: what runs now sees its shape when it is there."""
+
+    __slots__ = ()
+
+
+def _declared(Tout: Any, inputs: Sequence[Any] | None) -> Specs:
+    """The specs of the results; without ``inputs`` their shapes are left open."""
+    entries = () if Tout is None else tuple(Tout) if isinstance(Tout, list | tuple) else (Tout,)
+    return tuple([e if isinstance(e, TensorSpec) else _of_inputs(e, inputs) for e in entries])
+
+
+def _of_inputs(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
+    if inputs is None:
+        return _AnyShape((), dtype)
+    try:
+        shape = broadcast([x.shape for x in inputs]) if inputs else Shape()
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            "The shape of a Python function's result must be known while tracing, and these inputs have no "
+            f"common one: {', '.join(str(x.spec) for x in inputs)}. Give Tout as df.TensorSpec(shape, dtype)."
+        ) from None
+    return TensorSpec.of(shape, as_dtype(dtype))
+
+
+def _packed(Tout: Any, results: Sequence[Any]) -> Any:
+    if Tout is None:
+        return None
+    return list(results) if isinstance(Tout, list | tuple) else results[0]
+
+
+def _results(function: Callable[..., Any], result: Any, specs: Specs) -> list[Any]:
+    """What a Python function returned, as tensors of the declared dtypes."""
+    found = []
+    for x, spec in zip(_several(function, result, len(specs)), specs, strict=True):
+        if x is None or isinstance(x, AbstractVariable):
+            raise DTypeError(
+                f"{_name(function)} returned {x!r}, where a tensor of dtype {spec.dtype.name} was declared; "
+                "return a tensor, an array or a number (a variable's value is v.read_value())."
+            )
+        found.append(convert_to_tensor(x, spec.dtype))
+    return found
+
+
+def _several(function: Callable[..., Any], result: Any, count: int) -> Sequence[Any]:
+    """The results one by one; a lone one needs no list, and what none is declared for is dropped."""
+    if count == 0:
+        return ()
+    if count == 1 and not (isinstance(result, list | tuple) and len(result) == 1):
+        return (result,)
+    if not isinstance(result, list | tuple) or len(result) != count:
+        got = len(result) if isinstance(result, list | tuple) else 1
+        raise InvalidArgumentError(
+            f"{_name(function)} returned {got} values, but Tout declares {count}; return as many as it lists."
+        )
+    return result
+
+
+def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Array:
+    wanted = spec.dtype.dtype
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != wanted:
+        raise InvalidArgumentError(
+            f"{_name(function)} returned an array of dtype {value.dtype}, but Tout declares "
+            f"{spec.dtype.name}; convert it with .astype, or declare its own dtype."
+        )
+    return np.array(value, wanted)
+
+
+def _fitting(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
+    """``array``, if it has the declared shape, in memory of its own."""
+    if not isinstance(spec, _AnyShape) and array.shape != tuple(spec.shape):
+        raise InvalidArgumentError(
+            f"{_name(function)} returned shape {array.shape}, but {spec.shape} was declared or, without a "
+            f"declaration, is the shape of its inputs; give Tout as df.TensorSpec({array.shape}, "
+            f"df.{spec.dtype.name})."
+        )
+    return array.copy()
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)

@@ -1,0 +1,300 @@
+"""Python inside of compiled functions: when it runs, in which order, and what flows back through it."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+
+
+class OfTheUserError(Exception):
+    """An error that dualflow has never heard of."""
+
+
+def square(v):
+    return v * v
+
+
+def ways(function):
+    """The function as it is and compiled."""
+    return function, df.function(function)
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_the_function_gets_tensors_that_have_their_values(way):
+    seen = []
+
+    def f(x):
+        return df.py_function(lambda v: seen.append(v.numpy().tolist()) or v, [x], df.float32)
+
+    ways(f)[way](df.constant([1.0, 2.0]))
+    assert seen == [[1.0, 2.0]]
+
+
+def test_a_compiled_function_calls_python_once_each_time():
+    calls = []
+
+    @df.function
+    def f(x):
+        df.py_function(lambda v: calls.append(int(v)), [x], None)
+        return x + 1
+
+    assert [int(f(df.constant(i))) for i in range(3)] == [1, 2, 3]
+    assert calls == [0, 1, 2]
+
+
+def test_effects_of_all_kinds_keep_the_order_of_the_program(capsys):
+    @df.function
+    def f(x):
+        df.print("first", x)
+        y = df.numpy_function(lambda v: print("second", file=sys.stderr) or v + 1, [x], df.int32)
+        df.print("third", y)
+        df.py_function(lambda v: print("fourth", file=sys.stderr), [x], [])
+        df.print("fifth")
+        return y
+
+    assert int(f(df.constant(1))) == 2
+    assert capsys.readouterr().err.split() == ["first", "1", "second", "third", "2", "fourth", "fifth"]
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+@pytest.mark.parametrize("call", [df.py_function, df.numpy_function])
+def test_an_exception_keeps_its_type(call, way):
+    def fail(v):
+        raise OfTheUserError("no")
+
+    with pytest.raises(OfTheUserError, match="no"):
+        ways(lambda x: call(fail, [x], df.float32))[way](df.constant(1.0))
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_several_results_come_as_a_list(way):
+    def f(x):
+        return df.py_function(lambda v: (v + 1, v * 2), [x], [df.float32, df.float32])
+
+    found = ways(f)[way](df.constant(3.0))
+    assert isinstance(found, list)
+    assert [float(y) for y in found] == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_too_few_results_are_an_error(way):
+    def f(x):
+        return df.py_function(lambda v: (v, v), [x], [df.float32] * 3)
+
+    with pytest.raises(InvalidArgumentError, match="returned 2 values, but Tout declares 3"):
+        ways(f)[way](df.constant(1.0))
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_a_result_of_none_is_an_error_where_one_is_declared(way):
+    with pytest.raises(DTypeError, match="returned None"):
+        ways(lambda x: df.py_function(lambda v: None, [x], df.float32))[way](df.constant(1.0))
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_a_result_of_another_dtype_is_an_error(way):
+    with pytest.raises(InvalidArgumentError, match="float64, but Tout declares float32"):
+        ways(lambda x: df.numpy_function(lambda v: v.astype("f8"), [x], df.float32))[way](df.constant(1.0))
+
+
+def test_a_spec_declares_a_shape_that_is_not_the_inputs():
+    @df.function
+    def f(x):
+        return df.py_function(df.reduce_sum, [x], df.TensorSpec([], df.float32)) * 2
+
+    assert float(f(df.constant([1.0, 2.0]))) == 6.0
+
+
+def test_a_shape_that_was_not_declared_is_an_error_that_says_how_to():
+    f = df.function(lambda x: df.py_function(df.reduce_sum, [x], df.float32))
+    with pytest.raises(InvalidArgumentError, match=r"df.TensorSpec\(\(\), df.float32\)"):
+        f(df.constant([1.0, 2.0]))
+
+
+def test_inputs_without_a_common_shape_need_a_spec():
+    f = df.function(lambda x, y: df.py_function(lambda a, b: a, [x, y], df.float32))
+    with pytest.raises(InvalidArgumentError, match="TensorSpec"):
+        f(df.constant([1.0, 2.0]), df.constant([1.0, 2.0, 3.0]))
+
+
+def test_what_the_function_keeps_and_changes_is_its_own():
+    kept = []
+
+    @df.function
+    def f(x):
+        y = x + 1
+        df.numpy_function(lambda v: kept.append(v), [y], None)
+        z = y * 2
+        return df.numpy_function(lambda v: v.sort() or v, [z], df.float32), z
+
+    x = df.constant([3.0, 1.0])
+    ordered, z = f(x)
+    f(df.constant([0.0, 0.0]))
+    assert kept[0].tolist() == [4.0, 2.0]
+    assert (ordered.numpy().tolist(), z.numpy().tolist()) == ([4.0, 8.0], [8.0, 4.0])
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_gradients_flow_through_py_function(way):
+    f = ways(lambda x: 3 * df.py_function(square, [x], df.float32))[way]
+    x = df.constant([1.0, 2.0])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x).numpy().tolist() == [6.0, 12.0]
+
+
+def test_a_tape_inside_the_trace_goes_through_py_function():
+    @df.function
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.py_function(square, [x], df.float32)
+        return tape.gradient(y, x)
+
+    assert f(df.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+
+
+def test_second_derivatives_of_py_function_inside_a_trace():
+    @df.function
+    def f(x):
+        with df.GradientTape() as outer:
+            outer.watch(x)
+            with df.GradientTape() as inner:
+                inner.watch(x)
+                y = df.py_function(lambda v: v * v * v, [x], df.float32)
+            first = inner.gradient(y, x)
+        return outer.gradient(first, x)
+
+    assert float(f(df.constant(2.0))) == 12.0
+
+
+def test_gradients_reach_only_the_inputs_that_can_have_one():
+    @df.function
+    def f(x, n):
+        return df.py_function(lambda a, k: (a * float(k), k), [x, n], [df.float32, df.int32])[0]
+
+    x = df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, df.constant(5))
+    assert float(tape.gradient(y, x)) == 5.0
+
+
+def test_complex_gradients_are_those_of_the_op_itself():
+    x = df.constant(1.0 + 2.0j)
+
+    def gradient(f):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x).numpy()
+
+    called = df.function(lambda z: df.py_function(square, [z], x.dtype))
+    assert gradient(called) == gradient(square)
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_numpy_function_has_no_gradient(way):
+    f = ways(lambda x: df.numpy_function(np.sin, [x], df.float32))[way]
+    x = df.constant(1.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x) is None
+
+
+def test_ops_of_the_function_run_now_while_another_function_is_traced():
+    kinds = []
+
+    @df.function
+    def inner(x):
+        return df.py_function(lambda v: kinds.append(df.executing_eagerly()) or v, [x], df.float32)
+
+    df.function(lambda x: inner(x) + 1)(df.constant(1.0))
+    assert kinds == [True]
+
+
+def test_a_function_in_a_loop_is_called_at_each_turn():
+    calls = []
+
+    @df.function
+    def f(n):
+        def turn(i):
+            df.py_function(lambda v: calls.append(int(v)), [i], None)
+            return (i + 1,)
+
+        return df.while_loop(lambda i: i < n, turn, (df.constant(0),))
+
+    f(df.constant(3))
+    assert calls == [0, 1, 2]
+
+
+def test_print_runs_at_each_call_not_while_tracing(capsys):
+    @df.function
+    def f(x):
+        df.print("value", x)
+
+    f.get_concrete_function(df.TensorSpec([], df.int32))
+    assert capsys.readouterr().err == ""
+    f(df.constant(1))
+    f(df.constant(2))
+    assert capsys.readouterr().err == "value 1\nvalue 2\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (df.constant([1, 2, 3]), "[1 2 3]"),
+        (df.constant(6.0), "6"),
+        (df.constant([0.1, 1 / 3, 1e10]), "[0.1 0.333333343 1e+10]"),
+        (df.constant(1 / 3, df.float64), "0.33333333333333331"),
+        (df.constant([float("nan"), float("inf"), -float("inf")]), "[nan inf -inf]"),
+        (df.constant([True, False]), "[1 0]"),
+        (df.range(9), "[0 1 2 ... 6 7 8]"),
+        (df.constant([[1, 2], [3, 4]]), "[[1 2]\n [3 4]]"),
+        (df.ones([1, 2, 1]), "[[[1]\n  [1]]]"),
+        (df.zeros([0]), "[]"),
+        ([df.constant(1), "a", None], "[1, 'a', None]"),
+        ((df.constant([1]),), "([1],)"),
+        ({"x": df.constant(1.5)}, "{'x': 1.5}"),
+        (df.Variable(2.0), "2"),
+        (7, "7"),
+    ],
+)
+def test_print_shows_values_as_tensorflow_does(value, shown, capsys):
+    df.print(value)
+    assert capsys.readouterr().err == shown + "\n"
+
+
+def test_print_takes_a_separator_and_an_end(capsys):
+    df.print("a", 1, df.constant(2), sep=",", end="!")
+    assert capsys.readouterr().err == "a,1,2!"
+
+
+@pytest.mark.parametrize(("summarize", "shown"), [(1, "[0 ... 8]"), (-1, "[0 1 2 3 4 5 6 7 8]")])
+def test_print_shows_as_many_elements_as_asked_for(summarize, shown, capsys):
+    df.print(df.range(9), summarize=summarize)
+    assert capsys.readouterr().err == shown + "\n"
+
+
+def test_print_writes_to_the_stream_it_is_given(tmp_path, capsys):
+    path = tmp_path / "log"
+    said = []
+    df.print("out", output_stream=sys.stdout)
+    df.print("file", output_stream=f"file://{path}")
+    df.print("file", output_stream=f"file://{path}")
+    df.print("call", output_stream=said.append)
+    assert capsys.readouterr() == ("out\n", "")
+    assert path.read_text() == "file\nfile\n"
+    assert said == ["call\n"]
+
+
+def test_print_refuses_a_stream_that_is_none():
+    with pytest.raises(DTypeError, match="output_stream"):
+        df.print("x", output_stream=3)
