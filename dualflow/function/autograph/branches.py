@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from malt.operators.variables import UndefinedReturnValue
 
+from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -26,6 +27,7 @@ from dualflow.function.autograph.values import (
 from dualflow.function.bodies import Body, inner_tracer
 from dualflow.function.control_flow import cond
 from dualflow.function.staging import choice_node
+from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
@@ -76,7 +78,8 @@ def choose(
     fill: bool,
 ) -> None:
     """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
-    index = as_index(truth(condition, "an if statement"))
+    condition = truth(condition, "an if statement")
+    index = as_index(condition)
     before = get_state()
     traced: list[tuple[Tracer, tuple[Any, ...]]] = []
     for name, branch in zip(_NAMES, branches, strict=True):
@@ -87,12 +90,31 @@ def choose(
         set_state(before)
     tracers = [tracer for tracer, _ in traced]
     merger = _Merger(tracers, fill)
-    main, other = (after[:count] for _, after in traced)
-    plans = [merger.merge(*row) for row in zip(names[:count], main, other, strict=True)]
+    pairs = list(zip(*(after[:count] for _, after in traced), strict=True))
+    known = [pair if is_same(*pair) else _implied(condition, *pair, tracers) for pair in pairs]
+    plans = [merger.merge(name, *pair) for name, pair in zip(names, known, strict=False)]
     bodies = [Body(t, (), Structure(), tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
     results = iter(choice_node(index, bodies[::-1]))
     merged = [plan(results) for plan in plans]
     set_state((*merged, *before[count:]))
+
+
+def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -> tuple[Any, Any]:
+    """Both values, where one that is the condition, or what the condition negates, is known in its branch.
+
+    So a flag such as "has returned" is known to hold after ``if not flag: flag = True``.
+    """
+    engine = dispatch.current()
+    flag, truthful = engine.adopt(condition)._value, True  # type: ignore[attr-defined]  # a trace's are symbols
+    while flag.node is not None and flag.node.op is logical_not.op:
+        flag, truthful = flag.node.inputs[0], not truthful
+
+    def known(x: Any, holds: bool, branch: Tracer) -> Any:
+        if type(x) is not Symbol or x._tracer is branch:
+            return x
+        return holds is truthful if engine.adopt(x)._value is flag else x  # type: ignore[attr-defined]  # as above
+
+    return known(main, True, tracers[0]), known(other, False, tracers[1])
 
 
 class _Merger:
