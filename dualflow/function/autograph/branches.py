@@ -90,9 +90,11 @@ def choose(
         set_state(before)
     tracers = [tracer for tracer, _ in traced]
     merger = _Merger(tracers, fill)
-    pairs = list(zip(*(after[:count] for _, after in traced), strict=True))
-    known = [pair if is_same(*pair) else _implied(condition, *pair, tracers) for pair in pairs]
-    plans = [merger.merge(name, *pair) for name, pair in zip(names, known, strict=False)]
+    (_, main), (_, other) = traced
+    plans = [
+        merger.merge(name, *_implied(condition, a, b, tracers))
+        for name, a, b in zip(names[:count], main[:count], other[:count], strict=True)
+    ]
     bodies = [Body(t, (), Structure(), tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
     results = iter(choice_node(index, bodies[::-1]))
     merged = [plan(results) for plan in plans]
@@ -104,6 +106,8 @@ def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -
 
     So a flag such as "has returned" is known to hold after ``if not flag: flag = True``.
     """
+    if is_same(main, other):
+        return main, other
     engine = dispatch.current()
     flag, truthful = engine.adopt(condition)._value, True  # type: ignore[attr-defined]  # a trace's are symbols
     while flag.node is not None and flag.node.op is logical_not.op:

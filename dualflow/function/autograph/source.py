@@ -21,9 +21,8 @@ def to_code(entity: Callable[..., Any], recursive: bool = True) -> str:
 
     >>> import dualflow as df
     >>> from dualflow.function.autograph import marks
-    >>> print(df.autograph.to_code(marks.is_as_written))
-    def ag__is_as_written(function):
-        ...
+    >>> df.autograph.to_code(marks.is_as_written).splitlines()[0]
+    'def ag__is_as_written(function: Any) -> bool:'
     """
     converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
     return textwrap.dedent(inspect.getsource(converter.convert(getattr(entity, "python_function", entity))))
