@@ -52,6 +52,11 @@ from dualflow.function.control_flow import case as case
 from dualflow.function.control_flow import cond as cond
 from dualflow.function.control_flow import switch_case as switch_case
 from dualflow.function.control_flow import while_loop as while_loop
+from dualflow.function.maps import foldl as foldl
+from dualflow.function.maps import foldr as foldr
+from dualflow.function.maps import map_fn as map_fn
+from dualflow.function.maps import scan as scan
+from dualflow.function.maps import vectorized_map as vectorized_map
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
