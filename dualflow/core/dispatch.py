@@ -80,8 +80,11 @@ class Engine:
         """The variable's value at this point of the program."""
         raise NotImplementedError
 
-    def assign(self, variable: Any, value: Any) -> None:
-        """Give the variable a new value, a tensor of its dtype and shape."""
+    def assign(self, variable: Any, value: Any) -> Any:
+        """Give the variable a new value, a tensor of its dtype and shape.
+
+        An engine whose assignments happen later answers the tensor that stands for this one; others None.
+        """
         raise NotImplementedError
 
     def create_variable(self, variable: Any, initial: Any) -> None:

@@ -135,8 +135,8 @@ class Variable(Operators, AbstractVariable):
         """
         engine = dispatch.current().unrecorded
         with dispatch.using(engine):
-            engine.assign(self, self._fitting(value))
-        return self if read_value else None
+            done = engine.assign(self, self._fitting(value))
+        return self._assigned(done, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -153,7 +153,13 @@ class Variable(Operators, AbstractVariable):
     def _update(self, op: Any, delta: Any, read_value: bool) -> Any:
         engine = dispatch.current().unrecorded
         with dispatch.using(engine):
-            engine.assign(self, engine.binary(op.op, engine.read(self), self._fitting(delta)))
+            done = engine.assign(self, engine.binary(op.op, engine.read(self), self._fitting(delta)))
+        return self._assigned(done, read_value)
+
+    def _assigned(self, done: Any, read_value: bool) -> Any:
+        """The answer of an assignment: in a graph that is run later, the tensor to fetch for it."""
+        if done is not None:
+            return done
         return self if read_value else None
 
     def _fitting(self, value: Any) -> Any:
@@ -194,25 +200,24 @@ class Variable(Operators, AbstractVariable):
         given = convert_to_tensor(value, self.dtype)
         return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
         return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, self._alike(updates)))
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
         return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, self._alike(updates)))
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Subtract ``updates`` from the parts at ``indices``."""
         return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(self._alike(updates))))
 
     def _alike(self, value: Any) -> Any:
         return convert_to_tensor(value, self.dtype)
 
-    def _replaced(self, change: Callable[[Any], Any]) -> Variable:
+    def _replaced(self, change: Callable[[Any], Any]) -> Any:
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            self.assign(change(engine.read(self)))
-        return self
+            return self.assign(change(engine.read(self)))
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise DTypeError("A part of a variable is assigned with v[key].assign(value).")

@@ -46,10 +46,7 @@ class Symbol(Tensor):
     @property
     def name(self) -> str:
         """The argument's name, or the op that made the tensor and which of its results it is."""
-        node = self._value.node
-        if node is None:
-            return f"{self._value.spec.name or 'input'}:0"
-        return f"{node.op.name}:{self._value.index}"
+        return self._tracer.tensor_name(self._value)
 
     @property
     def numpy(self) -> NoReturn:
@@ -124,6 +121,9 @@ class Symbol(Tensor):
             f"value while {self._tracer.name!r} is traced; use the df function of the same name, or "
             "df.numpy_function."
         )
+
+    def __hash__(self) -> int:  # type: ignore[override]  # the base has none: its elements are seen by ==
+        return id(self) if self._tracer.keys_feeds else super().__hash__()
 
     def __copy__(self) -> Symbol:
         return Symbol(self._value, self._tracer)

@@ -117,7 +117,7 @@ class Tracer(Engine):
     def read(self, variable: AbstractVariable) -> Symbol:
         return self._state(variable).current
 
-    def assign(self, variable: AbstractVariable, value: Any) -> None:
+    def assign(self, variable: AbstractVariable, value: Any) -> Any:
         self._state(variable).current = Symbol(self.adopt(value)._value, self)
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
@@ -126,6 +126,15 @@ class Tracer(Engine):
         self.creation.create(variable, self.known(self.adopt(initial)._value, "initial value"), caller())
 
     # what the function room asks
+
+    keys_feeds = False
+    """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
+
+    def tensor_name(self, value: Value) -> str:
+        """The argument's name, or the op's, and which of its results ``value`` is."""
+        if value.node is None:
+            return f"{value.spec.name or 'input'}:0"
+        return f"{value.node.op.name}:{value.index}"
 
     def argument(self, spec: TensorSpec) -> Symbol:
         """A new input that the caller gives."""

@@ -1,0 +1,49 @@
+"""The two ops of an explicit graph that no run executes: a plan turns them into inputs and updates."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from dualflow.core.errors import InternalError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op
+
+
+def variable_spec(variable: Any) -> TensorSpec:
+    """What every value of the variable is.
+
+    Raises:
+        InvalidArgumentError: values of the variable may differ in shape.
+    """
+    if not variable.shape.is_static:
+        raise InvalidArgumentError(
+            f"{variable!r} may hold tensors of other shapes, and a session keeps values of known "
+            "sizes. Give the variable a full shape."
+        )
+    return TensorSpec.of(variable.shape, variable.dtype)
+
+
+def _planned(*arrays: Any, variable: Any) -> NoReturn:
+    raise InternalError(f"{variable.name} was read or assigned outside of a session's run")
+
+
+_FORM: Final = Opaque("a run takes a variable's value as an input, so no compiled graph has this op")
+
+READ: Final = Op(
+    name="read_variable",
+    doc="The value of ``variable`` at this point of the program.",
+    infer=lambda variable: variable_spec(variable),
+    kernel=_planned,
+    form=_FORM,
+    effect=Effect.PYTHON,
+)
+
+ASSIGN: Final = Op(
+    name="assign_variable",
+    doc="Gives ``variable`` the value ``x``, and answers it.",
+    infer=lambda x, variable: variable_spec(variable),
+    kernel=_planned,
+    form=_FORM,
+    effect=Effect.PYTHON,
+)
