@@ -245,11 +245,10 @@ def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
 
 def sin_loop(turns: Any) -> Any:
     """A loop of cheap steps, each of which waits for the one before."""
-
-    def step(i: Any, x: Any) -> Any:
-        return i + 1, x + df.sin(x) * 1e-3
-
-    return df.while_loop(lambda i, x: i < turns, step, (0, 1.0))[1]
+    x = df.constant(1.0)
+    for _ in df.range(turns):
+        x = x + df.sin(x) * 1e-3
+    return x
 
 
 def sin_loop_python(turns: Array) -> float:
@@ -260,13 +259,13 @@ def sin_loop_python(turns: Array) -> float:
     return x
 
 
-def collatz(start: Any) -> Any:
-    """How many steps lead from ``start`` to 1: a loop with a choice in it."""
-
-    def step(n: Any, count: Any) -> Any:
-        return df.cond(df.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1
-
-    return df.while_loop(lambda n, count: df.not_equal(n, 1), step, (start, 0))[1]
+def collatz(n: Any) -> Any:
+    """How many steps lead from ``n`` to 1: a loop with a choice in it."""
+    count = df.constant(0)
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
 
 
 def collatz_python(start: Array) -> int:

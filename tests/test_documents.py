@@ -23,9 +23,9 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def as_session(block: str) -> str:
-    """A block as an interactive session: statements without prompts are given them."""
+    """A block as an interactive session: statements without prompts are given them, output may have gaps."""
     if ">>>" in block:
-        return block
+        return re.sub(r"\n\n(?!>>>|$)", "\n<BLANKLINE>\n", block.rstrip())
     lines = block.splitlines()
     typed = []
     for statement in ast.parse(block).body:
