@@ -21,7 +21,9 @@ from dualflow.function.execute import kernel_text, numba_function, short_way
 from dualflow.function.fit import as_tensor, parts
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.outputs import Packer, collect
+from dualflow.function.runner import Runner
 from dualflow.function.section import Section
+from dualflow.function.shaped import Shaped
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Graph
@@ -56,6 +58,8 @@ class ConcreteFunction:
         self._signature = signature
         self._structure = structure
         self.pack = Packer(structure)
+        static = all(v.spec.shape.is_static for v in section.graph.arguments)
+        self._shaped = None if static else Shaped(section)
         self._shared = tuple(shared)
         self._short: Callable[..., Any] | None = None
 
@@ -63,12 +67,13 @@ class ConcreteFunction:
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self.pack(self.section(inputs))
+        section = self.section if self._shaped is None else self._shaped.section(inputs)
+        return self.pack(section(inputs))
 
     def short(self, long_way: Callable[..., Any]) -> Callable[..., Any]:
         """This trace as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
         if self._short is None:
-            tensors = all(isinstance(leaf, TensorLeaf) for leaf in self.key[1])
+            tensors = self._shaped is None and all(isinstance(leaf, TensorLeaf) for leaf in self.key[1])
             self._short = short_way(self.section.runner, long_way, self.pack) if tensors else long_way
         return self._short
 
@@ -92,6 +97,11 @@ class ConcreteFunction:
     # looking
 
     @property
+    def _runner(self) -> Runner:
+        """What runs: for open sizes, what ran last."""
+        return (self.section if self._shaped is None else self._shaped.latest()).runner
+
+    @property
     def name(self) -> str:
         return self.section.graph.name
 
@@ -103,17 +113,17 @@ class ConcreteFunction:
     @property
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes."""
-        return self.section.runner.optimised
+        return self._runner.optimised
 
     @property
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
-        return self.section.runner.executable.parts
+        return self._runner.executable.parts
 
     @property
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
-        return kernel_text(self.section.runner.executable)
+        return kernel_text(self._runner.executable)
 
     def njit(self) -> Any:
         """This trace as a function that ``numba.njit`` code can call with arrays.
@@ -121,7 +131,7 @@ class ConcreteFunction:
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
-        runner = self.section.runner
+        runner = self._runner
         return numba_function(runner.executable, [array_of(x) for x in runner.captured])
 
     @property
@@ -176,7 +186,7 @@ class ConcreteFunction:
         names = self._signature.leaf_names(structure)
         fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
-        if call.key != self.key:
+        if _variables(call.key) != _variables(self.key):
             raise DTypeError(f"{self!r} was called with variables that coincide otherwise than in its trace.")
         return call
 
@@ -205,6 +215,10 @@ class ConcreteFunction:
                 "get another concrete function for it."
             )
         return value
+
+
+def _variables(key: Key) -> list[Leaf]:
+    return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
 
 
 def trace(

@@ -291,7 +291,7 @@ def function(
     Args:
         func: the function; without it, a decorator is answered.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
-            converted to; then there is one trace. Sizes must be known.
+            converted to; then there is one trace, also for sizes left open by None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
         reduce_retracing: ignored: each shape is a trace, but sizes are no part of the compiled code.

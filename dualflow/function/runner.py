@@ -30,8 +30,8 @@ def _require_sizes(graph: Graph) -> None:
         if not all(spec.shape.is_static for spec in node.specs):
             where = f"\n  {node.origin}" if node.origin else ""
             raise InvalidArgumentError(
-                f"The size of what {node.op.name} returns depends on data, which a compiled function can't have; "
-                f"call it outside, or keep the size and choose with df.where.{where}"
+                f"The size of what {node.op.name} returns depends on data, which a compiled function can't "
+                f"have; call it outside, or keep the size and choose with df.where.{where}"
             )
 
 

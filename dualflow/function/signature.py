@@ -84,9 +84,15 @@ class Signature:
             DTypeError: the arguments do not fit the parameters or the input signature, or one has no hash.
         """
         values = list(self.arguments(args, kwargs).values())
-        if self.specs is not None:
-            values = self._converted(values, args, kwargs)
-        return self.call(tuple(values))
+        if self.specs is None:
+            return self.call(tuple(values))
+        return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
+
+    def _as_specified(self, call: Call) -> Call:
+        """``call`` with the signature's specs, which may leave sizes open, in its key."""
+        specs = [TensorLeaf(spec) for spec in flatten(self.specs)[0]]
+        structure, leaves = call.key
+        return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
     def call(self, values: tuple[Any, ...]) -> Call:
         """The canonical form of one value for each parameter."""
@@ -188,10 +194,6 @@ def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.P
     for spec in flatten(specs)[0]:
         if not isinstance(spec, TensorSpec):
             raise DTypeError(f"input_signature holds TensorSpec objects, not {spec!r}.")
-        if not spec.shape.is_static:
-            raise InvalidArgumentError(
-                f"{spec!r} leaves a size open; dualflow compiles for known sizes only."
-            )
 
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
