@@ -14,6 +14,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphError
+from dualflow.function.errors import RecursiveTraceError
 
 
 def agrees(f, *cases):
@@ -466,6 +467,20 @@ def test_called_functions_are_converted():
     agrees(lambda x: clamp(x) + 1.0, 0.5, 5.0)
 
 
+def test_functions_given_to_control_flow_are_converted():
+    def turn(i, x):
+        if i > 2:
+            x = x * 2.0
+        return i + 1, x
+
+    def f(n, x):
+        if n < 0:
+            return x
+        return df.while_loop(lambda i, x: i < n, turn, (0, x))[1]
+
+    agrees(f, (5, 1.0), (-1, 1.0))
+
+
 def test_partials_are_converted():
     def above(limit, x):
         if x > limit:
@@ -558,6 +573,26 @@ def test_recursion_over_python_numbers():
         return x * power(x, n - 1)
 
     assert df.function(lambda x: power(x, 3))(df.constant(2.0)).numpy() == 8.0
+
+
+def test_decorators_and_defaults_stay():
+    def twice(g):
+        @functools.wraps(g)
+        def inner(*args, **kwargs):
+            return g(*args, **kwargs) * 2.0
+
+        return inner
+
+    @twice
+    def between(x, low=0.0, *, high=1.0):
+        if x < low:
+            return df.constant(low)
+        if x > high:
+            return df.constant(high)
+        return x
+
+    f = df.function(lambda x: between(x, high=5.0))
+    assert [f(df.constant(x)).numpy() for x in (-1.0, 3.0, 9.0)] == [0.0, 6.0, 10.0]
 
 
 def test_do_not_convert_leaves_a_function_as_it_is():
@@ -717,6 +752,29 @@ def test_code_without_source_says_so():
     with pytest.raises(OperatorNotAllowedInGraphError) as caught:
         df.function(names["f"])(df.constant(1))
     assert any("not converted" in note and "<string>" in note for note in caught.value.__notes__)
+
+
+def test_syntax_that_is_not_converted_says_so():
+    def f(x):
+        match x:
+            case 1:
+                return x
+            case _:
+                return -x
+
+    with pytest.raises(OperatorNotAllowedInGraphError) as caught:
+        df.function(f)(df.constant(1))
+    assert any("can't be converted" in note and __file__ in note for note in caught.value.__notes__)
+
+
+def test_recursion_over_tensors_is_refused():
+    def factorial(n):
+        if n <= 1:
+            return df.constant(1)
+        return n * factorial(n - 1)
+
+    with pytest.raises(RecursiveTraceError, match="Let a Python number count down"):
+        df.function(factorial)(df.constant(3))
 
 
 def test_autograph_can_be_switched_off():

@@ -10,6 +10,7 @@ import pytest
 import dualflow as df
 
 NAMES = ("a", "b", "c")
+COMPARISONS = ("<", ">", "==", "!=", "<=", ">=")
 
 
 class Writer:
@@ -71,7 +72,7 @@ class Writer:
 
     def _condition(self) -> str:
         tests = [
-            f"{self._draw.choice(NAMES)} {self._draw.choice(['<', '>', '==', '!=', '<=', '>='])} {self._number()}"
+            f"{self._draw.choice(NAMES)} {self._draw.choice(COMPARISONS)} {self._number()}"
             for _ in range(self._draw.randint(1, 2))
         ]
         negated = [f"not {t}" if self._draw.random() < 0.2 else t for t in tests]

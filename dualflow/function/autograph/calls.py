@@ -19,6 +19,8 @@ from dualflow.function.autograph.marks import is_as_written
 _AS_WRITTEN: Final = frozenset(
     {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
 )
+_HIGHER_ORDER: Final = frozenset({"dualflow.function.control_flow"})
+"""Modules whose functions call the user's functions inside the trace."""
 _IN_CONTEXT: Final[dict[Any, Callable[..., Any]]] = {
     eval: lambda args, scope: py_builtins.eval_in_original_context(eval, args, scope),
     super: lambda args, scope: py_builtins.super_in_original_context(super, args, scope),
@@ -54,6 +56,9 @@ class Converter:
             return self._built_in(function, args, named, scope)
         found = _python_function(function)
         if found is None:
+            if getattr(function, "__module__", None) in _HIGHER_ORDER:
+                args = tuple(map(self._argument, args))
+                named = {name: self._argument(x) for name, x in named.items()}
             return function(*args, **named)
         target, leading = found
         if target in self._refused:
@@ -64,6 +69,14 @@ class Converter:
             self._refused[target] = str(error)
             return self._as_written(function, args, named, str(error))
         return converted(*leading, *args, **named)
+
+    def _argument(self, x: Any) -> Any:
+        """``x``, converted when it is called if it is a Python function."""
+        if type(x) in (list, tuple):
+            return type(x)(map(self._argument, x))
+        if _python_function(x) is None:
+            return x
+        return lambda *args, **kwargs: self.call(x, args, kwargs)
 
     @staticmethod
     def _built_in(function: Any, args: tuple[Any, ...], named: dict[str, Any], scope: Any) -> Any:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.errors import RecursiveTraceError
 from dualflow.graph.origin import original
 
 _HEADING: Final = "in user code:"
@@ -25,8 +26,17 @@ class Converted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._function(*args, **kwargs)
+        except RecursiveTraceError:
+            raise
+        except RecursionError as error:
+            endless = RecursiveTraceError(
+                "A function that calls itself under a condition that is a tensor is traced without end, "
+                "since all branches are. Let a Python number count down, or write the recursion as a loop."
+            )
+            _add_lines(endless, error)
+            raise endless from None
         except Exception as error:
-            _add_lines(error)
+            _add_lines(error, error)
             raise
 
 
@@ -47,14 +57,14 @@ def converted(function: Callable[..., Any], error: Exception) -> Converted:
         raise error from None
 
 
-def _add_lines(error: Exception) -> None:
-    """Note the user's lines that led to ``error``, in the order of the calls."""
+def _add_lines(error: Exception, raised: Exception) -> None:
+    """Note the user's lines that led to ``raised``, each once, in the order of the calls."""
     if any(note.startswith(_HEADING) for note in getattr(error, "__notes__", ())):
         return
-    lines: list[str] = []
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        place = original(frame.f_code.co_filename, number)
-        if place is not None and (not lines or lines[-2] != f"  {place}"):
-            lines += [f"  {place}", f"    {linecache.getline(place.file, place.line).strip()}"]
+    frames = traceback.walk_tb(raised.__traceback__)
+    places = dict.fromkeys(original(frame.f_code.co_filename, line) for frame, line in frames)
+    lines = [
+        f"  {place}\n    {linecache.getline(place.file, place.line).strip()}" for place in places if place
+    ]
     if lines:
         error.add_note("\n".join([_HEADING, *lines]))

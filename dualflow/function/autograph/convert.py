@@ -84,10 +84,11 @@ def convert(function: Any) -> Callable[..., Any]:
         return function
     try:
         converted, _, lines = _TRANSPILER.transform(function, ProgramContext(options=_OPTIONS))
-    except (PyCTError, ValueError, SyntaxError, NotImplementedError, OSError) as error:
+    except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
         code = function.__code__
+        reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
         raise InvalidArgumentError(
-            f"{function.__qualname__} can't be converted: {error} "
+            f"{function.__qualname__} can't be converted: {reason} "
             f'(File "{code.co_filename}", line {code.co_firstlineno})'
         ) from error
     generated = converted.__code__.co_filename
