@@ -186,5 +186,5 @@ def test_a_variable_that_changes_its_dtype_is_refused():
 
 
 def test_branches_of_other_dtypes_are_refused():
-    with pytest.raises(DTypeError, match=r"float32 in one branch, but int32|int32 in one branch, but float32"):
+    with pytest.raises(DTypeError, match=r"in one branch, but .* in another"):
         df.function(lambda p: df.cond(p, lambda: 1, lambda: 2.0))(df.constant(True))
