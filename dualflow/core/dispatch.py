@@ -7,6 +7,7 @@ asyncio tasks each have their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,6 +87,10 @@ class Engine:
         An engine whose assignments happen later answers the tensor that stands for this one; others None.
         """
         raise NotImplementedError
+
+    def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
+        """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""
+        self.assign(variable, value)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""

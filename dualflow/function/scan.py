@@ -120,7 +120,7 @@ def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -
     found = _apply(graph, [*carry, *state], xs, operands(list(kept.values())), length, reverse)
     after = count + len(written)
     for variable, value in zip(written.values(), found[count:after], strict=True):
-        engine.assign(variable, value)
+        engine.unrecorded.update(variable, value, found)
     return found[:count], found[after:]
 
 

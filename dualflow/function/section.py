@@ -81,8 +81,10 @@ class Section:
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         results = replay(self.graph, tensors)
         count = len(self.outputs)
+        made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
-            engine.assign(sources[self.graph.inputs.index(update.input)], value)
+            variable = sources[self.graph.inputs.index(update.input)]
+            engine.unrecorded.update(variable, value, made)
         return results[:count]
 
     def _record(

@@ -30,7 +30,7 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     results = engine.run(op, (index, *operands(list(sources.values()))), {"branches": tuple(graphs)})
     count = len(bodies[0].outputs)
     for variable, value in zip(written.values(), results[count:], strict=True):
-        engine.assign(variable, value)
+        engine.unrecorded.update(variable, value, results)
     return list(results[:count])
 
 
@@ -59,5 +59,5 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     attrs = {"condition": graphs[0], "body": graphs[1], "limit": limit}
     results = engine.run(op, (*initial, *state), attrs)
     for variable, value in zip(written.values(), results[len(initial) :], strict=True):
-        engine.assign(variable, value)
+        engine.unrecorded.update(variable, value, results)
     return list(results[: len(initial)])

@@ -453,3 +453,48 @@ def test_eager_values_are_constants_of_the_graph() -> None:
     with v1.Graph().as_default() as graph:
         y = outside + 1
     assert v1.Session(graph=graph).run(y).sum() == 5050
+
+
+def test_branches_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [None])
+    y = df.cond(df.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x - 1.0)
+    (slope,) = v1.gradients(y, [x])
+    for n in (1, 3):
+        doubled, two = session.run([y, slope], {x: np.ones(n)})
+        assert (doubled.tolist(), two.tolist()) == ([2.0] * n, [2.0] * n)
+
+
+def test_what_a_function_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(1.0)
+    result = df.function(lambda: w.assign_add(1.0) * 10.0)()
+    session.run(v1.global_variables_initializer())
+    assert [session.run(result), session.run(result)] == [20.0, 30.0]
+    assert session.run(w) == 3.0
+
+
+def test_what_a_branch_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [])
+    w = v1.Variable(1.0)
+    sign = df.cond(x > 0.0, lambda: w.assign(5.0) * 0.0 + 1.0, lambda: w.assign(7.0) * 0.0 - 1.0)
+    session.run(v1.global_variables_initializer())
+    assert session.run(w) == 1.0
+    assert (session.run(sign, {x: -2.0}), session.run(w)) == (-1.0, 7.0)
+
+
+def test_an_assignment_that_no_result_goes_with_is_an_error(graph: v1.Graph) -> None:
+    w = v1.Variable(1.0)
+
+    @df.function
+    def count() -> None:
+        w.assign_add(1.0)
+
+    with pytest.raises(FailedPreconditionError, match="no run could ask for it"):
+        count()
+
+
+def test_a_part_of_a_variable_is_assigned_by_an_op(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable([1.0, 2.0])
+    change = w[1].assign(5.0)
+    session.run(v1.global_variables_initializer())
+    assert session.run(w).tolist() == [1.0, 2.0]
+    assert session.run(change).tolist() == [1.0, 5.0]

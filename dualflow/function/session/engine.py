@@ -100,6 +100,23 @@ class GraphEngine(Tracer):
             )
         return self._assign(variable, value)
 
+    def update(self, variable: AbstractVariable, value: Any, outputs: Sequence[Any]) -> None:
+        """Assign in the runs that compute any of ``outputs``.
+
+        Raises:
+            FailedPreconditionError: there is nothing to fetch that the assignment could go with.
+        """
+        if not outputs:
+            raise FailedPreconditionError(
+                f"{variable!r} is assigned by code that computes no result, so no run could ask for it. "
+                "Return the assigned value, and fetch it."
+            )
+        node = self.assign(variable, value)._value.node
+        assert node is not None, "an assignment is a node"
+        after = self.open.after
+        for maker in dict.fromkeys(x._value.node for x in outputs):
+            after[maker] = (*after.get(maker, ()), node)
+
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it
         node = self._assign(variable, initial)._value.node

@@ -12,6 +12,7 @@ from dualflow.function.runner import Runner
 from dualflow.function.session.engine import GraphEngine
 from dualflow.function.session.state import ASSIGN, READ, variable_spec
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
+from dualflow.graph.resize import attrs_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class _Replay:
             self._current[id(variable)] = inputs[0]
             self._known.setdefault(node.output, inputs[0])
             return
-        new = self._builder.add(node.op, inputs, node.attrs, node.origin)
+        new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
         for old, value in zip(node.outputs, new.outputs, strict=True):
             self._known.setdefault(old, value)
 
