@@ -498,3 +498,56 @@ def test_a_part_of_a_variable_is_assigned_by_an_op(graph: v1.Graph, session: v1.
     session.run(v1.global_variables_initializer())
     assert session.run(w).tolist() == [1.0, 2.0]
     assert session.run(change).tolist() == [1.0, 5.0]
+
+
+# Training
+
+
+OPTIMIZERS = [
+    lambda: v1.train.GradientDescentOptimizer(0.1),
+    lambda: v1.train.MomentumOptimizer(0.1, 0.9),
+    lambda: v1.train.AdamOptimizer(0.1),
+]
+
+
+FEEDS = np.array([[1.0, 2.0], [-0.5, 0.25], [3.0, 1.0]], np.float32)
+
+
+def trained_by_a_session(optimizer: Any) -> Any:
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(df.float32, [2])
+        w = v1.Variable([1.0, 2.0])
+        train = optimizer.minimize(df.reduce_sum((w * x - 1.0) ** 2.0))
+        session.run(v1.global_variables_initializer())
+        for feed in FEEDS:
+            assert session.run(train, {x: feed}) is None
+        return session.run(w)
+
+
+def trained_eagerly(optimizer: Any) -> Any:
+    w = df.Variable([1.0, 2.0])
+    for x in map(df.constant, FEEDS):
+        optimizer.minimize(lambda x=x: df.reduce_sum((w * x - 1.0) ** 2.0))
+    return w.numpy()
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_a_training_operation_does_what_eager_steps_do(make: Any) -> None:
+    np.testing.assert_allclose(trained_by_a_session(make()), trained_eagerly(make()), rtol=1e-5)
+
+
+def test_a_training_operation_counts_steps(graph: v1.Graph, session: v1.Session) -> None:
+    w, count = v1.Variable(1.0), v1.Variable(0, trainable=False)
+    train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w, global_step=count)
+    session.run(v1.global_variables_initializer())
+    for _ in range(3):
+        session.run(train)
+    assert session.run(count) == 3
+
+
+def test_building_a_training_operation_starts_nothing(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(1.0)
+    train = v1.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
+    session.run(w.initializer)
+    with pytest.raises(FailedPreconditionError, match="uninitialized"):
+        session.run(train)

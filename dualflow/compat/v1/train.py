@@ -1,7 +1,8 @@
 """The optimizers of TensorFlow 1: ``v1.train``.
 
 They update variables by ops, so that a whole training step can be traced into one graph; the state they keep
-for a variable (its slots) is made when they first see it.
+for a variable (its slots) is made when they first see it. In an explicit graph an update is an operation, for
+sessions to run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
+from dualflow.function.session import Operation, gradients, trainable_variables
+from dualflow.function.session.graph import Graph, graph_recording
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import sqrt
 
@@ -35,12 +38,17 @@ class Optimizer:
         """The optimizer's name."""
         return self._name
 
-    def compute_gradients(self, loss: Callable[[], Any], var_list: Sequence[Any] | None = None) -> Pairs:
+    def compute_gradients(self, loss: Any, var_list: Sequence[Any] | None = None) -> Pairs:
         """The gradient of ``loss()`` for each variable of ``var_list``, by default those that it reads.
 
+        In an explicit graph ``loss`` may be a tensor; the default is the graph's trainable variables.
+
         Raises:
-            FailedPreconditionError: ``loss`` is no function.
+            FailedPreconditionError: ``loss`` is no function, where ops run now.
         """
+        if graph_recording() is not None and not callable(loss):
+            wanted = trainable_variables() if var_list is None else list(var_list)
+            return list(zip(gradients(loss, wanted), wanted, strict=True))
         if not callable(loss):
             raise FailedPreconditionError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is "
@@ -53,8 +61,10 @@ class Optimizer:
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
-    ) -> None:
+    ) -> Operation | None:
         """Update each variable by its gradient; pairs without a gradient are left out.
+
+        In an explicit graph the operation that does so is the answer; elsewhere it happens at once.
 
         Args:
             grads_and_vars: pairs of a gradient, or None, and a variable.
@@ -69,6 +79,19 @@ class Optimizer:
         if not pairs:
             names = [v.name for _, v in given]
             raise InvalidArgumentError(f"No gradients provided for any variable: {names}.")
+        graph = graph_recording()
+        if graph is None:
+            self._update(pairs, global_step)
+            return None
+        return self._operation(graph, pairs, global_step, name or self._name)
+
+    def _operation(self, graph: Graph, pairs: Pairs, global_step: Any, name: str) -> Operation:
+        """The assignments of :meth:`_update` as one operation of a graph."""
+        with graph.assignments() as made:
+            self._update(pairs, global_step)
+        return Operation(graph, name, "NoOp", made)
+
+    def _update(self, pairs: Pairs, global_step: Any) -> None:
         rate = self._rate()
         for gradient, variable in pairs:
             self._apply(gradient, variable, rate)
@@ -80,13 +103,13 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Callable[[], Any],
+        loss: Any,
         global_step: Any = None,
         var_list: Sequence[Any] | None = None,
         name: str | None = None,
-    ) -> None:
-        """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`."""
-        self.apply_gradients(self.compute_gradients(loss, var_list), global_step, name)
+    ) -> Operation | None:
+        """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`, whose answer it gives."""
+        return self.apply_gradients(self.compute_gradients(loss, var_list), global_step, name)
 
     def variables(self) -> list[Variable]:
         """The slots made so far."""

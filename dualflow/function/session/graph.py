@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from dualflow.function.session.engine import GraphEngine
 from dualflow.function.symbol import Symbol
@@ -81,6 +82,15 @@ class Graph:
         finally:
             self.engine.order_after(before)
 
+    @contextmanager
+    def assignments(self) -> Iterator[list[Node]]:
+        """The block whose assignments the list holds after it, without those that start new variables."""
+        before = len(self.engine.assignments)
+        made: list[Node] = []
+        yield made
+        starts = set(self.engine.initial)
+        made += [node for node in self.engine.assignments[before:] if node not in starts]
+
     def finalize(self) -> None:
         """Refuse whatever would add to the graph from now on."""
         self.engine.open.closed = True
@@ -154,6 +164,12 @@ def reset_default_graph() -> None:
             "Do not use reset_default_graph() to clear nested graphs: leave the as_default block first."
         )
     _Root.graph = Graph()
+
+
+def graph_recording() -> Graph | None:
+    """The graph that ops are added to now; None where they run, or are traced for a function."""
+    graph = _default.get()
+    return graph if graph is not None and dispatch.current().unrecorded is graph.engine else None
 
 
 def graph_being_built(what: str) -> Graph:
