@@ -57,6 +57,7 @@ from dualflow.function.maps import foldr as foldr
 from dualflow.function.maps import map_fn as map_fn
 from dualflow.function.maps import scan as scan
 from dualflow.function.maps import vectorized_map as vectorized_map
+from dualflow.function.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add

@@ -34,7 +34,10 @@ def _is_namedtuple(value: Any) -> bool:
 
 
 def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
-    """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children."""
+    """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children.
+
+    An object says its own with the method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it.
+    """
     if value is None:
         return type(None), (), []
     if type(value) in (list, tuple):
@@ -50,7 +53,9 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value) if f.init)
         return type(value), names, [getattr(value, n) for n in names]
-    return None
+    own = getattr(type(value), "__tree__", None)
+    found: tuple[Any, tuple[Any, ...], list[Any]] | None = None if own is None else own(value)
+    return found
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
@@ -101,7 +106,7 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
         return kind(children)
     if hasattr(kind, "_fields"):
         return kind(*children)
-    if issubclass(kind, Mapping):
+    if isinstance(kind, type) and issubclass(kind, Mapping):
         return _mapping(kind, zip(structure.keys, children, strict=True))
     return kind(**dict(zip(structure.keys, children, strict=True)))
 

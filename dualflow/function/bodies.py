@@ -59,8 +59,7 @@ def trace_body(
     inner = inner_tracer(getattr(function, "__name__", "body"))
     symbols = [inner.argument(spec) for spec in specs]
     with tracing(inner):
-        result = function(*pack(list(symbols)))
-    structure, outputs = collect(result, inner)
+        structure, outputs = collect(function(*pack(list(symbols))), inner)
     return Body(inner, tuple(s._value for s in symbols), structure, tuple(outputs))
 
 

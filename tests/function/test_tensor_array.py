@@ -1,0 +1,205 @@
+"""TensorArray: the same tensors now, traced, and carried by loops."""
+
+from __future__ import annotations
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+
+WAYS = pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
+
+
+def halves(array):
+    """An array with two of its places written."""
+    return array.write(0, [1.0, 2.0]).write(2, [3.0, 4.0])
+
+
+@WAYS
+def test_stack_gives_what_was_written_and_zeros(way):
+    found = way(lambda: halves(df.TensorArray(df.float32, 3)).stack())()
+    assert found.numpy().tolist() == [[1, 2], [0, 0], [3, 4]]
+
+
+@WAYS
+def test_read_gives_what_was_written(way):
+    found = way(lambda i: halves(df.TensorArray(df.float32, 3)).read(i))(df.constant(2))
+    assert found.numpy().tolist() == [3, 4]
+
+
+@WAYS
+def test_gather_gives_some_places(way):
+    found = way(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
+    assert found.numpy().tolist() == [[3, 4], [0, 0]]
+
+
+@WAYS
+def test_unstack_and_concat_are_the_rows(way):
+    found = way(lambda x: df.TensorArray(df.float32, 2).unstack(x).concat())(df.constant([[1.0, 2], [3, 4]]))
+    assert found.numpy().tolist() == [1, 2, 3, 4]
+
+
+@WAYS
+def test_split_fills_places_with_pieces(way):
+    found = way(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
+    assert found.numpy().tolist() == [2, 3]
+
+
+@WAYS
+def test_scatter_writes_to_places(way):
+    found = way(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
+    assert found.numpy().tolist() == [2, 0, 1]
+
+
+@WAYS
+def test_size_is_a_tensor(way):
+    found = way(lambda: df.TensorArray(df.float32, 3).size())()
+    assert (int(found), found.dtype) == (3, df.int32)
+
+
+@WAYS
+def test_a_dynamic_array_grows(way):
+    found = way(lambda: df.TensorArray(df.int32, 0, dynamic_size=True).write(2, 7).stack())()
+    assert found.numpy().tolist() == [0, 0, 7]
+
+
+@WAYS
+@pytest.mark.parametrize("index", [-1, 3])
+def test_an_index_outside_is_out_of_range(way, index):
+    array = df.TensorArray(df.float32, 3, element_shape=[])
+    with pytest.raises(OutOfRangeError):
+        way(lambda: array.write(index, 1.0).stack())()
+    with pytest.raises(OutOfRangeError):
+        way(lambda: array.read(index))()
+
+
+def test_an_index_outside_that_the_run_tells_is_out_of_range():
+    array = df.TensorArray(df.float32, 3, element_shape=[])
+    with pytest.raises(OutOfRangeError):
+        df.function(lambda i: array.read(i))(df.constant(3))
+    with pytest.raises(OutOfRangeError):
+        df.function(lambda i: array.write(i, 1.0).stack())(df.constant(3))
+
+
+def test_what_was_read_is_gone():
+    array = df.TensorArray(df.float32, 1).write(0, 1.0)
+    array.read(0)
+    with pytest.raises(InvalidArgumentError, match="Could not read index 0 twice"):
+        array.read(0)
+
+
+def test_what_was_read_stays_if_it_is_not_to_be_cleared():
+    array = df.TensorArray(df.float32, 1, clear_after_read=False).write(0, 1.0)
+    assert float(array.read(0)) == float(array.read(0)) == 1.0
+
+
+def test_what_is_written_again_can_be_read_again():
+    array = df.TensorArray(df.float32, 1).write(0, 1.0)
+    array.read(0)
+    assert float(array.write(0, 2.0).read(0)) == 2.0
+
+
+@WAYS
+def test_another_dtype_is_an_error(way):
+    with pytest.raises(InvalidArgumentError, match="dtype is float32 but Op is trying to write dtype int32"):
+        way(lambda: df.TensorArray(df.float32, 1).write(0, df.constant(1)).stack())()
+
+
+@WAYS
+def test_another_shape_is_an_error(way):
+    with pytest.raises(InvalidArgumentError, match="Incompatible shape"):
+        way(lambda: df.TensorArray(df.float32, 2).write(0, 1.0).write(1, [1.0]).stack())()
+
+
+@WAYS
+def test_more_rows_than_places_are_an_error(way):
+    with pytest.raises(InvalidArgumentError, match="Cannot unstack 3 tensors"):
+        way(lambda: df.TensorArray(df.float32, 2).unstack(df.ones([3])).stack())()
+
+
+@WAYS
+def test_an_array_of_unknown_shape_has_no_zeros(way):
+    with pytest.raises(InvalidArgumentError, match="element_shape"):
+        way(lambda: df.TensorArray(df.float32, 2).stack())()
+
+
+@WAYS
+def test_gradients_flow_through_writes_and_reads(way):
+    def f(x):
+        array = df.TensorArray(df.float32, 2).write(0, x * 2).write(1, x * x)
+        return array.read(0) * array.read(1)
+
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = way(f)(x)
+    assert float(tape.gradient(y, x)) == 54.0
+
+
+def powers(x, n, **options):
+    """1, x, x squared, ... by a loop over a tensor."""
+
+    def turn(i, p, array):
+        return i + 1, p * x, array.write(i, p)
+
+    array = df.TensorArray(df.float32, 4, **options)
+    return df.while_loop(lambda i, p, array: i < n, turn, (df.constant(0), df.ones([]), array))[2].stack()
+
+
+@WAYS
+def test_a_loop_over_a_tensor_carries_the_array(way):
+    found = way(lambda x, n: powers(x, n, element_shape=[]))(df.constant(2.0), df.constant(3))
+    assert found.numpy().tolist() == [1, 2, 4, 0]
+
+
+@WAYS
+def test_gradients_flow_through_an_array_that_a_loop_carries(way):
+    x = df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = way(lambda x: df.reduce_sum(powers(x, df.constant(4), element_shape=[])))(x)
+    assert float(tape.gradient(y, x)) == 1 + 4 + 12
+
+
+def test_a_traced_loop_needs_the_shape():
+    with pytest.raises(InvalidArgumentError, match="element_shape"):
+        df.function(powers)(df.constant(2.0), df.constant(3))
+
+
+def test_branches_carry_the_array():
+    @df.function
+    def f(p):
+        array = df.TensorArray(df.float32, 2, element_shape=[])
+        return df.cond(p, lambda: array.write(0, 1.0), lambda: array.write(1, 2.0)).stack()
+
+    assert f(df.constant(True)).numpy().tolist() == [1, 0]
+    assert f(df.constant(False)).numpy().tolist() == [0, 2]
+
+
+@WAYS
+def test_pythons_own_loops_and_branches_carry_the_array(way):
+    def f(x, n):
+        array = df.TensorArray(df.float32, 3, element_shape=[])
+        for i in df.range(n):
+            array = array.write(i, x * df.cast(i, df.float32))
+        if x > 1.0:
+            array = array.write(0, -x)
+        return array.stack()
+
+    found = way(f)(df.constant(2.0), df.constant(3))
+    assert found.numpy().tolist() == [-2, 2, 4]
+
+
+def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_told():
+    @df.function
+    def f(x):
+        array = df.TensorArray(df.float32, 2).write(0, x)
+        return df.cond(x > 1.0, lambda: array.write(1, x), lambda: array.write(0, -x)).stack()
+
+    assert f(df.constant(2.0)).numpy().tolist() == [2, 2]
+    assert f(df.constant(0.5)).numpy().tolist() == [-0.5, 0]
+
+
+def test_writing_changes_the_array_where_ops_run_now():
+    array = df.TensorArray(df.float32, 1)
+    assert array.write(0, 1.0) is array
