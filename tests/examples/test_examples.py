@@ -101,3 +101,12 @@ def test_an_op_is_added_in_one_place() -> None:
     assert "native: 1 kernel" in output
     assert "numpy:" not in output
     assert number(r"(\d+) cases agree", output) >= 20
+
+
+def test_an_explicit_graph_is_built_once_and_run_often() -> None:
+    output = run_example("explicit_graph.py")
+    assert "weight 3.00, bias 2.00" in output
+    assert "nodes added by 102 runs: 0" in output
+    assert "one draw in one run: True" in output
+    assert "another in the next: True" in output
+    assert re.search(r'Warning: The graph grows at each run: File ".*explicit_graph\.py", line \d+', output)
