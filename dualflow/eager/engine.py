@@ -15,7 +15,7 @@ from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, of_array
-from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
+from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.quiet import quiet
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
@@ -104,7 +104,13 @@ class EagerEngine(Engine):
         )
 
     def read(self, variable: Any) -> AbstractTensor:
-        tensor: AbstractTensor = variable._tensor
+        try:
+            tensor: AbstractTensor = variable._tensor
+        except AttributeError:
+            raise FailedPreconditionError(
+                f"{variable.name} has no value here: it belongs to a graph, and sessions hold its values. "
+                "Ask for it with session.run."
+            ) from None
         return tensor
 
     def assign(self, variable: Any, value: Any) -> None:

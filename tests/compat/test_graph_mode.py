@@ -63,7 +63,7 @@ def test_a_name_without_a_tensor_is_an_error(graph: v1.Graph) -> None:
         graph.get_tensor_by_name("nothing:0")
 
 
-@pytest.mark.parametrize("fetch", [3, None, 1.5, [2], object()])
+@pytest.mark.parametrize("fetch", [3, None, 1.5, [2], [None], object()])
 def test_what_is_no_tensor_can_not_be_fetched(session: v1.Session, fetch: Any) -> None:
     with pytest.raises(TypeError, match="invalid type"):
         session.run(fetch)
@@ -281,6 +281,38 @@ def test_a_read_under_a_dependency_sees_the_assignment(graph: v1.Graph, session:
         after = w.read_value() * 10.0
     session.run(v1.global_variables_initializer())
     assert [session.run(after), session.run(after)] == [20.0, 30.0]
+
+
+def test_a_large_variable_is_fetched_as_the_run_began(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(df.zeros([10_000]))
+    step = v1.assign_add(w, df.ones([10_000]))
+    session.run(v1.global_variables_initializer())
+    for run in range(3):
+        before, after = session.run([w, step])
+        assert set(before) == {run}
+        assert set(after) == {run + 1}
+
+
+def test_a_variable_knows_the_graph_of_its_initializer() -> None:
+    with v1.Graph().as_default() as graph:
+        w = v1.Variable(4.0)
+    session = v1.Session(graph=graph)
+    session.run(w.initializer)
+    assert session.run(w) == 4.0
+
+
+def test_outside_of_its_graph_a_variable_has_no_value() -> None:
+    with v1.Graph().as_default():
+        w = v1.Variable(4.0)
+    with pytest.raises(FailedPreconditionError, match="sessions hold its values"):
+        w.numpy()
+
+
+def test_a_tensor_of_another_graph_is_no_input(graph: v1.Graph) -> None:
+    with v1.Graph().as_default():
+        strange = df.constant(1.0) + 1.0
+    with pytest.raises(InaccessibleTensorError, match="not an element of this graph"):
+        strange + 1.0
 
 
 def test_a_group_runs_all_of_its_parts(graph: v1.Graph, session: v1.Session) -> None:

@@ -9,10 +9,16 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.variable import Variable as StatefulVariable
-from dualflow.function.session.graph import Graph, Operation, get_default_graph, graph_being_built
+from dualflow.function.session.graph import (
+    Graph,
+    Operation,
+    get_default_graph,
+    graph_being_built,
+    graph_recording,
+)
 from dualflow.function.session.plan import needed
 from dualflow.function.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
@@ -77,11 +83,20 @@ class Variable(StatefulVariable):
         shape: Any = None,
     ) -> None:
         super().__init__(initial_value, trainable, name=name, dtype=dtype, shape=shape, constraint=constraint)
+        self._graph = graph_recording()
 
     @property
     def initializer(self) -> Operation:
-        """The operation that gives the variable its first value; see :func:`variables_initializer`."""
-        return variables_initializer([self])
+        """The operation that gives the variable its first value.
+
+        Raises:
+            FailedPreconditionError: a variable that was created outside of graphs has its value.
+        """
+        if self._graph is None:
+            raise FailedPreconditionError(
+                f"{self.name} has its value already: it was created outside of graphs."
+            )
+        return _initializer(self._graph, [self], f"{self._name}/Assign")
 
 
 def assign(
@@ -117,7 +132,10 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
     Raises:
         InvalidArgumentError: a variable of another graph.
     """
-    graph = get_default_graph()
+    return _initializer(get_default_graph(), var_list, name)
+
+
+def _initializer(graph: Graph, var_list: Sequence[Any], name: str) -> Operation:
     nodes = {id(v): node for v, node in zip(graph.engine.variables, graph.engine.initial, strict=True)}
     strange = [v for v in var_list if id(v) not in nodes]
     if strange:

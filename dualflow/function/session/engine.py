@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.session.state import ASSIGN, READ
@@ -125,6 +125,12 @@ class GraphEngine(Tracer):
         self.initial.append(node)
         self._first_read[id(variable)] = self._add(READ, (), variable)
         self.order_after(before)
+
+    def _out_of_scope(self, tensor: AbstractTensor) -> str:
+        return (
+            f"{tensor!r} is not an element of this graph: another graph or a traced function made it. "
+            "Fetch its value with session.run and feed that."
+        )
 
     # what a graph asks
 

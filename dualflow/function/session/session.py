@@ -14,7 +14,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import flatten, unflatten
+from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.session.graph import Graph, Operation, get_default_graph
 from dualflow.function.session.growth import Growth
@@ -85,8 +85,8 @@ class Session:
         if self._closed:
             raise FailedPreconditionError("Attempted to use a closed Session.")
         leaves, structure = flatten(fetches)
-        if fetches is None:
-            raise DTypeError("Argument `fetches` = None has invalid type NoneType. Cannot be None")
+        if _holds_none(structure):
+            raise DTypeError("A fetch has invalid type NoneType: None can not be fetched.")
         wanted = [self._fetch(x) for x in leaves]
         fed = dict([self._feed(key, value) for key, value in (feed_dict or {}).items()])
         values = [x for x in wanted if isinstance(x, Value)]
@@ -179,6 +179,10 @@ class Session:
         results = planned.runner.run(arguments)
         self._values |= started
         return [_own(a) for a in results]
+
+
+def _holds_none(structure: Structure) -> bool:
+    return structure.kind is type(None) or any(map(_holds_none, structure.children))
 
 
 def _own(array: Array) -> Any:
