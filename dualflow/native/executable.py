@@ -20,7 +20,7 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.graph.axes import sizes
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
-from dualflow.native import blas, jit, threads
+from dualflow.native import jit, product, threads
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
@@ -163,8 +163,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True
-        provider = blas.find()
-        symbols = {name: provider.symbols[name] for name in program.routines} if provider else {}
+        symbols = {name: product.address(name) for name in program.routines}
         library = jit.compile_text(program.text, exports, symbols)
         _libraries[program.text] = library
         return library, False
@@ -204,7 +203,7 @@ def _reports(program: Program) -> list[PartReport]:
     kernels = len(program.kernels)
     for part in program.parts:
         if part.host is None:
-            reports.append(PartReport("native", f"{kernels} kernels, {len(program.routines)} BLAS routines"))
+            reports.append(PartReport("native", f"{kernels} kernels, {len(program.routines)} routines"))
             continue
         node = part.host.node
         form = node.op.form

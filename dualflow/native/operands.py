@@ -9,10 +9,10 @@ from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import LOOP_KINDS
-from dualflow.native import blas
 from dualflow.native.copying import copy_node
+from dualflow.native.gemm import ELEMENTS
 from dualflow.native.nest import Layout, contiguous_strides
-from dualflow.native.product import ROUTINES, readable
+from dualflow.native.product import own, readable
 from dualflow.ops.forms import Assemble, Contraction, View
 
 
@@ -27,15 +27,15 @@ class Step:
 def kind_of(node: Node) -> str:
     """How a node is called.
 
-    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a call of BLAS, ``host`` a
-    call of the op's NumPy or Python kernel.
+    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
+    ``host`` a call of the op's NumPy or Python kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return "kernel"
     if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
         return "assembly"
-    if isinstance(form, Contraction) and dtype is not None and dtype.char in ROUTINES and blas.find():
+    if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
         return "product"
     return "host"
 
@@ -93,10 +93,12 @@ class _Resolver:
         self._learn(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:
-        """A value that BLAS can read."""
+        """A value that products can read: ours take any strides."""
         found = self._resolve(value)
         rows, columns = sizes(value)[-2:]
-        return found if readable(self.strides[found], rows, columns) else self._copy(value)
+        if own() or readable(self.strides[found], rows, columns):
+            return found
+        return self._copy(value)
 
     def _copy(self, value: Value) -> Value:
         source = self.resolved[value]

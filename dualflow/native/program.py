@@ -18,14 +18,17 @@ from numpy.lib.stride_tricks import as_strided
 
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
+from dualflow.native import product
 from dualflow.native.copying import copy_elements, fill_elements
 from dualflow.native.emit import Emitter
 from dualflow.native.frame import Code
-from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Value
+from dualflow.native.gemm import gemm
+from dualflow.native.gemm_kernel import Field
+from dualflow.native.llvm import I8, I64, PTR, VOID, Builder, Module, Value
 from dualflow.native.lower import lower
 from dualflow.native.nest import Layout, Nest
 from dualflow.native.plan import Call, Plan
-from dualflow.native.product import Product
+from dualflow.native.product import Batch, Product
 from dualflow.native.target import vector_bits
 from dualflow.native.workspace import Workspace, workspace
 from dualflow.ops.forms import Assemble
@@ -70,7 +73,7 @@ class Program:
         params: the integers that the code reads; the first is the address of the thread pool, the second that
             of its parallel for (0 and 0 where no loop is long enough to share).
         messages: what each check number means, with the node it belongs to.
-        routines: BLAS routines that the text calls.
+        routines: what the text calls to multiply matrices.
         arena_bytes: the size of the arena, workspaces included.
         kernels: the loop nests, for readers.
         parallel: whether some loop is long enough to share between threads.
@@ -153,10 +156,19 @@ class _Writer:
         self.code.params.append(number)
         return len(self.code.params) - 1
 
+    def run(self, numbers: Sequence[int]) -> int:
+        """Parameters that stand one behind another: the place of the first."""
+        self.code.params.extend(numbers)
+        return len(self.code.params) - len(numbers)
+
+    def reserve(self, nbytes: int) -> None:
+        """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
+        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+
     def workspace(self, nest: Nest, lanes: int) -> Workspace:
-        """The memory of one nest; all share one region behind the arena's values, for they take turns."""
+        """The memory of one nest."""
         found = workspace(nest, lanes)
-        self.workspace_bytes = max(self.workspace_bytes, found.nbytes(self.threads))
+        self.reserve(found.nbytes(self.threads))
         return found.placed(self.plan.arena, self.plan.arena_bytes)
 
 
@@ -220,7 +232,7 @@ class _Entry:
         return self.b.load(self.table, self.writer.param(number), I64)
 
     def product(self, call: Call) -> None:
-        """Call BLAS for each matrix of the batch.
+        """Call a routine for each matrix of the batch.
 
         A third input, to which the product is added, is copied first.
         """
@@ -240,10 +252,25 @@ class _Entry:
         self.writer.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
         values = (*node.inputs[:2], node.output)
         layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
-        product = Product(self.writer.module, self.b, self.buffers, self._param)
-        scales = (node.attrs.get("scale", 1.0), 1.0 if addend else 0.0)
-        char = node.output.spec.dtype.char
-        self.writer.routines.append(product.emit(char, (rows, columns, inner), batch, layouts, scales))
+        char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
+        x, y, out = layouts
+        products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
+        calls = Product(self.writer.module, self.b, self.buffers, self._param)
+        self.writer.routines.append(product.routine(char))
+        if product.own():
+            calls.call_own(products, *self._shared_product(products))
+        else:
+            calls.call_blas(products)
+
+    def _shared_product(self, products: Batch) -> tuple[Value, Value, Value, Value]:
+        """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
+        writer, b = self.writer, self.b
+        table = products.table(writer.threads)
+        writer.parallel |= writer.threads > 1 and table[Field.BLOCKS] > 1
+        writer.reserve(gemm(products.char).scratch_bytes(table, writer.threads))
+        arena, place = b.load(self.buffers, writer.plan.arena, PTR), self._param(writer.plan.arena_bytes)
+        pool, pfor = (b.load(self.table, i, PTR) for i in (0, 1))
+        return b.offset(self.table, writer.run(table), I64), b.offset(arena, place, I8), pool, pfor
 
 
 def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:

@@ -27,7 +27,7 @@ from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.native.naming import Memory
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.plan import Call
-from dualflow.native.product import ROUTINES, TRANSPOSED, Matrix
+from dualflow.native.product import TRANSPOSED, Matrix, readable, routine
 from dualflow.native.program import pieces
 
 
@@ -73,7 +73,7 @@ def _loop_nests(call: Call) -> int:
 
 
 def _is_product(call: Call) -> bool:
-    """Whether BLAS is called: not for a result without elements."""
+    """Whether matrices are multiplied: not for a result without elements."""
     return call.kind == "product" and call.node.output.spec.nbytes > 0
 
 
@@ -82,7 +82,7 @@ def _summary(executable: Executable) -> Iterator[Row]:
     program, calls = executable.program, executable.plan.calls
     numbers = [
         _plural(len(program.kernels), "kernel"),
-        _plural(sum(map(_is_product, calls)), "BLAS call"),
+        _plural(sum(map(_is_product, calls)), "matrix product"),
         _plural(sum(call.kind == "host" for call in calls), "host call"),
     ]
     yield Row(1, f"# {', '.join(numbers)}")
@@ -121,7 +121,7 @@ def _host(call: Call, memory: Memory, part: PartReport) -> Row:
 
 
 def _product(call: Call, memory: Memory, inputs: int) -> Row:
-    """A matrix product by BLAS, which reads a transposed operand as it lies, and may add to what is there."""
+    """A matrix product, which reads a transposed operand as it lies, and may add to what is there."""
     node, (out,) = call.node, call.outputs
     flips = [bool(node.attrs.get(name)) for name in ("transpose_a", "transpose_b")]
     names, sizes = [], []
@@ -133,15 +133,18 @@ def _product(call: Call, memory: Memory, inputs: int) -> Row:
     target = memory.find(out, node.output.spec.dtype.size)[0]
     sign = "+=" if len(call.inputs) > 2 else "="
     factor = "" if scale == 1.0 else f"{scale} * "
-    routine = ROUTINES[node.output.spec.dtype.char][0]
+    multiply = routine(node.output.spec.dtype.char)
     in_place = "in place" if out.buffer < inputs else ""
     note = _joined(" @ ".join(sizes), in_place, lines_of(node))
-    return Row(1, f"{target} {sign} {factor}{routine}({', '.join(names)})", note)
+    return Row(1, f"{target} {sign} {factor}{multiply}({', '.join(names)})", note)
 
 
 def _matrix(memory: Memory, layout: Layout, rows: int, columns: int, flip: bool, itemsize: int) -> str:
-    """An operand of a product: what lies in memory, ``.T`` where BLAS is told to transpose that."""
+    """An operand of a product: what lies in memory, ``.T`` where that is read transposed."""
     name, offset = memory.find(layout, itemsize)
+    if not readable(layout.strides, rows, columns):
+        view = f"as_strided({name}[{offset}:], {(rows, columns)}, {layout.strides[-2:]})"
+        return f"{view}.T" if flip else view
     reading = Matrix.of(layout, rows, columns)
     lies_transposed = reading.order == TRANSPOSED
     parts = [f"{offset}:"] if offset else []
