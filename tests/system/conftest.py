@@ -1,0 +1,58 @@
+"""Programs in processes of their own: what a test does to a process stays there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dualflow
+
+SOURCE_ROOT = Path(dualflow.__file__).parents[1]
+SECONDS = 120
+
+Started = Callable[..., subprocess.Popen[str]]
+Answer = Callable[..., Any]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """The object cache of the processes that a test starts; not made yet."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def started(cache: Path) -> Started:
+    """``started(program, *arguments, **environment)`` is a Python process that runs ``program``."""
+
+    def start(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), **environment}
+        return subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
+            env=os.environ | given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def answer(started: Started) -> Answer:
+    """As ``started``, and waits: what the program printed last, read as JSON. It must end well."""
+
+    def ask(program: str, *arguments: str, **environment: str) -> Any:
+        process = started(program, *arguments, **environment)
+        out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, err
+        return json.loads(out.splitlines()[-1])
+
+    return ask
