@@ -161,8 +161,7 @@ class Gemm:
         """The module of LLVM IR."""
         element, lanes = self.element, self.lanes
         module = Module(self.bits)
-        emit_tiles(module, "first", self.wide, element, lanes, packing=True)
-        emit_tiles(module, "rest", self.wide, element, lanes)
+        emit_tiles(module, "wide", self.wide, element, lanes, packing=True)
         emit_tiles(module, "narrow", NARROW, element, lanes)
         emit_dot(module, "dot", DOTS, element, lanes)
         emit_pack(module, "pack", element, lanes)

@@ -130,31 +130,15 @@ class _Panel:
         fills = self.columns > full // 2
         width = fills.select(b.constant(I64, full), lanes)
         columns = smaller(self.columns, width)
-        near, b_row = self.size[Field.B_COLUMN].eq(1), self.size[Field.B_ROW]
-        zero = b.constant(I64, 0)
+        b_row = self.size[Field.B_ROW]
 
         def pack() -> list[Value]:
             b.call("pack", [self.table, self.depth, self.b, self.packed, width, columns])
-            return [self.packed, width, zero]
+            return [self.packed, width]
 
-        def pack_with_first_rows() -> list[Value]:
-            head = smaller(self.rows, wide.rows)
-            self._multiply(b.address("first"), [self.b, b_row], zero, head, columns)
-            return [self.packed, width, head]
-
-        def take() -> list[Value]:
-            return b.if_else(fills, pack_with_first_rows, lambda: [self.b, b_row, zero])
-
-        *panel, head = b.if_else(near, take, pack)
+        panel = b.if_else(self.size[Field.B_COLUMN].eq(1), lambda: [self.b, b_row], pack)
         straight = self.size[Field.COLUMNS].eq(1) & self.a_column.eq(1) & b_row.eq(1)
-        kernel = fills.select(b.address("rest"), straight.select(b.address("dot"), b.address("narrow")))
-        self._multiply(kernel, panel, head, self.rows - head, columns)
+        kernel = fills.select(b.address("wide"), straight.select(b.address("dot"), b.address("narrow")))
+        lies = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
+        b.call_pointer(kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep])
         return width
-
-    def _multiply(self, kernel: Value, panel: list[Value], top: Value, rows: Value, columns: Value) -> None:
-        """Call a kernel for some rows of the block, from ``top`` on."""
-        b = self.builder
-        a = b.offset(self.a, top * self.a_row, self.element)
-        c = b.offset(self.c, top * self.size[Field.C_ROW], self.element)
-        lies = [a, self.a_row, self.a_column, *panel, self.packed, c]
-        b.call_pointer(kernel, VOID, [self.table, self.depth, *lies, rows, columns, self.keep])

@@ -95,8 +95,8 @@ def emit_tiles(
 ) -> None:
     """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
 
-    A packing kernel, which is for at most a tile's rows, also copies the rows of B to ``packed``, one right
-    behind another and as wide as the tile, for the rows of C that come after.
+    A packing kernel also copies the rows of B to ``packed``, one right behind another and as wide as the
+    tile, while the first rows of C are computed, and the other rows read the copy.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     b = function.builder
@@ -106,29 +106,42 @@ def emit_tiles(
     spans = [j * lanes for j in range(tile.vectors)]
     masks = [b.iota(I32.vector(lanes)) < columns.cast(I32) - span for span in spans]
     kept = [keep.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
-    zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
+    width = b.constant(I64, tile.vectors * lanes)
+
+    def sums(at_a: Value, across: list[Value], line: Value, distance: Value, *, copy: bool) -> list[Value]:
+        """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
+        zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
+        with b.loop(0, depth, carried=[at_a, line, *[packed] * copy, *zeros]) as step:
+            (left, right), copies, terms = step.carried[:2], step.carried[2 : 2 + copy], step.carried[2 + copy :]
+            parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
+            for at in copies:
+                for part, span in zip(parts, spans, strict=True):
+                    b.store(part, at, span)
+            spread = [b.load(left, place, element).splat(lanes) for place in across]
+            pairs = [(x, y) for x in spread for y in parts]
+            following = [multiply_add(*pair, total) for pair, total in zip(pairs, terms, strict=True)]
+            onward = [b.offset(at, width, element) for at in copies]
+            step.next(b.offset(left, a_column, element), b.offset(right, distance, element), *onward, *following)
+        return step.results[2 + copy :]
+
     with b.loop(0, rows, tile.rows) as turn:
         places = [smaller(rows - turn.index - 1, i) for i in range(tile.rows)]
         across = [opaque(place * a_row) for place in places]
         down = [b.offset(c, opaque((turn.index + place) * c_row), element) for place in places]
         targets = [b.offset(row, span, element) for row in down for span in spans]
         _prefetch(module, b, targets)
-        start = b.offset(a, opaque(turn.index * a_row), element)
-        with b.loop(0, depth, carried=[start, source, packed, *zeros]) as step:
-            at_a, at_b, at_packed, *sums = step.carried
-            line = [b.load(at_b, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
-            if packing:
-                for part, span in zip(line, spans, strict=True):
-                    b.store(part, at_packed, span)
-                at_packed = b.offset(at_packed, tile.vectors * lanes, element)
-            spread = [b.load(at_a, place, element).splat(lanes) for place in across]
-            pairs = [(left, right) for left in spread for right in line]
-            sums = [multiply_add(*pair, total) for pair, total in zip(pairs, sums, strict=True)]
-            step.next(b.offset(at_a, a_column, element), b.offset(at_b, b_row, element), at_packed, *sums)
-        _, _, _, *sums = step.results
+        at_a = b.offset(a, opaque(turn.index * a_row), element)
+        if packing:
+            totals = b.if_else(
+                turn.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
+                lambda: sums(at_a, across, source, b_row, copy=True),
+                lambda: sums(at_a, across, packed, width, copy=False),
+            )
+        else:
+            totals = sums(at_a, across, source, b_row, copy=False)
         # All of C is read before any is written, for a row may stand here more than once.
         before = [b.load(*at, vector, mask) for at, mask in _with_masks(targets, kept)]
-        after = [multiply_add(total, factor, old) for total, old in zip(sums, before, strict=True)]
+        after = [multiply_add(total, factor, old) for total, old in zip(totals, before, strict=True)]
         for value, (at, mask) in zip(after, _with_masks(targets, masks), strict=True):
             b.store(value, *at, mask)
     b.ret()
