@@ -145,7 +145,8 @@ class Gemm:
         rows, columns, inner = (max(size, 1) for size in sizes)
         width = self.wide.vectors * self.lanes
         panels = -(-columns // width)
-        worth = rows * inner * (columns + -columns % self.lanes) // GRAIN
+        # A tile that is not full takes as long as one that is.
+        worth = (rows + -rows % self.wide.rows) * (columns + -columns % self.lanes) * inner // GRAIN
         fewest, most = (max(1, min(worth, times * threads)) if threads > 1 else 1 for times in (4, 16))
         cuts = max(-(-rows // MOST_ROWS), -(-fewest // panels))
         block_rows = -(-rows // cuts)

@@ -83,10 +83,7 @@ def multiply_add(left: Value, right: Value, term: Value) -> Value:
 
 
 def opaque(value: Value) -> Value:
-    """The same integer, of whose making LLVM knows nothing.
-
-    It would spend a third of its time on looking for sums that replace the products of loop counters.
-    """
+    """The same integer, of whose making LLVM knows nothing: it looks long for cheaper ways to count it up."""
     return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
 
 
@@ -96,7 +93,8 @@ def emit_tiles(
     """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
 
     A packing kernel also copies the rows of B to ``packed``, one right behind another and as wide as the
-    tile, while the first rows of C are computed, and the other rows read the copy.
+    tile, while the first rows of C are computed, and the other rows read the copy; where ``b`` is ``packed``,
+    the copy is there already.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     b = function.builder
@@ -111,18 +109,20 @@ def emit_tiles(
     def sums(at_a: Value, across: list[Value], line: Value, distance: Value, *, copy: bool) -> list[Value]:
         """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
         zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
-        with b.loop(0, depth, carried=[at_a, line, *[packed] * copy, *zeros]) as step:
-            (left, right), copies, terms = step.carried[:2], step.carried[2 : 2 + copy], step.carried[2 + copy :]
+        with b.loop(0, depth, carried=[at_a, line, packed, *zeros]) as step:
+            left, right, target, *terms = step.carried
             parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
-            for at in copies:
+            if copy:
                 for part, span in zip(parts, spans, strict=True):
-                    b.store(part, at, span)
+                    b.store(part, target, span)
+                target = b.offset(target, width, element)
             spread = [b.load(left, place, element).splat(lanes) for place in across]
             pairs = [(x, y) for x in spread for y in parts]
-            following = [multiply_add(*pair, total) for pair, total in zip(pairs, terms, strict=True)]
-            onward = [b.offset(at, width, element) for at in copies]
-            step.next(b.offset(left, a_column, element), b.offset(right, distance, element), *onward, *following)
-        return step.results[2 + copy :]
+            terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
+            onward = b.offset(left, a_column, element), b.offset(right, distance, element), target
+            step.next(*onward, *terms)
+        _, _, _, *totals = step.results
+        return totals
 
     with b.loop(0, rows, tile.rows) as turn:
         places = [smaller(rows - turn.index - 1, i) for i in range(tile.rows)]

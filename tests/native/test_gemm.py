@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dualflow.native import threads
-from dualflow.native.gemm import DEPTH, MOST_ROWS, Field, Gemm, Operand, gemm
+from dualflow.native.gemm import DEPTH, MOST_ROWS, Gemm, Operand, gemm
+from dualflow.native.gemm_kernel import Field
 
 Array = np.ndarray[Any, Any]
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
