@@ -16,6 +16,11 @@ import os
 import sys
 from pathlib import Path
 
+DISTORTING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
+"""What must not be set. OpenBLAS would take other routines than this processor's, at down to half the speed, and
+Python would compile every module anew in every process. Both are read at the start: only a new process is free.
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -27,9 +32,7 @@ def main() -> None:
     parser.add_argument("--no-first-call", action="store_true", help="leave out what compiling costs")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
-    # In the environment it overrides the kernels that OpenBLAS chooses for this processor, and may halve its
-    # speed. It is read when NumPy is loaded, so only a new process is free of it.
-    if os.environ.pop("OPENBLAS_CORETYPE", None) is not None:
+    if [os.environ.pop(name) for name in DISTORTING if name in os.environ]:
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]])
     run(options)
 

@@ -42,7 +42,7 @@ def run_benchmarks(*options: str, **environment: str) -> str:
 def figures(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     """What a whole run prints, and the figures that it writes as data."""
     path = tmp_path_factory.mktemp("figures") / "figures.json"
-    output = run_benchmarks("--json", str(path), OPENBLAS_CORETYPE="Haswell")
+    output = run_benchmarks("--json", str(path), OPENBLAS_CORETYPE="Haswell", PYTHONDONTWRITEBYTECODE="1")
     return output, json.loads(path.read_text(encoding="utf-8"))
 
 
