@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 DISTORTING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
-"""What must not be set. OpenBLAS would take other routines than this processor's, at down to half the speed, and
-Python would compile every module anew in every process. Both are read at the start: only a new process is free.
+"""What must not be set: with it OpenBLAS takes other routines than this processor's, at down to half the
+speed, and Python compiles every module anew. Both are read at the start, so only a new process is free of it.
 """
 
 
