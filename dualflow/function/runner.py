@@ -44,6 +44,7 @@ class Runner:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._called = False
 
     @cached_property
     def optimised(self) -> Graph:
@@ -74,7 +75,13 @@ class Runner:
         return tuple([place[u.input] for u in self.optimised.updates])
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
-        """The outputs as tensors, for a tensor or variable behind each argument; variables are updated."""
+        """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
+
+        The first call takes the long way: making the short one costs more than it saves once.
+        """
+        if not self._called:
+            self._called = True
+            return self._long(*arguments)
         outputs: Sequence[Any] = self._short(*arguments)
         return outputs
 
