@@ -110,3 +110,8 @@ def test_an_explicit_graph_is_built_once_and_run_often() -> None:
     assert "one draw in one run: True" in output
     assert "another in the next: True" in output
     assert re.search(r'Warning: The graph grows at each run: File ".*explicit_graph\.py", line \d+', output)
+
+
+def test_every_example_is_run_here() -> None:
+    run = set(re.findall(r"\b\w+\.py\b", Path(__file__).read_text(encoding="utf-8")))
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} <= run
