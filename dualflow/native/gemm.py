@@ -31,8 +31,10 @@ DEPTH = 512
 """The longest stretch of K: a packed panel of it, 128 KiB, leaves most of a second-level cache to A."""
 MOST_ROWS = 512
 """The most rows of a block, so that A's stretch of it can stay near while panel after panel goes by."""
-GRAIN = 600_000
-"""Multiply-adds that are worth handing to another thread: some 5 us."""
+MOST_COPIED_ROWS = 256
+"""The same where A is copied first: B's panel, what is copied and the copy share a second-level cache."""
+GRAIN = 2_400_000
+"""Multiply-adds, each counted as the bytes of an element, that are worth handing to a thread: some 5 us."""
 NARROW = Tile(8, 1)
 """The tile for the last columns, and for matrices of few columns."""
 DOTS = 4
@@ -125,30 +127,33 @@ class Gemm:
             a, b, c = b.swapped, a.swapped, c.swapped
         if columns == 1:
             b = Operand(b.row, 1)
-        cut = self.blocks((rows, columns, inner), threads)
-        copy_row = slot = 0
+        copies = self._copies(a, inner)
+        cut = self.blocks((rows, columns, inner), threads, copies)
+        copy_row = self._copy_row(cut.rows) if copies else 0
+        slot = cut.depth * (self.wide.vectors * self.lanes + copy_row)
         if columns == a.column == b.row == 1:
-            cut = Blocks(cut.rows, cut.columns, max(inner, 1))
-        else:
-            copy_row = self._copy_row(a, inner, cut.rows)
-            slot = cut.depth * (self.wide.vectors * self.lanes + copy_row)
+            cut, slot = Blocks(cut.rows, cut.columns, max(inner, 1)), 0
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, a.row, a.column, b.row, b.column, c.row, int(keep)]
         numbers += [self._bits_of(scale), int(exchanged), cut.rows, cut.columns, cut.depth]
         return [*numbers, below, below * beside, copy_row, slot]
 
-    def blocks(self, sizes: tuple[int, int, int], threads: int) -> Blocks:
+    def blocks(self, sizes: tuple[int, int, int], threads: int, copies: bool = False) -> Blocks:
         """How a product of sizes (rows, columns, inner) is cut for so many threads.
 
-        Cutting columns is free. Cutting rows packs B more often, so it only serves to keep every thread busy.
+        Cutting columns is free, unless every block ``copies`` its rows of A. Cutting rows packs B more often,
+        so it only serves to keep every thread busy.
         """
         rows, columns, inner = (max(size, 1) for size in sizes)
         width = self.wide.vectors * self.lanes
         panels = -(-columns // width)
         # A tile that is not full takes as long as one that is.
-        worth = (rows + -rows % self.wide.rows) * (columns + -columns % self.lanes) * inner // GRAIN
-        fewest, most = (max(1, min(worth, times * threads)) if threads > 1 else 1 for times in (4, 16))
-        cuts = max(-(-rows // MOST_ROWS), -(-fewest // panels))
+        tiled = (rows + -rows % self.wide.rows) * (columns + -columns % self.lanes)
+        worth = tiled * inner * self.element.nbytes // GRAIN
+        at_most = MOST_COPIED_ROWS if copies else MOST_ROWS
+        worth = max(worth, 1) if threads > 1 else 1
+        fewest, most = min(worth, 4 * threads), min(worth, (4 if copies else 16) * threads)
+        cuts = max(-(-rows // at_most), -(-fewest // panels))
         block_rows = -(-rows // cuts)
         block_rows += -block_rows % NARROW.rows
         merged = max(1, -(-rows // block_rows) * panels // most)
@@ -176,12 +181,13 @@ class Gemm:
         with _lock:
             return _library(self)
 
-    def _copy_row(self, a: Operand, inner: int, rows: int) -> int:
-        """The distance of rows in a copy of A's block, or 0 where it is as well to read A where it lies."""
+    def _copies(self, a: Operand, inner: int) -> bool:
+        """Whether blocks copy their rows of A, for want of places in a cache where A lies."""
         apart = a.column * self.element.nbytes
-        if a.row != 1 or apart == 0 or apart % PAGE or inner <= PAGE // 16:
-            return 0
-        # Whole vectors, and an odd number of them, so that the rows of the copy spread over a cache.
+        return a.row == 1 and apart != 0 and apart % PAGE == 0 and inner > PAGE // 16
+
+    def _copy_row(self, rows: int) -> int:
+        """The distance of a copy's rows: an odd number of vectors, which spreads them over a cache."""
         return (-(-rows // self.lanes) // 2 * 2 + 1) * self.lanes
 
     def _bits_of(self, scale: float) -> int:
