@@ -129,7 +129,7 @@ class Function:
         found = self._cache.find(call, inputs, now)
         if found is not None:
             return found
-        with tracing_lock:
+        with tracing_lock.lock:
             found = self._cache.find(call, inputs, now)  # another thread may have made it by now
             if found is None:
                 found = self._trace(call)

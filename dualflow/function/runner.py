@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from dualflow.native.executable import Executable
 
 Array = np.ndarray[Any, Any]
-_compiling = threading.RLock()
+_compiling = SharedLock()
 
 
 def _require_sizes(graph: Graph) -> None:
@@ -46,7 +45,7 @@ class Runner:
         self.graph = graph
         self._called = False
 
-    @cached_property
+    @computed_once(_compiling)
     def optimised(self) -> Graph:
         """The graph after all passes.
 
@@ -54,21 +53,19 @@ class Runner:
             InvalidArgumentError: a size depends on data.
         """
         _require_sizes(self.graph)
-        with _compiling:
-            return optimise(self.graph)
+        return optimise(self.graph)
 
-    @cached_property
+    @computed_once(_compiling)
     def executable(self) -> Executable:
         """The compiled graph."""
-        with _compiling:
-            return make_executable(self.optimised)
+        return make_executable(self.optimised)
 
-    @cached_property
+    @computed_once(_compiling)
     def captured(self) -> tuple[Any, ...]:
         """The variables and tensors behind the inputs that follow the arguments."""
         return tuple([c.source for c in self.optimised.captures])
 
-    @cached_property
+    @computed_once(_compiling)
     def written(self) -> tuple[int, ...]:
         """The inputs that are variables with updates."""
         place = {v: i for i, v in enumerate(self.optimised.inputs)}
@@ -85,7 +82,7 @@ class Runner:
         outputs: Sequence[Any] = self._short(*arguments)
         return outputs
 
-    @cached_property
+    @computed_once(_compiling)
     def _short(self) -> Callable[..., Any]:
         return short_way(self, LongWay(self._long))
 

@@ -92,7 +92,7 @@ class Section:
     ) -> Sequence[Any]:
         linear = self._linear.get(wanted)
         if linear is None:
-            with tracing_lock:
+            with tracing_lock.lock:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
         call = TapedCall(linear)

@@ -32,7 +32,7 @@ class Shaped:
         key = tuple([x.shape for x in inputs])
         found = self._sections.get(key)
         if found is None:
-            with tracing_lock:
+            with tracing_lock.lock:
                 found = self._sections.get(key) or specialise(self._open, inputs)
                 self._sections[key] = found
                 while len(self._sections) > MAX_SHAPES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
+from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.creation import Creation
@@ -282,7 +282,7 @@ def values(symbols: Sequence[Symbol]) -> list[Value]:
     return [s._value for s in symbols]
 
 
-tracing_lock: Final = threading.RLock()
+tracing_lock: Final = SharedLock()
 """One trace at a time: functions with locks of their own would deadlock where they call each other."""
 
 _NOTHING: Final[dict[str, Any]] = {}

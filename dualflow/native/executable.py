@@ -7,7 +7,6 @@ object on disk. What differs is a table of integers.
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.locks import SharedLock
 from dualflow.graph.axes import sizes
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
@@ -34,7 +34,7 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = SharedLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,17 @@ class Executable:
 
         Raises:
             InvalidArgumentError: a check inside the graph failed; what the graph had written by then stays.
+            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
         """
         layout = self.plan
         buffers: list[Array] = [*arrays, *layout.constants]
-        buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
-        arena = self._take_arena()
+        try:
+            buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
+            arena = self._take_arena()
+        except MemoryError as error:
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
         buffers.append(arena)
         table = np.array([b.__array_interface__["data"][0] for b in buffers], np.uintp)
         status = np.zeros(1, np.int64)
@@ -159,7 +165,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
     exports = [p.entry for p in program.parts if p.entry is not None]
     if not exports:
         return None, False
-    with _lock:
+    with _lock.lock:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import functools
 import struct
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dualflow.core.locks import SharedLock
 from dualflow.native import jit
 from dualflow.native.gemm_blocks import emit_blocks, emit_entry
 from dualflow.native.gemm_kernel import Field, Tile, emit_dot, emit_tiles
@@ -178,7 +178,7 @@ class Gemm:
 
     def library(self) -> jit.Library:
         """The machine code, compiled once in a process."""
-        with _lock:
+        with _lock.lock:
             return _library(self)
 
     def _copies(self, a: Operand, inner: int) -> bool:
@@ -200,7 +200,7 @@ def gemm(char: str) -> Gemm:
     return Gemm(char, vector_bits())
 
 
-_lock = threading.Lock()
+_lock = SharedLock()
 
 
 @functools.cache

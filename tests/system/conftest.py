@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,6 +41,7 @@ def started(cache: Path) -> Started:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     return start
@@ -51,7 +53,11 @@ def answer(started: Started) -> Answer:
 
     def ask(program: str, *arguments: str, **environment: str) -> Any:
         process = started(program, *arguments, **environment)
-        out, err = process.communicate(timeout=SECONDS)
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         assert process.returncode == 0, err
         return json.loads(out.splitlines()[-1])
 

@@ -187,9 +187,11 @@ class _Partition:
 
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
-        mapping = self._match(home, other, node)
         slot = self._slot([home, other], node, index)
-        if mapping is None or slot is None or len(home.nodes) + len(other.nodes) > MAX_NODES:
+        if slot is None or len(home.nodes) + len(other.nodes) > MAX_NODES:
+            return
+        mapping = self._match(home, other, node)
+        if mapping is None:
             return
         home.position, home.reader = slot, min(home.reader, other.reader)
         for moved in other.nodes:
@@ -202,7 +204,8 @@ class _Partition:
             return None
         laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
         pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
-        pairs += [(axes, home.seen[v]) for v, axes in other.seen.items() if v in home.seen]
+        fewer, more = sorted((home.seen, other.seen), key=len)
+        pairs += [(other.seen[v], home.seen[v]) for v in fewer if v in more]
         mapping: dict[int, int] = {}
         for theirs, ours in pairs:
             if theirs is None or not _pair(mapping, theirs, ours):
