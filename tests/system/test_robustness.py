@@ -268,8 +268,10 @@ print(json.dumps(values))
 @pytest.mark.parametrize("stage", ["tracing", "compiling"])
 def test_ctrl_c_while_it_compiles_leaves_a_function_that_compiles_again(started: Started, stage: str) -> None:
     program = f"""
+import signal
 import dualflow as df, numpy as np, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have had it ignored
 first = [True]
 
 @df.function
