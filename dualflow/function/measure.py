@@ -198,4 +198,4 @@ def _nodes(graph: Graph) -> Iterator[Node]:
     while pending:
         for node in pending.pop().nodes:
             yield node
-            pending += [body for body in node.attrs.values() if isinstance(body, Graph)]
+            pending += [body for _, body in node.bodies]

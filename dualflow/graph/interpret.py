@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar, Token
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from dualflow.core.quiet import quiet
 from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Literal
+from dualflow.ops.forms import Choice, Literal, Loop
 
 Array = np.ndarray[Any, Any]
+RunNode = Callable[[Node, Sequence[Array]], Sequence[Array]]
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
@@ -30,8 +32,9 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs and was given {len(arrays)}")
     known = dict(zip(graph.inputs, arrays, strict=True))
     last = _last_reads(graph)
+    run = _observer.get() or run_node
     for node in graph.nodes:
-        known.update(zip(node.outputs, run_node(node, [known[v] for v in node.inputs]), strict=True))
+        known.update(zip(node.outputs, run(node, [known[v] for v in node.inputs]), strict=True))
         for value in last.get(node, ()):
             del known[value]
     return [known[v] for v in graph.results]
@@ -46,7 +49,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
-        if node.op.effect is None:
+        if node.op.effect is None and not isinstance(node.op.form, _WITH_BODIES):
             found = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
             found = node.op.kernel(*arrays, **node.attrs)
@@ -55,6 +58,25 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         raise
     several = found if isinstance(found, tuple | list) else (found,)
     return tuple([x if type(x) is np.ndarray else np.asarray(x) for x in several])
+
+
+class observed:
+    """``with observed(run):`` each node that is evaluated in the block, in bodies too, is run by ``run``.
+
+    ``run(node, arrays)`` answers the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
+    back to it.
+    """
+
+    __slots__ = ("_run", "_token")
+
+    def __init__(self, run: RunNode | None) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        self._token: Token[RunNode | None] = _observer.set(self._run)
+
+    def __exit__(self, *exc: object) -> None:
+        _observer.reset(self._token)
 
 
 def replay(graph: Graph, tensors: Sequence[Any]) -> list[Any]:
@@ -87,3 +109,8 @@ def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
         if value not in kept:
             dropped.setdefault(node, []).append(value)
     return dropped
+
+
+_observer: Final[ContextVar[RunNode | None]] = ContextVar("dualflow_observer", default=None)
+_WITH_BODIES: Final = (Choice, Loop)
+"""Forms whose kernels evaluate graphs; they compute nothing themselves, and the observer must reach inside."""

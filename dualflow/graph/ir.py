@@ -87,6 +87,17 @@ class Node:
     def specs(self) -> tuple[TensorSpec, ...]:
         return tuple([v.spec for v in self.outputs])
 
+    @property
+    def bodies(self) -> tuple[tuple[str, Graph], ...]:
+        """The graphs among the attributes, each with its name: ``body``, ``branches[0]``, ..."""
+        found: list[tuple[str, Graph]] = []
+        for name, value in self.attrs.items():
+            if isinstance(value, Graph):
+                found.append((name, value))
+            elif isinstance(value, tuple):
+                found += [(f"{name}[{i}]", x) for i, x in enumerate(value) if isinstance(x, Graph)]
+        return tuple(found)
+
     def __repr__(self) -> str:
         return f"<node {self.op.name} -> {', '.join(str(s) for s in self.specs)}>"
 

@@ -28,24 +28,51 @@ def text(graph: Graph) -> str:
     return "\n".join(_lines(graph, ""))
 
 
-def _lines(graph: Graph, margin: str) -> Iterator[str]:
+def value_names(graph: Graph) -> dict[Value, str]:
+    """What each value is called in the text of ``graph``; the values of bodies have names of their own."""
     names = _input_names(graph)
+    made = (value for node in graph.nodes for value in node.outputs)
+    return names | {value: f"%{i}" for i, value in enumerate(made)}
+
+
+def call(node: Node, names: Mapping[Value, str]) -> str:
+    """The op with its inputs and attributes; bodies, and what only a compiler reads beside them, left out."""
+    bodies = bool(node.bodies)
+    attrs = [
+        f"{name}={_shown(value)}"
+        for name, value in node.attrs.items()
+        if not bodies or (isinstance(value, _PLAIN) and not _is_body(node, name))
+    ]
+    return f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attrs)})"
+
+
+def lines_of(node: Node) -> str:
+    """The user's lines that asked for the node, as ``file.py:12``; nothing where there is none."""
+    origins = [o for o in (node.origin, *node.also) if o is not None]
+    return ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
+
+
+def _lines(graph: Graph, margin: str, title: str = "") -> Iterator[str]:
+    names = value_names(graph)
     inputs = [f"{names[v]}: {v.spec}" for v in graph.inputs]
     first = len(graph.arguments)
     for i, capture in enumerate(graph.captures, start=first):
         inputs[i] += " = variable" if capture.variable else " = captured tensor"
-    yield f"{margin}graph {graph.name}({', '.join(inputs)})"
+    yield f"{margin}{title}graph {graph.name}({', '.join(inputs)})"
     inner = margin + _INDENT
     for node in graph.nodes:
-        for value in node.outputs:
-            names[value] = f"%{len(names) - len(graph.inputs)}"
-        bodies = {k: v for k, v in node.attrs.items() if isinstance(v, type(graph))}
-        yield f"{inner}{_line(node, names, bodies)}"
-        for body in bodies.values():
-            yield from _lines(body, inner + _INDENT)
+        results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
+        where = lines_of(node)
+        yield f"{inner}{results} = {call(node, names)}" + (f"   # {where}" if where else "")
+        for name, body in node.bodies:
+            yield from _lines(body, inner + _INDENT, f"{name}: ")
     for update in graph.updates:
         yield f"{inner}{names[update.input]} <- {names[update.value]}"
     yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
+
+
+def _is_body(node: Node, attribute: str) -> bool:
+    return any(name.partition("[")[0] == attribute for name, _ in node.bodies)
 
 
 def _input_names(graph: Graph) -> dict[Value, str]:
@@ -59,15 +86,6 @@ def _input_names(graph: Graph) -> dict[Value, str]:
         names[value] = f"%{short}" if short not in taken and not short.isdigit() else f"%{short}_{i}"
         taken.add(short)
     return names
-
-
-def _line(node: Node, names: Mapping[Value, str], bodies: Mapping[str, Graph]) -> str:
-    results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
-    attrs = [f"{k}={_shown(v)}" for k, v in node.attrs.items() if not bodies or isinstance(v, _PLAIN)]
-    call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attrs)})"
-    origins = [o for o in (node.origin, *node.also) if o is not None]
-    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
-    return f"{results} = {call}" + (f"   # {where}" if where else "")
 
 
 def _shown(value: Any) -> str:

@@ -51,5 +51,32 @@ def test_a_large_constant_is_cut_short(traced):
 
 def test_the_body_of_a_fused_node_is_indented(traced):
     lines = str(optimise(traced(lambda x: df.exp(x) * 2.0, [100]))).split("\n")
-    assert any(line.startswith(" " * 8 + "graph ") for line in lines)
+    assert any(line.startswith(" " * 8 + "body: graph ") for line in lines)
     assert any(line.startswith(" " * 12) and "exp(" in line for line in lines)
+
+
+def test_the_branches_of_a_choice_are_indented_graphs(traced):
+    def pick(x):
+        return df.cond(x > 0.0, lambda: x * 2.0, lambda: df.exp(x))
+
+    lines = str(traced(pick, [])).split("\n")
+    (at,) = (i for i, line in enumerate(lines) if "= choice(" in line)
+    assert "branches" not in lines[at]
+    assert [line.split("(")[0] for line in lines[at:] if "graph" in line] == [
+        "        branches[0]: graph <lambda>",
+        "        branches[1]: graph <lambda>",
+    ]
+    assert lines[at + 2].startswith(" " * 12 + "%0: float32[] = exp(%")
+
+
+def test_bodies_inside_of_bodies_are_indented_further(traced):
+    def count(x):
+        return df.while_loop(
+            lambda i: i < 10.0, lambda i: (df.cond(i > x, lambda: i + 1.0, lambda: i + 2.0),), (x,)
+        )
+
+    text = str(traced(count, []))
+    assert re.search(r"^ {8}condition: graph ", text, re.MULTILINE)
+    assert re.search(r"^ {8}body: graph ", text, re.MULTILINE)
+    assert re.search(r"^ {16}branches\[1\]: graph ", text, re.MULTILINE)
+    assert "Graph(name" not in text
