@@ -18,6 +18,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
+from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
@@ -49,8 +50,7 @@ def _pull(
 ) -> list[Any]:
     """The gradient is a call of Python too, which runs the function again under a tape."""
     wanted = tuple([i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact])
-    several = g if isinstance(g, tuple) else (g,)
-    cotangents = [c for c, spec in zip(several, specs, strict=True) if spec.dtype.is_inexact]
+    cotangents = [c for c, spec in zip(filled(g, out), specs, strict=True) if spec.dtype.is_inexact]
     flows: list[Any] = [None] * len(inputs)
     if not wanted or not cotangents:
         return flows

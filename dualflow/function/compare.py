@@ -24,9 +24,10 @@ from dualflow.function.measure import Call, Counting, GlobalRandom, State, best_
 from dualflow.function.method import BoundFunction
 from dualflow.graph.passes import optimise
 from dualflow.native import compiler, threads
+from dualflow.native.entry import Kernel
 from dualflow.native.executable import KEPT_ARENA, Executable
 from dualflow.native.plan import plan
-from dualflow.native.program import Kernel, write
+from dualflow.native.program import write
 
 _COST_RUNS = 3
 

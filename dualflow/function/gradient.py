@@ -18,7 +18,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing, values
-from dualflow.gradient.sweep import Record, sweep
+from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.partition import halve
@@ -146,7 +146,7 @@ class TapedCall:
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
         """The cotangent of each input; by compiled code unless somebody is to see the ops."""
         linear = self._linear
-        gs, outs = (g, out) if isinstance(g, tuple) else ((g,), (out,))
+        gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in linear.taking]
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:

@@ -15,6 +15,7 @@ from dualflow.function.execute import make_executable, short_way
 from dualflow.function.latest import LongWay
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
+from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
     from dualflow.native.executable import Executable
@@ -24,9 +25,12 @@ _compiling = SharedLock()
 
 
 def _require_sizes(graph: Graph) -> None:
-    """Refuse results whose size only the data tells: compiled code allocates before it runs."""
+    """Refuse results whose size only the data tells: compiled code allocates before it runs.
+
+    What loops keep of their turns is read by loops alone.
+    """
     for node in graph.nodes:
-        if not all(spec.shape.is_static for spec in node.specs):
+        if not isinstance(node.op.form, Loop) and not all(spec.shape.is_static for spec in node.specs):
             where = f"\n  {node.origin}" if node.origin else ""
             raise InvalidArgumentError(
                 f"The size of what {node.op.name} returns depends on data, which a compiled function can't "

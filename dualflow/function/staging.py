@@ -7,8 +7,9 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.bodies import Body, aligned, operands
-from dualflow.function.control_gradient import CHOICE, LOOP
-from dualflow.graph.control import with_effects
+from dualflow.function.control_gradient import CHOICE
+from dualflow.function.loop_gradient import LOOP
+from dualflow.graph.control import loop_attrs, with_effects
 
 
 def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
@@ -56,7 +57,7 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     op = with_effects(LOOP, graphs)
     engine = dispatch.current()
     state = operands([*written.values(), *kept.values()])
-    attrs = {"condition": graphs[0], "body": graphs[1], "limit": limit}
+    attrs = loop_attrs(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
     results = engine.run(op, (*initial, *state), attrs)
     for variable, value in zip(written.values(), results[len(initial) :], strict=True):
         engine.unrecorded.update(variable, value, results)

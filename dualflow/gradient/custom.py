@@ -12,6 +12,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
@@ -21,7 +22,7 @@ from dualflow.ops.record import Op
 def _pull(
     needed: Sequence[bool], g: Any, out: Any, *inputs: Any, grad: Callable[..., Sequence[Any]], outputs: int
 ) -> list[Any]:
-    return [None] * outputs + list(grad(g if isinstance(g, tuple) else (g,), inputs[outputs:]))
+    return [None] * outputs + list(grad(filled(g, out), inputs[outputs:]))
 
 
 CUSTOM: Final = Op(

@@ -61,7 +61,7 @@ def sweep(
             found.update(
                 {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in kept}
             )
-            g = tuple([zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)])
+            g = tuple(gs) if op.pullback is not None else filled(tuple(gs), outputs)
         rules = op.vjp
         if type(rules) is not tuple:
             for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
@@ -100,6 +100,13 @@ def _flows(
     if op.pullback is not None:
         return op.pullback(needed, g, out, *inputs, **attrs)
     return [op.cotangent(i, g, out, inputs, attrs) if needed[i] else None for i in range(len(inputs))]
+
+
+def filled(g: Any, out: Any) -> tuple[Any, ...]:
+    """The cotangents of an op's outputs, zeros where nothing flows."""
+    if not isinstance(g, tuple):
+        return (g,)
+    return tuple([zeros_like(y) if c is None else c for c, y in zip(g, out, strict=True)])
 
 
 def _accumulate(found: dict[int, Any], key: int, cotangent: Any) -> None:

@@ -29,21 +29,23 @@ class Halves:
     sources: tuple[Source, ...]
 
 
-def halve(joint: Graph, inputs: int, outputs: int, effects: int) -> Halves:
+def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequence[Value] = ()) -> Halves:
     """Cut ``joint``.
 
     All that the first ``outputs``, the updates and the first ``effects`` nodes with an effect need runs
     forward, from the first ``inputs``. A residual is a value of the forward half that the backward half
     reads; inputs, constants and views that are no smaller than what they show are taken from where they come
-    from instead.
+    from instead. What depends on the inputs ``lasting`` alone is computed again, and so is what has no known
+    size.
     """
     active = [n for n in joint.nodes if n.op.effect is not None]
     first, last = active[:effects], active[effects:]
     ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
     flows = joint.outputs[outputs:]
-    read = _read([*flows, *(v for n in last for v in n.inputs)], ahead)
+    kept = ahead - _computed_again(joint, ahead, lasting)
+    read = _read([*flows, *(v for n in last for v in n.inputs)], kept)
     given = [v for v in joint.arguments if v in read]
-    saved = [v for n in joint.nodes if n in ahead for v in n.outputs if v in read]
+    saved = [v for n in joint.nodes if n in kept for v in n.outputs if v in read]
     place = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}
     residuals = [v for v in saved if v not in place]
     slot = {v: i for i, v in enumerate(residuals)}
@@ -61,6 +63,17 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int) -> Halves:
         extract(joint, [*given, *saved], flows, name=f"{joint.name}_backward", effects=last),
         tuple(sources),
     )
+
+
+def _computed_again(joint: Graph, ahead: set[Node], lasting: Sequence[Value]) -> set[Node]:
+    """The nodes of ``ahead`` whose values aren't kept: see :func:`halve`."""
+    known = set(lasting)
+    found = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.op.effect is None}
+    for node in joint.nodes if lasting else ():
+        if node in ahead and node.inputs and known.issuperset(node.inputs) and node.op.effect is None:
+            known.update(node.outputs)
+            found.add(node)
+    return found
 
 
 def _read(wanted: Sequence[Value], ahead: set[Node]) -> set[Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, GraphBuilder, Node, Value
 from dualflow.ops.forms import Choice, Loop
@@ -15,9 +16,18 @@ def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
     if isinstance(node.op.form, Choice):
         return {**node.attrs, "branches": tuple([resized(b, specs[1:]) for b in node.attrs["branches"]])}
     if isinstance(node.op.form, Loop):
-        bodies = {name: resized(node.attrs[name], specs) for name in ("condition", "body")}
-        return {**node.attrs, **bodies}
+        return {**node.attrs, **_loop_bodies(node.attrs, specs)}
     return node.attrs
+
+
+def _loop_bodies(attrs: Mapping[str, Any], specs: Sequence[TensorSpec]) -> dict[str, Graph]:
+    """The graphs inside a loop: they take a row of each mapped input, the condition takes none."""
+    start, end = attrs["carried"], attrs["carried"] + attrs["mapped"]
+    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in specs[start:end]]
+    found = {"body": resized(attrs["body"], [*specs[:start], *rows, *specs[end:]])}
+    if attrs["condition"] is not None:
+        found["condition"] = resized(attrs["condition"], specs)
+    return found
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:

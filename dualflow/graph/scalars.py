@@ -19,6 +19,8 @@ def is_scalar_control(node: Node) -> bool:
     """Whether ``node`` is a choice or loop all of whose values, however deep, are scalars in registers."""
     if not isinstance(node.op.form, Choice | Loop) or node.op.effect is not None or not node.outputs:
         return False
+    if isinstance(node.op.form, Loop) and (node.attrs["condition"] is None or _stacks(node)):
+        return False
     values = (*node.inputs, *node.outputs)
     return all(map(in_registers, values)) and all(map(_is_scalar_code, bodies(node)))
 
@@ -27,7 +29,16 @@ def bodies(node: Node) -> tuple[Graph, ...]:
     """The graphs inside a choice or loop; none for any other node."""
     if isinstance(node.op.form, Choice):
         return tuple(node.attrs["branches"])
-    return (node.attrs["condition"], node.attrs["body"]) if isinstance(node.op.form, Loop) else ()
+    if not isinstance(node.op.form, Loop):
+        return ()
+    test, body = node.attrs["condition"], node.attrs["body"]
+    return (body,) if test is None else (test, body)
+
+
+def _stacks(loop: Node) -> bool:
+    """Whether the loop keeps rows of its turns."""
+    carried: int = loop.attrs["carried"]
+    return len(loop.outputs) > carried
 
 
 def _is_scalar_code(graph: Graph) -> bool:

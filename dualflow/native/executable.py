@@ -17,19 +17,24 @@ from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import SharedLock
-from dualflow.graph.axes import sizes
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
 from dualflow.native import jit, product, threads
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
-from dualflow.ops.forms import Opaque, Take
+from dualflow.native.settle import settled
+from dualflow.ops.forms import Loop, Opaque, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
 """An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
 
+_ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
+    Take: OutOfRangeError,
+    Loop: ResourceExhaustedError,
+}
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
@@ -70,7 +75,7 @@ class Executable:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.plan: Plan = plan(graph)
+        self.plan: Plan = plan(settled(graph))
         self.program: Program = write(self.plan, threads.max_threads())
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)
@@ -113,7 +118,7 @@ class Executable:
         layout = self.plan
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
-            buffers += [np.empty(s.shape, s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
+            buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
             arena = self._take_arena()
         except MemoryError as error:
             raise ResourceExhaustedError(
@@ -133,10 +138,10 @@ class Executable:
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
-    def failure(self, number: int) -> InvalidArgumentError:
+    def failure(self, number: int) -> InvalidArgumentError | ResourceExhaustedError:
         """The error for a check that failed, naming the op and the user's line."""
         message, node = self.program.messages[number - 1]
-        error = OutOfRangeError if isinstance(node.op.form, Take) else InvalidArgumentError
+        error = _ERRORS.get(type(node.op.form), InvalidArgumentError)
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")
 
@@ -175,6 +180,11 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
         return library, False
 
 
+def _known(spec: TensorSpec) -> tuple[int, ...]:
+    """The shape, 0 where a host call is to tell the size."""
+    return tuple([d or 0 for d in spec.shape])
+
+
 def _aligned(nbytes: int) -> Array:
     raw = np.empty(nbytes + 64, np.uint8)
     start = -raw.__array_interface__["data"][0] % 64
@@ -192,7 +202,7 @@ def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> N
         if layout.buffer < inputs:
             buffers[layout.buffer][...] = result
             continue
-        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(sizes(value))
+        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
         if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
             made = made.copy()
         buffers[layout.buffer] = made
@@ -200,6 +210,8 @@ def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> N
 
 
 def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> Array:
+    if None in shape:  # a host call made it, and told the size
+        return buffers[layout.buffer]
     flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 

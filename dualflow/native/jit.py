@@ -130,7 +130,8 @@ acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp 
 floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 modf nearbyint nextafter pow remainder
 rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
 """
-_RUNTIME = {name + width for name in _MATHS.split() for width in ("", "f")} | {"memcpy", "memmove", "memset"}
+_MEMORY = "memcpy memmove memset realloc free"
+_RUNTIME = {name + width for name in _MATHS.split() for width in ("", "f")} | set(_MEMORY.split())
 
 _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )", re.MULTILINE)
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Node, Value
+from dualflow.native.entry import Kernel
 from dualflow.native.executable import Executable
 from dualflow.native.lower import stage_steps
 from dualflow.native.naming import Memory, subscript
 from dualflow.native.nest import Access, Operand, Step, Store
-from dualflow.native.program import Kernel
 from dualflow.native.workspace import workspace
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Fold, Take

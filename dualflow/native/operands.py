@@ -13,7 +13,7 @@ from dualflow.native.copying import copy_node
 from dualflow.native.gemm import ELEMENTS
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.product import own, readable
-from dualflow.ops.forms import Assemble, Contraction, View
+from dualflow.ops.forms import Assemble, Choice, Contraction, Loop, View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,16 +28,24 @@ def kind_of(node: Node) -> str:
     """How a node is called.
 
     ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
-    ``host`` a call of the op's NumPy or Python kernel.
+    ``control`` a choice or loop over bodies of such calls, ``host`` a call of the op's NumPy or Python
+    kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return "kernel"
+    if is_control(node):
+        return "control"
     if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
         return "assembly"
     if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
         return "product"
     return "host"
+
+
+def is_control(node: Node) -> bool:
+    """Whether ``node`` is a choice or loop that runs natively."""
+    return isinstance(node.op.form, Choice | Loop)
 
 
 def view_layout(node: Node, source: Layout) -> Layout | None:
@@ -61,12 +69,15 @@ class _Resolver:
 
     def run(self, nodes: Iterable[Node]) -> list[Step]:
         for node in nodes:
-            product = kind_of(node) == "product"
-            inputs = tuple(
-                self._matrix(v) if product and i < 2 else self._resolve(v) for i, v in enumerate(node.inputs)
-            )
+            kind = kind_of(node)
+            inputs = tuple([self._operand(kind, i, v) for i, v in enumerate(node.inputs)])
             self.steps.append(Step(node, inputs))
         return self.steps
+
+    def _operand(self, kind: str, i: int, value: Value) -> Value:
+        if kind == "control":
+            return self._whole(value)
+        return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
 
     def _resolve(self, value: Value) -> Value:
         """A value with the same elements whose strides are known."""
@@ -99,6 +110,11 @@ class _Resolver:
         if own() or readable(self.strides[found], rows, columns):
             return found
         return self._copy(value)
+
+    def _whole(self, value: Value) -> Value:
+        """A value whose elements lie one behind another: bodies are planned for such."""
+        found = self._resolve(value)
+        return found if self.strides[found] == contiguous_strides(value.spec.shape) else self._copy(value)
 
     def _copy(self, value: Value) -> Value:
         source = self.resolved[value]

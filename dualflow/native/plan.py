@@ -1,42 +1,93 @@
-"""Where every value of a graph lives, and the order of the calls that compute them.
+"""Where every value of a graph lives, and the calls that compute them.
 
 Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they
 view. An updated variable is computed in its own buffer where nothing reads the old value later; else it is
 copied there last. Nodes that have no native form are host calls between native parts, and what crosses to
 them has a buffer of its own.
+
+The bodies of choices and loops are planned as graphs inside the graph. What a loop carries lives where the
+loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import base_of, is_view
-from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.axes import base_of
+from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.native.arena import Lifetime, assign
 from dualflow.native.copying import copy_node
 from dualflow.native.nest import Layout, contiguous_strides
-from dualflow.native.operands import Step, kind_of, view_layout, with_copies
-from dualflow.ops.forms import Literal
+from dualflow.native.operands import Step, is_control, kind_of, view_layout, with_copies
+from dualflow.native.order import Home, ordered
+from dualflow.ops.forms import Choice, Literal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Calls of a body, and where its results lie: those of a condition, else none."""
+
+    calls: tuple[Call, ...]
+    results: tuple[Layout, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``."""
+
+    slot: int
+    stack: Layout
+    nbytes: int
+    itemsize: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    """How a loop runs, beside its bodies.
+
+    Attributes:
+        start: copies of what is carried to where it is carried.
+        rows: what moves from turn to turn.
+        counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
+            knows how many they are.
+        grown: the rows that this loop stacks without knowing how many there will be.
+    """
+
+    start: tuple[Call, ...]
+    rows: tuple[Row, ...]
+    counter: int
+    counted: int | None
+    grown: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """One step of the program: ``node`` on inputs and outputs that lie as given."""
+    """One step of the program: ``node`` on inputs and outputs that lie as given.
+
+    A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
+    """
 
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
+    blocks: tuple[Block, ...] = ()
+    turns: Turns | None = None
 
     @property
     def kind(self) -> str:
-        """``kernel`` (a loop nest), ``product`` (a matrix product) or ``host`` (NumPy or Python)."""
+        """How the node runs; see :func:`dualflow.native.operands.kind_of`."""
         return kind_of(self.node)
+
+    def walk(self) -> Iterator[Call]:
+        """The call, and those inside it."""
+        yield self
+        for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
+            yield from call.walk()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +95,8 @@ class Plan:
     """The calls of a graph and its buffer table.
 
     The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
-    write (``temporaries``), and the arena. ``in_place`` are the inputs that the graph writes to.
+    write (``temporaries``), and the arena. Behind it, native code keeps ``slots`` addresses of its own, for
+    rows and stacks, and counts the turns of ``loops`` loops.
     """
 
     calls: tuple[Call, ...]
@@ -53,6 +105,8 @@ class Plan:
     outputs: tuple[TensorSpec, ...]
     temporaries: tuple[TensorSpec, ...]
     arena_bytes: int
+    slots: int = 0
+    loops: int = 0
 
     @property
     def first_output(self) -> int:
@@ -67,176 +121,230 @@ class Plan:
         """The arena's place in the table."""
         return self.first_temporary + len(self.temporaries)
 
-
-@dataclass(frozen=True, slots=True)
-class _Home:
-    """A buffer of one of the table's classes, and the first element of a value in it."""
-
-    kind: str
-    index: int = 0
-    offset: int = 0
+    def walk(self) -> Iterator[Call]:
+        """All calls, those inside choices and loops too."""
+        for call in self.calls:
+            yield from call.walk()
 
 
 def plan(graph: Graph) -> Plan:
     """Give every value of ``graph`` a place; see the module's first lines."""
-    nodes, targets = _ordered(graph)
-    steps = with_copies(nodes)
-    homes = {v: _Home("input", i) for i, v in enumerate(graph.inputs)}
-    constants = _place_constants(steps, homes)
-    temporaries = _place_made(steps, targets, homes)
-    arena_bytes = _fill_arena(steps, homes)
-    starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(constants)}
+    table = _Table()
+    scope = _Scope(graph, table)
+    starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(table.constants)}
     starts["temporary"] = starts["output"] + len(graph.outputs)
-    starts["arena"] = starts["temporary"] + len(temporaries)
-    layouts = _Layouts(homes, starts)
-    calls = tuple(
-        Call(s.node, tuple(map(layouts.of, s.inputs)), tuple(map(layouts.of, s.node.outputs))) for s in steps
+    starts["arena"] = starts["temporary"] + len(table.temporaries)
+    starts["stack"] = starts["arena"] + 1
+    calls = scope.calls(_Places(starts, scope.homes))
+    return Plan(
+        calls,
+        len(graph.inputs),
+        tuple(table.constants),
+        tuple(v.spec for v in graph.outputs),
+        tuple(table.temporaries),
+        scope.arena_bytes,
+        table.slots,
+        table.loops,
     )
-    outputs = tuple(v.spec for v in graph.outputs)
-    return Plan(calls, len(graph.inputs), tuple(constants), outputs, tuple(temporaries), arena_bytes)
 
 
-def _ordered(graph: Graph) -> tuple[list[Node], dict[Value, _Home]]:
-    """The calls in order, with copies in and out, and the values that have a home from the start.
+@dataclass(slots=True)
+class _Table:
+    """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
-    First come copies of inputs that are handed back, while they still have their old values; then the graph's
-    own nodes; then copies to outputs; last, copies into variables.
-    """
-    body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
-    place = {n: i for i, n in enumerate(body)}
-    targets: dict[Value, _Home] = {}
-    first: list[Node] = []
-    after: list[Node] = []
-    last: list[Node] = []
+    constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    temporaries: list[TensorSpec] = field(default_factory=list)
+    slots: int = 0
+    loops: int = 0
 
-    def copy(value: Value, target: _Home | None, calls: list[Node]) -> Value:
-        node = copy_node(value)
-        calls.append(node)
-        if target is not None:
-            targets[node.output] = target
-        return node.output
+    def slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
 
-    updated = {u.value for u in graph.updates}
-    for i, value in enumerate(graph.outputs):
-        home = _Home("output", i)
-        if value.node in place and value not in targets and value not in updated:
-            targets[value] = home
-        else:
-            copy(value, home, first if base_of(value).node is None else after)
-    inputs = {v: i for i, v in enumerate(graph.inputs)}
-    last_read = _last_reads(body)
-    for update in graph.updates:
-        value, home = update.value, _Home("input", inputs[update.input])
-        if value is update.input:
-            continue
-        if value not in targets and _may_overwrite(update.input, value, place, last_read):
-            targets[value] = home
-            continue
-        if base_of(value).node is None:
-            value = copy(value, None, first)
-        copy(value, home, last)
-    return [*first, *body, *after, *last], targets
-
-
-def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
-    """The last step that reads each buffer, also through views."""
-    return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
-
-
-def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
-    """Whether ``new`` may be computed in the buffer of ``old``: nobody reads the old value afterwards."""
-    node = new.node
-    if node is None or node not in place or last_read.get(old, -1) > place[node]:
-        return False
-    if kind_of(node) == "product":
-        return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
-    return node.op is FUSED and _reads_what_it_writes(node, old, new)
-
-
-def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
-    """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
-    graph: Graph = node.attrs["body"]
-    domain: Domain = node.attrs["domain"]
-    maker = graph.outputs[new.index].node
-    written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
-    by_stages = written is None or any(a in domain.reduced for a in written)
-    for outer, value in zip(node.inputs, graph.inputs, strict=True):
-        if base_of(outer) is not old:
-            continue
-        if outer is not old or by_stages:
-            return False
-        readers = [n for n in graph.nodes if value in n.inputs]
-        if not all(n in domain.own for n in readers):
-            return False
-        laid = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
-        if any(v is value and axes != written for v, axes in laid):
-            return False
-    return True
-
-
-def _place_constants(steps: Sequence[Step], homes: dict[Value, _Home]) -> list[np.ndarray[Any, Any]]:
-    constants: list[np.ndarray[Any, Any]] = []
-    for base in (base_of(v) for s in steps for v in s.inputs):
-        if base.node is not None and isinstance(base.node.op.form, Literal) and base not in homes:
-            homes[base] = _Home("constant", len(constants))
-            constants.append(np.ascontiguousarray(base.node.attrs["value"]))
-    return constants
-
-
-def _place_made(
-    steps: Sequence[Step], targets: dict[Value, _Home], homes: dict[Value, _Home]
-) -> list[TensorSpec]:
-    """Homes for what the steps make; answers the arrays needed beside outputs and arena."""
-    hosts = [s for s in steps if kind_of(s.node) == "host"]
-    met = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
-    temporaries: list[TensorSpec] = []
-    for value in (v for s in steps for v in s.node.outputs):
-        if value in targets:
-            homes[value] = targets[value]
-        elif value in met:
-            homes[value] = _Home("temporary", len(temporaries))
-            temporaries.append(value.spec)
-        else:
-            homes[value] = _Home("arena")
-    return temporaries
-
-
-def _fill_arena(steps: Sequence[Step], homes: dict[Value, _Home]) -> int:
-    """Offsets in the arena, from the steps at which each value is made and last read; answers its bytes."""
-    birth: dict[Value, int] = {}
-    death: dict[Value, int] = {}
-    for at, step in enumerate(steps):
-        for value in step.node.outputs:
-            if homes[value].kind == "arena":
-                birth[value] = death[value] = at
-        for base in map(base_of, step.inputs):
-            if base in birth:
-                death[base] = at
-    offsets, size = assign(Lifetime(birth[v], death[v], v.spec.nbytes) for v in birth)
-    for value, offset in zip(birth, offsets, strict=True):
-        homes[value] = _Home("arena", 0, offset // value.spec.dtype.size)
-    return size
+    def loop(self) -> int:
+        self.loops += 1
+        return self.loops - 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Layouts:
-    """Where values lie, once every buffer has its place in the table."""
+class _Places:
+    """Where the buffers of a scope are: a body's inputs and outputs are other values of the graph around it.
 
-    homes: dict[Value, _Home]
+    ``starts`` has the first place of each class in the table; the scope's arena begins at byte ``base``.
+    """
+
     starts: dict[str, int]
+    homes: dict[Value, Home]
+    base: int = 0
+    inputs: tuple[Layout, ...] | None = None
+    outputs: tuple[Layout, ...] | None = None
 
     def of(self, value: Value) -> Layout:
+        """Where ``value`` lies."""
         chain: list[Node] = []
         while value not in self.homes:
             assert value.node is not None, f"{value} has no home"
             chain.append(value.node)
             value = value.node.inputs[0]
-        home = self.homes[value]
-        layout = Layout(
-            self.starts[home.kind] + home.index, home.offset, contiguous_strides(value.spec.shape)
-        )
+        layout = self._base(value, self.homes[value])
         for node in reversed(chain):
             seen = view_layout(node, layout)
             assert seen is not None, f"{node} was not copied"
             layout = seen
         return layout
+
+    def _base(self, value: Value, home: Home) -> Layout:
+        if home.kind == "input" and self.inputs is not None:
+            return self.inputs[home.index]
+        if home.kind == "output" and self.outputs is not None:
+            return self.outputs[home.index]
+        offset = home.offset + (self.base // value.spec.dtype.size if home.kind == "arena" else 0)
+        return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
+
+
+class _Scope:
+    """A graph whose values get places: the whole one, or a body inside it.
+
+    ``held`` are read where they lie when all is done.
+    """
+
+    def __init__(self, graph: Graph, table: _Table, held: Sequence[Value] = ()) -> None:
+        self.held = held
+        self.table = table
+        nodes, self.targets = ordered(graph)
+        self.steps = with_copies(nodes)
+        self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
+        self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
+        self.counters = {s.node: table.loop() for s in self.bodies}
+        self.at: dict[Step, int] = {}
+        self._place_constants()
+        self._place_made()
+        self.arena_bytes = self._fill_arena()
+
+    def _place_constants(self) -> None:
+        constants, homes = self.table.constants, self.homes
+        for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
+            if base.node is not None and isinstance(base.node.op.form, Literal) and base not in homes:
+                homes[base] = Home("constant", len(constants))
+                constants.append(np.ascontiguousarray(base.node.attrs["value"]))
+
+    def _place_made(self) -> None:
+        """Homes for what the steps make."""
+        hosts = [s for s in self.steps if kind_of(s.node) == "host"]
+        met = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
+        temporaries = self.table.temporaries
+        for value in (v for s in self.steps for v in s.node.outputs):
+            if value in self.targets:
+                self.homes[value] = self.targets[value]
+            elif value in met:
+                self.homes[value] = Home("temporary", len(temporaries))
+                temporaries.append(value.spec)
+            elif not value.spec.shape.is_static:
+                self.homes[value] = Home("stack", self.table.slot())
+            else:
+                self.homes[value] = Home("arena")
+
+    def _fill_arena(self) -> int:
+        """Offsets in the arena, from the steps at which each value is made and last read; answers its bytes.
+
+        The bodies of a step take turns in one block.
+        """
+        birth: dict[Value, int] = {}
+        death: dict[Value, int] = {}
+        inner: list[Step] = []
+        for at, step in enumerate(self.steps):
+            for value in step.node.outputs:
+                if self.homes[value].kind == "arena":
+                    birth[value] = death[value] = at
+            for base in map(base_of, step.inputs):
+                if base in birth:
+                    death[base] = at
+            if step in self.bodies:
+                inner.append(step)
+        for base in map(base_of, self.held):
+            if base in birth:
+                death[base] = len(self.steps)
+        blocks = [Lifetime(birth[v], death[v], v.spec.nbytes) for v in birth]
+        order = {s: i for i, s in enumerate(self.steps)}
+        for step in inner:
+            most = max((b.arena_bytes for b in self.bodies[step]), default=0)
+            blocks.append(Lifetime(order[step], order[step], most))
+        offsets, size = assign(blocks)
+        for value, offset in zip(birth, offsets, strict=False):
+            self.homes[value] = Home("arena", 0, offset // value.spec.dtype.size)
+        self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
+        return size
+
+    def calls(self, places: _Places) -> tuple[Call, ...]:
+        """The steps, with the places of what they read and write."""
+        return tuple([self._call(step, places) for step in self.steps])
+
+    def _call(self, step: Step, places: _Places) -> Call:
+        inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
+        if step not in self.bodies:
+            return Call(step.node, inputs, outputs)
+        base = places.base + self.at[step]
+        if isinstance(step.node.op.form, Choice):
+            blocks = [
+                Block(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
+                for b in self.bodies[step]
+            ]
+            return Call(step.node, inputs, outputs, tuple(blocks))
+        return self._loop(step, places, base, inputs, outputs)
+
+    def _loop(
+        self,
+        step: Step,
+        places: _Places,
+        base: int,
+        inputs: tuple[Layout, ...],
+        outputs: tuple[Layout, ...],
+    ) -> Call:
+        node = step.node
+        carried, mapped = node.attrs["carried"], node.attrs["mapped"]
+        carry, rest = outputs[:carried], inputs[carried + mapped :]
+        *tests, body = self.bodies[step]
+        values = [*step.inputs[carried : carried + mapped], *node.outputs[carried:]]
+        stacks = [*inputs[carried : carried + mapped], *outputs[carried:]]
+        rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
+        moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
+        given = (*carry, *moving[:mapped], *rest)
+        blocks = [
+            Block(body.calls(_Places(places.starts, body.homes, base, given, tuple(moving[mapped:])))),
+        ]
+        for test in tests:
+            seen = _Places(places.starts, test.homes, base, (*carry, *rest))
+            blocks.insert(0, Block(test.calls(seen), tuple(map(seen.of, test.held))))
+        start = [
+            Call(copy_node(v), (place,), (home,))
+            for v, place, home in zip(step.inputs[:carried], inputs[:carried], carry, strict=False)
+        ]
+        grown = [
+            r for r, v in zip(rows, values, strict=True) if v in node.outputs and not v.spec.shape.is_static
+        ]
+        counted = next((v.node for v in values[:mapped] if not v.spec.shape.is_static), None)
+        turns = Turns(
+            tuple(start),
+            tuple(rows),
+            self.counters[node],
+            self.counters[counted] if counted is not None else None,
+            tuple(grown),
+        )
+        return Call(node, inputs, outputs, tuple(blocks), turns)
+
+    def _row(self, value: Value, stack: Layout, places: _Places) -> Row:
+        row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
+        slot = places.starts["stack"] + self.table.slot()
+        return Row(slot, stack, row.nbytes, value.spec.dtype.size)
+
+
+def _scopes(node: Node, table: _Table) -> list[_Scope]:
+    """The graphs inside a choice or loop; what is carried is updated in place."""
+    if isinstance(node.op.form, Choice):
+        return [_Scope(branch, table) for branch in node.attrs["branches"]]
+    test: Graph | None = node.attrs["condition"]
+    body: Graph = node.attrs["body"]
+    carried = node.attrs["carried"]
+    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[:carried], strict=False)]
+    turn = _Scope(replace(body, outputs=body.outputs[carried:], updates=tuple(updates)), table)
+    return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]

@@ -22,13 +22,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dualflow.graph.ir import Graph, Value
+from dualflow.native.assembly import pieces
 from dualflow.native.executable import Executable, PartReport
 from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.native.naming import Memory
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.plan import Call
 from dualflow.native.product import TRANSPOSED, Matrix, readable, routine
-from dualflow.native.program import pieces
 
 
 def kernels(executable: Executable) -> str:

@@ -56,7 +56,7 @@ class Registers:
         )
 
     def _loop(self, node: Node, operands: Sequence[Value]) -> list[Value]:
-        limit: int | None = node.attrs["limit"]
+        limit: int | None = node.attrs["length"]
         count = len(node.outputs)
         rest = list(operands[count:])
         with self._b.while_loop([*operands[:count], self._b.constant(I64, 0)]) as loop:

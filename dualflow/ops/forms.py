@@ -92,10 +92,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The graph ``attrs["body"]`` again and again while ``attrs["condition"]`` holds.
+    """The graph ``attrs["body"]`` again and again; see :data:`dualflow.graph.control.LOOP`.
 
-    Both take all inputs; the body's results are the next turn's first inputs, the others stay.
-    ``attrs["limit"]`` is the largest number of turns, None for any.
+    It takes what is carried, a row of each mapped input, and the rest; its results are what the next turn
+    takes, and rows, which are stacked.
     """
 
 

@@ -61,7 +61,8 @@ class Op:
             or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
         pullback: instead of ``vjp``, for gradients that are one computation:
             ``pullback(needed, g, out, *inputs, **attrs)`` answers one cotangent for each input, which may be
-            None where ``needed`` (a tuple of bools) is false or no gradient flows.
+            None where ``needed`` (a tuple of bools) is false or no gradient flows. Where the op has several
+            outputs, ``g`` is a tuple, with None for those that nothing flows back to.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.

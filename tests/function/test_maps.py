@@ -121,11 +121,11 @@ def test_complex_rows_have_the_same_gradients_as_now():
     np.testing.assert_allclose(gradient(df.function(f)), gradient(f), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "nodes"), [(UNROLLED, set()), (UNROLLED + 1, {"scan"})])
+@pytest.mark.parametrize(("n", "nodes"), [(UNROLLED, set()), (UNROLLED + 1, {"loop"})])
 def test_many_rows_are_one_node(n, nodes):
     f = df.function(CASES["map_fn"])
     f(rows(n))
-    assert ops(f) & {"scan"} == nodes
+    assert ops(f) & {"loop"} == nodes
 
 
 def test_scan_gives_running_totals():

@@ -16,6 +16,7 @@ from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
+from dualflow.graph.passes.loops import merge_loops, trim_loops
 
 
 class Pass(NamedTuple):
@@ -33,12 +34,19 @@ def simplify_body(graph: Graph) -> Graph:
     return graph
 
 
+def fuse_body(graph: Graph) -> Graph:
+    """A body after the passes that end with fusion."""
+    return fuse(add_in_products(graph))
+
+
 SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+    Pass("loops", merge_loops, "first: a loop is found again by its inputs, which others would replace"),
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
+    Pass("trimming", trim_loops, "a loop's values are needed or not one by one, not as a node"),
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
 )
 
@@ -46,6 +54,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     *SIMPLIFICATIONS,
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
+    Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel took in have kernels of their own"),
 )
 
 

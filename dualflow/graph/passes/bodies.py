@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.scalars import bodies
 
 BODIES = ("branches", "condition", "body")
 
@@ -18,7 +19,7 @@ def in_bodies(transform: Callable[[Graph], Graph]) -> Callable[[Graph], Graph]:
         new: dict[Value, Value] = {}
         nodes: list[Node] = []
         for node in graph.nodes:
-            attrs = {k: _changed(v) for k, v in node.attrs.items() if k in BODIES}
+            attrs = {k: _changed(v) for k, v in node.attrs.items() if k in BODIES and bodies(node)}
             made = (
                 node
                 if not attrs

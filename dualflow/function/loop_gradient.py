@@ -1,0 +1,247 @@
+"""The gradient of a loop: a loop that goes back through the turns, over what the loop kept of each.
+
+The body is traced together with its gradient and cut in two, as a whole function is under a tape. The first
+half is the body of a loop over the same inputs that also stacks what the second half reads; a pass makes one
+of it and the first loop. The second half is the body of the loop that goes back. Both are ordinary loops, so
+that there are gradients of every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tape import GradientTape
+from dualflow.function.bodies import trace_body
+from dualflow.graph import control
+from dualflow.graph.control import loop_attrs
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph, Value
+from dualflow.graph.partition import Halves, Source, halve
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.creation import zeros_like
+
+Tensors = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop whose gradient is taken: its inputs and attributes, and which of its values have a cotangent.
+
+    Attributes:
+        moving: the carried values that a cotangent goes back through,
+        mapping: the mapped inputs, and
+        resting: the other inputs that get one.
+        taking: the results that have one: those moving, then rows.
+    """
+
+    inputs: tuple[Any, ...]
+    body: Graph
+    condition: Graph | None
+    carried: int
+    mapped: int
+    length: int | None
+    reverse: bool
+    lineage: tuple[int, ...]
+    moving: tuple[int, ...]
+    mapping: tuple[int, ...]
+    resting: tuple[int, ...]
+    taking: tuple[int, ...]
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        return (*self.moving, *self.mapping, *self.resting)
+
+    @property
+    def turns(self) -> int | None:
+        """The number of turns, if it is known before the loop runs."""
+        return self.length if self.condition is None else None
+
+
+def _pull(
+    needed: Sequence[bool],
+    g: Any,
+    out: Any,
+    *inputs: Any,
+    body: Graph,
+    condition: Graph | None,
+    carried: int,
+    mapped: int,
+    length: int | None,
+    reverse: bool,
+    lineage: tuple[int, ...],
+) -> Tensors:
+    """The cotangents of the inputs, by a loop that goes back."""
+    gs = g if isinstance(g, tuple) else (g,)
+    end = carried + mapped
+    wanted = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
+    moving = _active(body, carried, wanted)
+    inexact = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
+    rows = [i for i in inexact if i >= carried and gs[i] is not None]
+    flows: Tensors = [None] * len(inputs)
+    if not wanted or not (rows or any(gs[i] is not None for i in moving)):
+        return flows
+    _refuse_effects(body, condition)
+    loop = _Loop(
+        inputs,
+        body,
+        condition,
+        carried,
+        mapped,
+        length,
+        reverse,
+        lineage,
+        moving,
+        tuple(i for i in wanted if carried <= i < end),
+        tuple(i for i in wanted if i >= end),
+        (*moving, *rows),
+    )
+    halves = _halves(loop)
+    rows_of = _keep(loop, halves)
+    found = _go_back(loop, halves, rows_of, gs)
+    for i, flow in zip((*moving, *loop.resting, *loop.mapping), found, strict=True):
+        flows[i] = flow
+    return flows
+
+
+LOOP: Final = replace(control.LOOP, pullback=_pull)
+"""A loop that gradients flow through."""
+
+
+def _refuse_effects(body: Graph, condition: Graph | None) -> None:
+    nodes = (*body.nodes, *(condition.nodes if condition is not None else ()))
+    active = next((n for n in nodes if n.op.effect is not None), None)
+    if active is not None:
+        where = f"\n  {active.origin}" if active.origin else ""
+        raise InvalidArgumentError(
+            f"A loop that runs {active.op.name} in each turn can't be run again for its gradient; draw "
+            f"random numbers or call Python before the loop, and index what it gave inside.{where}"
+        )
+
+
+def _active(body: Graph, carried: int, wanted: Sequence[int]) -> tuple[int, ...]:
+    """The carried values that depend, in some turn, on an input that is ``wanted``."""
+    reached = {body.inputs[i] for i in wanted}
+    while True:
+        for node in body.nodes:
+            if not reached.isdisjoint(node.inputs):
+                reached.update(node.outputs)
+        more = {
+            body.inputs[i]
+            for i in range(carried)
+            if body.outputs[i] in reached and body.outputs[i].spec.dtype.is_inexact
+        }
+        if more <= reached:
+            return tuple(i for i in range(carried) if body.inputs[i] in reached)
+        reached |= more
+
+
+def _halves(loop: _Loop) -> Halves:
+    """The body with its gradient, in two."""
+    count = len(loop.body.inputs)
+
+    def both(*symbols: Any) -> Tensors:
+        values, cotangents = symbols[:count], symbols[count:]
+        sources = [values[i] for i in loop.wanted]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(sources)
+            results = replay(loop.body, values)
+        targets = [results[i] for i in loop.taking]
+        weights = [conj(c) for c in cotangents]
+        found = tape.gradient(targets, sources, weights, unconnected_gradients="zero")
+        return [*results, *[conj(x) for x in found]]
+
+    specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in loop.taking])]
+    joint = optimise(_traced(both, specs), passes=SIMPLIFICATIONS)
+    start = loop.carried + loop.mapped
+    return halve(joint, count, len(loop.body.outputs), 0, joint.inputs[start:count])
+
+
+def _keep(loop: _Loop, halves: Halves) -> dict[Source, Any]:
+    """Run the loop once more, keeping what the way back reads: stacks, by what they are stacks of."""
+    first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
+    before = [i for kind, i in halves.sources if kind == "input" and i < carried]
+    if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
+        before = [min(range(carried), key=lambda i: loop.body.inputs[i].spec.nbytes)]
+    after = [i for kind, i in halves.sources if kind == "output" and i < carried]
+    residuals = range(len(first.outputs) - count)
+    stacked: dict[Source, Value] = {
+        **{("input", i): first.inputs[i] for i in before},
+        **{("output", i): first.outputs[i] for i in after},
+        **{("residual", k): first.outputs[count + k] for k in residuals},
+    }
+    rows: list[Source] = [("output", i) for i in range(carried, count)]
+    if not stacked and not any(source in rows for source in halves.sources):
+        return {}
+    graph = replace(first, outputs=(*first.outputs[:count], *stacked.values()))
+    attrs = loop_attrs(
+        graph,
+        carried,
+        loop.mapped,
+        loop.length,
+        condition=loop.condition,
+        reverse=loop.reverse,
+        extends=loop.lineage,
+    )
+    results = dispatch.current().run(LOOP, loop.inputs, attrs)
+    return dict(zip([*rows, *stacked], results[carried:], strict=True))
+
+
+def _go_back(loop: _Loop, halves: Halves, stacks: dict[Source, Any], gs: Sequence[Any]) -> Tensors:
+    """The cotangents of the inputs :attr:`_Loop.wanted`: moving, resting, then mapping."""
+    count, end, moving = len(loop.body.inputs), loop.carried + loop.mapped, len(loop.moving)
+    sums = len(loop.resting)
+    carry = [gs[i] if gs[i] is not None else zeros_like(loop.inputs[i]) for i in loop.moving]
+    carry += [zeros_like(loop.inputs[i]) for i in loop.resting]
+    rows = [gs[i] for i in loop.taking[moving:]]
+    rest: Tensors = []
+    where: list[tuple[str, int]] = []  # of each argument of the second half
+    for source in halves.sources:
+        kind, i = source
+        if source in stacks or (kind == "input" and loop.carried <= i < end):
+            where.append(("rows", len(rows)))
+            rows.append(stacks[source] if source in stacks else loop.inputs[i])
+        elif i >= count:
+            i -= count
+            where.append(("carry", i) if i < moving else ("rows", i - moving))
+        else:
+            where.append(("rest", len(rest)))
+            rest.append(loop.inputs[i])
+    if loop.turns is None and not rows:
+        rows.append(loop.inputs[loop.carried] if loop.mapped else next(iter(stacks.values())))
+
+    def turn(*symbols: Any) -> Tensors:
+        tables = {
+            "carry": symbols[: moving + sums],
+            "rows": symbols[moving + sums : moving + sums + len(rows)],
+            "rest": symbols[moving + sums + len(rows) :],
+        }
+        found = replay(halves.backward, [tables[kind][i] for kind, i in where])
+        flows, of_rows, shares = found[:moving], found[moving : len(found) - sums], found[len(found) - sums :]
+        totals = [a + b for a, b in zip(tables["carry"][moving:], shares, strict=True)]
+        return [*flows, *totals, *of_rows]
+
+    specs = [*map(_spec, carry), *map(_row, rows), *map(_spec, rest)]
+    back = _traced(turn, specs)
+    attrs = loop_attrs(back, len(carry), len(rows), loop.turns, reverse=not loop.reverse)
+    return list(dispatch.current().run(LOOP, (*carry, *rows, *rest), attrs))
+
+
+def _traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
+    traced = trace_body(function, specs, lambda symbols: symbols)
+    assert not traced.reads, "a body reads nothing but its inputs"
+    return traced.graph(traced.arguments, traced.outputs)
+
+
+def _spec(x: Any) -> TensorSpec:
+    return TensorSpec.of(x.shape, x.dtype) if not isinstance(x, Value) else x.spec
+
+
+def _row(x: Any) -> TensorSpec:
+    return TensorSpec.of(Shape(tuple(x.shape)[1:]), x.dtype)

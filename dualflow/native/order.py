@@ -1,0 +1,104 @@
+"""The calls of a graph in order, and the values that have a home from the start: results and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualflow.graph.axes import base_of, is_view
+from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.native.copying import copy_node
+from dualflow.native.operands import kind_of
+from dualflow.ops.forms import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A buffer of one of the classes of a plan, and the first element of a value in it.
+
+    The kinds: ``input``, ``constant``, ``output``, ``temporary`` (what host calls read and write), ``arena``,
+    and ``stack``: rows that a loop keeps of turns whose number only the run knows.
+    """
+
+    kind: str
+    index: int = 0
+    offset: int = 0
+
+
+def ordered(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
+    """The calls in order, with copies in and out, and the values that have a home from the start.
+
+    First come copies of inputs that are handed back, while they still have their old values; then the graph's
+    own nodes; then copies to outputs; last, copies into variables.
+    """
+    body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
+    place = {n: i for i, n in enumerate(body)}
+    targets: dict[Value, Home] = {}
+    first: list[Node] = []
+    after: list[Node] = []
+    last: list[Node] = []
+
+    def copy(value: Value, target: Home | None, calls: list[Node]) -> Value:
+        node = copy_node(value)
+        calls.append(node)
+        if target is not None:
+            targets[node.output] = target
+        return node.output
+
+    updated = {u.value for u in graph.updates}
+    for i, value in enumerate(graph.outputs):
+        home = Home("output", i)
+        if value.node in place and value not in targets and value not in updated:
+            targets[value] = home
+        else:
+            copy(value, home, first if base_of(value).node is None else after)
+    inputs = {v: i for i, v in enumerate(graph.inputs)}
+    last_read = _last_reads(body)
+    for update in graph.updates:
+        value, home = update.value, Home("input", inputs[update.input])
+        if value is update.input:
+            continue
+        if value not in targets and _may_overwrite(update.input, value, place, last_read):
+            targets[value] = home
+            continue
+        if base_of(value).node is None:
+            value = copy(value, None, first)
+        copy(value, home, last)
+    return [*first, *body, *after, *last], targets
+
+
+def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
+    """The last step that reads each buffer, also through views."""
+    return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
+
+
+def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
+    """Whether ``new`` may be computed in the buffer of ``old``: nobody reads the old value afterwards."""
+    node = new.node
+    if node is None or node not in place or last_read.get(old, -1) > place[node]:
+        return False
+    if kind_of(node) == "product":
+        return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
+    return node.op is FUSED and _reads_what_it_writes(node, old, new)
+
+
+def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
+    """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
+    graph: Graph = node.attrs["body"]
+    domain: Domain = node.attrs["domain"]
+    maker = graph.outputs[new.index].node
+    written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
+    by_stages = written is None or any(a in domain.reduced for a in written)
+    for outer, value in zip(node.inputs, graph.inputs, strict=True):
+        if base_of(outer) is not old:
+            continue
+        if outer is not old or by_stages:
+            return False
+        readers = [n for n in graph.nodes if value in n.inputs]
+        if not all(n in domain.own for n in readers):
+            return False
+        laid = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
+        if any(v is value and axes != written for v, axes in laid):
+            return False
+    return True
