@@ -107,7 +107,7 @@ class _Comparing:
         difference = compared(expected, self._outcome(self.graph))
         del expected
         eager_seconds, graph_seconds = best_times([self.eager, self.graph])
-        kinds = [call.kind for call in executable.plan.calls]
+        kinds = [call.kind for call in executable.plan.walk()]
         return Comparison(
             name=self.concrete.name,
             arguments=self._arguments(),

@@ -27,18 +27,30 @@ class Memory:
             *(f"c{i}" for i in range(len(plan.constants))),
             *self.outputs,
             *(f"t{i}" for i in range(len(plan.temporaries))),
+            "arena",
+            *(f"row{i}" for i in range(plan.slots)),
         ]
         self._starts: list[int] = []
         self._held: dict[int, tuple[int, str]] = {}
         self._made = 0
 
-    def define(self, call: Call) -> None:
-        """Name what ``call`` puts into the arena, over what lay there before."""
+    def define(self, call: Call, again: bool = False) -> None:
+        """Name what ``call`` puts into the arena, over what lay there before.
+
+        ``again`` is for calls of a loop, which write what the loop carries: what has a name keeps it.
+        """
         for value, layout in zip(call.node.outputs, call.outputs, strict=True):
             if layout.buffer == self._arena and value.spec.nbytes:
                 start = layout.offset * value.spec.dtype.size
-                self._hold(start, start + value.spec.nbytes, f"v{self._made}")
+                end = start + value.spec.nbytes
+                if again and self._held.get(start, (0, ""))[0] == end:
+                    continue
+                self._hold(start, end, f"v{self._made}")
                 self._made += 1
+
+    def name(self, buffer: int) -> str:
+        """The name of a buffer that is not the arena."""
+        return self._fixed[buffer]
 
     def find(self, place: Layout | Access, itemsize: int) -> tuple[str, int]:
         """The name of the value at ``place``, and which of its elements lies there."""

@@ -18,7 +18,7 @@ as flat arrays, the kernels run as the Python that they look like.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from dualflow.graph.ir import Graph, Value
@@ -27,7 +27,7 @@ from dualflow.native.executable import Executable, PartReport
 from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.native.naming import Memory
 from dualflow.native.nest import Layout, contiguous_strides
-from dualflow.native.plan import Call
+from dualflow.native.plan import Block, Call, Turns
 from dualflow.native.product import TRANSPOSED, Matrix, readable, routine
 
 
@@ -41,35 +41,86 @@ def kernels(executable: Executable) -> str:
 
 
 def _program(executable: Executable) -> Iterator[Row]:
-    memory, calls = Memory(executable.graph, executable.plan), executable.plan.calls
-    yield from _head(executable.graph, memory)
+    listing = _Listing(executable)
+    yield from _head(executable.graph, listing.memory)
     yield from _summary(executable)
-    emitted = iter(executable.program.kernels)
-    reports = iter([part for part in executable.parts if part.kind != "native"])
-    before = ""
-    for call in calls:
-        memory.define(call)
-        loops = list(islice(emitted, _loop_nests(call)))
-        if loops or call.kind != before:
-            yield Row(0, "")
-        before = call.kind
-        if call.kind == "assembly":
-            yield Row(1, f"# {call.node.op.name}: {_plural(len(loops), 'piece')}", lines_of(call.node))
-        for kernel in loops:
-            yield from KernelText(kernel, memory, executable).rows()
-        if call.kind == "host":
-            yield _host(call, memory, next(reports))
-        elif _is_product(call):
-            yield _product(call, memory, executable.plan.inputs)
+    yield from listing.calls(executable.plan.calls, 1)
     yield Row(0, "")
-    yield Row(1, f"return {', '.join(memory.outputs)}".rstrip())
+    yield Row(1, f"return {', '.join(listing.memory.outputs)}".rstrip())
+
+
+class _Listing:
+    """The calls of a graph, those inside choices and loops further to the right."""
+
+    def __init__(self, executable: Executable) -> None:
+        self.executable = executable
+        self.memory = Memory(executable.graph, executable.plan)
+        self.emitted = iter(executable.program.kernels)
+        self.reports = iter([part for part in executable.parts if part.kind != "native"])
+
+    def calls(self, calls: Sequence[Call], depth: int, again: bool = False) -> Iterator[Row]:
+        before = ""
+        for call in calls:
+            self.memory.define(call, again)
+            loops = list(islice(self.emitted, _loop_nests(call)))
+            starts = call.turns is not None and bool(call.turns.start)
+            if loops or (not starts and (call.kind != before or call.kind == "control")):
+                yield Row(0, "")
+            before = call.kind
+            if call.turns is not None:
+                yield from self._loop(call, call.turns, depth)
+            elif call.kind == "control":
+                yield from self._choice(call, depth)
+            elif call.kind == "assembly":
+                yield Row(
+                    depth, f"# {call.node.op.name}: {_plural(len(loops), 'piece')}", lines_of(call.node)
+                )
+            for kernel in loops:
+                for row in KernelText(kernel, self.memory, self.executable).rows():
+                    yield row._replace(depth=row.depth + depth - 1)
+            if call.kind == "host":
+                yield _host(call, self.memory, next(self.reports))._replace(depth=depth)
+            elif _is_product(call):
+                yield _product(call, self.memory, self.executable.plan.inputs)._replace(depth=depth)
+
+    def _choice(self, call: Call, depth: int) -> Iterator[Row]:
+        index = _whole(self.memory, call.inputs[0], call.node.inputs[0])
+        *branches, last = call.blocks
+        for i, block in enumerate(branches):
+            word = "elif" if i else "if"
+            yield Row(depth, f"{word} {index} == {i}:", lines_of(call.node) if not i else "")
+            yield from self._block(block, depth + 1)
+        yield Row(depth, "else:" if branches else "if True:")
+        yield from self._block(last, depth + 1)
+
+    def _loop(self, call: Call, turns: Turns, depth: int) -> Iterator[Row]:
+        """A loop: what it carries is copied to where it is carried; its rows move."""
+        yield from self.calls(turns.start, depth, again=True)
+        length, turn = call.node.attrs["length"], f"t{turns.counter}"
+        count = str(length) if turns.counted is None else f"turns of t{turns.counted}"
+        if len(call.blocks) > 1:
+            most = "" if length is None else f", at most {length} times"
+            yield Row(depth, f"while True:  # {turn} counts the turns{most}", lines_of(call.node))
+            yield from self.calls(call.blocks[0].calls, depth + 1, again=True)
+            test = call.node.attrs["condition"].outputs[0]
+            yield Row(depth + 1, f"if not {_whole(self.memory, call.blocks[0].results[0], test)}: break")
+        else:
+            order = f"reversed(range({count}))" if call.node.attrs["reverse"] else f"range({count})"
+            yield Row(depth, f"for {turn} in {order}:", lines_of(call.node))
+        for row in turns.rows:
+            stack = self.memory.find(row.stack, row.itemsize)[0]
+            yield Row(depth + 1, f"{self.memory.name(row.slot)} = {stack}[{turn}]")
+        yield from self._block(call.blocks[-1], depth + 1)
+
+    def _block(self, block: Block, depth: int) -> Iterator[Row]:
+        yield from self.calls(block.calls, depth, again=True) if block.calls else [Row(depth, "pass")]
 
 
 def _loop_nests(call: Call) -> int:
     """How many kernels a call runs; a product that adds to what lies elsewhere copies that first."""
     if call.kind == "product":
         return int(call.inputs[2:] not in ((), call.outputs))
-    return {"kernel": 1, "host": 0}[call.kind] if call.kind != "assembly" else len(pieces(call))
+    return len(pieces(call)) if call.kind == "assembly" else int(call.kind == "kernel")
 
 
 def _is_product(call: Call) -> bool:
@@ -79,7 +130,7 @@ def _is_product(call: Call) -> bool:
 
 def _summary(executable: Executable) -> Iterator[Row]:
     """How many calls there are, and the memory beside inputs and outputs."""
-    program, calls = executable.program, executable.plan.calls
+    program, calls = executable.program, list(executable.plan.walk())
     numbers = [
         _plural(len(program.kernels), "kernel"),
         _plural(sum(map(_is_product, calls)), "matrix product"),

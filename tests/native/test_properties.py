@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
-from dualflow.native import program as native_program
+from dualflow.native import entry as native_entry
 from dualflow.native import workspace
 
 Array = np.ndarray[Any, Any]
@@ -298,7 +298,7 @@ def test_programs_over_whole_numbers_agree_to_the_bit(
 def test_however_loops_are_shared_between_threads(
     monkeypatch: pytest.MonkeyPatch, program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
-    monkeypatch.setattr(native_program, "CHUNK_NS", 0.05)
+    monkeypatch.setattr(native_entry, "CHUNK_NS", 0.05)
     monkeypatch.setattr(workspace, "BLOCK", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)
