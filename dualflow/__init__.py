@@ -15,6 +15,7 @@ from typing import Any
 
 from dualflow import bitwise as bitwise
 from dualflow import config as config
+from dualflow import debugging as debugging
 from dualflow import eager as eager
 from dualflow import linalg as linalg
 from dualflow import math as math

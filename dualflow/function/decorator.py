@@ -15,12 +15,13 @@ from dualflow.function.autograph.conversion import Converted, converted
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
-from dualflow.function.debug import Step, debug
+from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, form
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
 
 
