@@ -116,6 +116,11 @@ class ConcreteFunction:
         return (self.section if self._shaped is None else self._shaped.latest()).runner
 
     @property
+    def sized(self) -> bool:
+        """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
+        return self._shaped is None or self._shaped.called
+
+    @property
     def name(self) -> str:
         return self.section.graph.name
 

@@ -19,6 +19,7 @@ from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, form
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
+from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.stepping import Step
@@ -167,11 +168,24 @@ class Function:
         with tracing_lock.lock:
             found = self._cache.find(call, inputs, now)  # another thread may have made it by now
             if found is None:
-                found = self._trace(call)
+                earlier = self._cache.keys
+                found = self._relaxed(call, earlier)
                 self._history.add(
-                    self._signature, call.key, self._cache.keys, now, nested=bool(self._tracing)
+                    self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
                 )
                 self._cache.add(found, now)
+            return found
+
+    def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
+        """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
+        wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
+        if wanted.key == call.key or self._history.sizes_needed:
+            return self._trace(call)
+        try:
+            return self._trace(wanted)
+        except Exception as error:
+            found = self._trace(call)
+            self._history.sizes_needed = f"{type(error).__name__}: {error}"
             return found
 
     def _trace(self, call: Call) -> ConcreteFunction:
@@ -221,11 +235,14 @@ class Function:
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
 
-        Compiles the traces that have not run yet.
+        Compiles the traces that have not run yet, except those that leave sizes open.
         """
         lines = []
         for concrete in self.concrete_functions:
             lines.append(repr(concrete))
+            if not concrete.sized:
+                lines.append("    leaves sizes open; compiled for those of a call, and not called yet")
+                continue
             lines += [
                 f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts
             ]
@@ -313,6 +330,7 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
+    experimental_relax_shapes: bool = False,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -329,7 +347,10 @@ def function(
             converted to; then there is one trace, also for sizes left open by None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
-        reduce_retracing: ignored: each shape is a trace, but sizes are no part of the compiled code.
+        reduce_retracing: whether a size in which calls differ is left open by the second trace, which then
+            serves all sizes: the Python function sees None for it. Another rank or dtype is still another
+            trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
+        experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         name: shown in errors and graphs; by default the function's.
 
     Returns:
@@ -352,7 +373,7 @@ def function(
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing,
+        reduce_retracing=reduce_retracing or experimental_relax_shapes,
         name=name,
     )
     return make if func is None else make(func)
