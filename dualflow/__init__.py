@@ -202,6 +202,7 @@ _LATER = {
     "autograph": "dualflow.function.autograph",
     "compat": "dualflow.compat",
     "compare": "dualflow.function.compare:compare",
+    "verify": "dualflow.function.verify:verify",
 }
 """Names whose modules are imported when they are first asked for: to the module, or to module:attribute."""
 
