@@ -15,6 +15,7 @@ from typing import Any
 
 from dualflow import bitwise as bitwise
 from dualflow import config as config
+from dualflow import debugging as debugging
 from dualflow import eager as eager
 from dualflow import linalg as linalg
 from dualflow import math as math
@@ -201,6 +202,7 @@ _LATER = {
     "autograph": "dualflow.function.autograph",
     "compat": "dualflow.compat",
     "compare": "dualflow.function.compare:compare",
+    "verify": "dualflow.function.verify:verify",
 }
 """Names whose modules are imported when they are first asked for: to the module, or to module:attribute."""
 

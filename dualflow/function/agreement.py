@@ -41,29 +41,49 @@ def compared(eager: Outcome, graph: Outcome) -> Difference:
             if a.shape != b.shape or a.dtype != b.dtype:
                 both = f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
                 return Difference(math.inf, math.inf, f"{name} is {both}")
-            apart, share = _apart(a, b)
+            apart, share = distance(a, b)
             largest, relative = max(largest, apart), max(relative, share)
-            if share > _tolerance(a.dtype) and not reason:
-                reason = f"{name} differs by more than {_tolerance(a.dtype):.1e}"
+            if share > tolerance(a.dtype) and not reason:
+                reason = f"{name} differs by more than {tolerance(a.dtype):.1e}"
     return Difference(largest, relative, reason)
 
 
-def _apart(a: Array, b: Array) -> tuple[float, float]:
+def agree(a: Array, b: Array) -> bool:
+    """Whether two arrays have one shape and dtype, and elements that are as near as the dtype allows."""
+    return a.shape == b.shape and a.dtype == b.dtype and distance(a, b)[1] <= tolerance(a.dtype)
+
+
+def distance(a: Array, b: Array) -> tuple[float, float]:
     """The largest difference of two elements, and the same as a share of the largest magnitude."""
     if not a.size:
         return 0.0, 0.0
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    x, y = a.astype(wide), b.astype(wide)
-    with np.errstate(all="ignore"):
-        same = (a == b) | (np.isnan(x) & np.isnan(y))
-        distances = np.where(same, 0.0, np.abs(x - y))
-        largest = float(np.nan_to_num(distances, nan=math.inf, posinf=math.inf).max())
-        magnitude = float(np.abs(np.where(np.isfinite(x), x, 0)).max())
+    apart, magnitude = _distances(a, b)
+    largest = float(apart.max())
     if not largest:
         return 0.0, 0.0
     return largest, largest / magnitude if magnitude else math.inf
 
 
-def _tolerance(dtype: np.dtype[Any]) -> float:
+def first_apart(a: Array, b: Array) -> tuple[int, ...] | None:
+    """Where the first elements stand that are too far apart; None if none are."""
+    if not a.size:
+        return None
+    apart, magnitude = _distances(a, b)
+    far = apart > tolerance(a.dtype) * magnitude
+    return tuple(int(i) for i in np.unravel_index(np.argmax(far), a.shape)) if far.any() else None
+
+
+def _distances(a: Array, b: Array) -> tuple[Array, float]:
+    """How far each two elements are apart, nan and a number infinitely; the largest magnitude of ``a``."""
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(x) & np.isnan(y))
+        apart = np.where(same, 0.0, np.abs(x - y))
+        magnitude = float(np.abs(np.where(np.isfinite(x), x, 0)).max())
+    return np.nan_to_num(apart, nan=math.inf, posinf=math.inf), magnitude
+
+
+def tolerance(dtype: np.dtype[Any]) -> float:
     """What rounding in another order may amount to; nothing for integers and bools."""
     return math.sqrt(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0

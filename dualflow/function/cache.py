@@ -10,6 +10,7 @@ from typing import Any, Final
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.latest import Latest
 from dualflow.function.leaf import ObjectLeaf
+from dualflow.function.open_sizes import open_sizes, serves
 from dualflow.function.signature import Call, Key
 
 MAX_TRACES: Final = 256
@@ -22,12 +23,13 @@ class TraceCache:
         latest: how recent calls find their traces faster.
     """
 
-    __slots__ = ("__weakref__", "_traces", "_watched", "latest")
+    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "latest")
 
     def __init__(self) -> None:
         self.latest = Latest()
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
+        self._open: list[Key] = []
 
     @property
     def keys(self) -> list[Key]:
@@ -40,17 +42,20 @@ class TraceCache:
         return [c for several in list(self._traces.values()) for c in several]
 
     def find(self, call: Call, inputs: Sequence[Any], now: int) -> ConcreteFunction | None:
-        """The trace that serves ``call``, which is call number ``now``."""
-        for concrete in self._traces.get(call.key, ()):
-            if concrete.serves(inputs):
-                concrete.used = now
-                return concrete
+        """The trace that serves ``call``, number ``now``: of several that with the fewest open sizes."""
+        for key in (call.key, *(key for key in self._open if serves(key, call.key))):
+            for concrete in self._traces.get(key, ()):
+                if concrete.serves(inputs):
+                    concrete.used = now
+                    return concrete
         return None
 
     def add(self, concrete: ConcreteFunction, now: int) -> None:
         """Keep a trace made for call number ``now``."""
         key = concrete.key
         concrete.used = now
+        if open_sizes(key) and key not in self._traces:
+            self._open = sorted([*self._open, key], key=open_sizes)
         self._traces.setdefault(key, []).append(concrete)
         objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
         if objects and key not in self._watched:
@@ -64,12 +69,14 @@ class TraceCache:
         """Free the traces for ``key``, the tuple they are kept by: with a dead object it equals no other."""
         self._traces.pop(key, None)
         self._watched.pop(key, None)
+        self._open = [other for other in self._open if other is not key]
         self.latest.clear()
 
     def clear(self) -> None:
         """Free all traces."""
         self._traces.clear()
         self._watched.clear()
+        self._open = []
         self.latest.clear()
 
 

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.eager.tensor import wrap
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
 from dualflow.function.execute import kernel_text, numba_function, short_way
 from dualflow.function.fit import as_tensor, parts
+from dualflow.function.latest import LongWay, Names
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.runner import Runner
@@ -62,20 +65,29 @@ class ConcreteFunction:
         self._shaped = None if static else Shaped(section)
         self._shared = tuple(shared)
         self._short: Callable[..., Any] | None = None
+        self._long_way = LongWay(self._long)
 
     # running
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        section = self.section if self._shaped is None else self._shaped.section(inputs)
-        return self.pack(section(inputs))
+        return self.pack(self._section(inputs)(inputs))
 
-    def short(self, long_way: Callable[..., Any]) -> Callable[..., Any]:
-        """This trace as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
-        if self._short is None:
-            tensors = self._shaped is None and all(isinstance(leaf, TensorLeaf) for leaf in self.key[1])
-            self._short = short_way(self.section.runner, long_way, self.pack) if tensors else long_way
-        return self._short
+    def short(
+        self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
+    ) -> Callable[..., Any]:
+        """This trace as a function of values like these, of which those at ``places`` are its inputs.
+
+        See :func:`dualflow.function.fast.short_way`. What it can't serve it gives to ``long_way``, with the
+        last values by these names.
+        """
+        runner = self._section([values[i] for i in places]).runner
+        way = len(values), names, long_way
+        found = runner.shorts.get(way)
+        if found is None:
+            found = short_way(runner, long_way.named(names), self.pack, places, values)
+            runner.shorts[way] = found
+        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result.
@@ -84,7 +96,9 @@ class ConcreteFunction:
             DTypeError: a Python value differs from the traced one, or the arguments have another structure.
             InvalidArgumentError: a tensor has another dtype or shape than the traced one.
         """
-        return self.run(self._fit(args, kwargs).inputs)
+        if self._short is None or kwargs or dispatch.current() is not EAGER:
+            return self._call(args, kwargs)
+        return self._short(*args)
 
     def serves(self, inputs: Sequence[Any]) -> bool:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""
@@ -100,6 +114,11 @@ class ConcreteFunction:
     def _runner(self) -> Runner:
         """What runs: for open sizes, what ran last."""
         return (self.section if self._shaped is None else self._shaped.latest()).runner
+
+    @property
+    def sized(self) -> bool:
+        """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
+        return self._shaped is None or self._shaped.called
 
     @property
     def name(self) -> str:
@@ -177,7 +196,20 @@ class ConcreteFunction:
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
 
-    # arguments
+    # inside
+
+    def _section(self, inputs: Sequence[Any]) -> Section:
+        return self.section if self._shaped is None else self._shaped.section(inputs)
+
+    def _long(self, *args: Any) -> Any:
+        return self._call(args, {})
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        inputs = self._fit(args, kwargs).inputs
+        as_given = not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args)
+        if as_given and self._section(inputs).runner.called and dispatch.current() is EAGER:
+            self._short = self.short(range(len(args)), args, (), self._long_way)
+        return self.run(inputs)
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
         structure, leaves = self.key

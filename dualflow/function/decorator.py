@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
@@ -14,14 +15,15 @@ from dualflow.function.autograph.conversion import Converted, converted
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
+from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
-from dualflow.function.latest import LongWay
+from dualflow.function.latest import Found, LongWay, Names, form
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
+from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
-
-_STATIC: Final = frozenset({bool, int, str, type(None)})
 
 
 class CacheInfo(NamedTuple):
@@ -73,41 +75,40 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
         self._calls += 1
-        if kwargs or _settings.eagerly:
-            return self._call(args, kwargs)
+        if _settings.eagerly:
+            return self.python_function(*args, **kwargs)
+        if kwargs:
+            return self._named(args, kwargs)
         short = self._latest.short
         return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
 
-    def long_way(self, *args: Any) -> Any:
-        """A call without keywords that the latest short way doesn't serve."""
-        key: list[Any] = []
-        for x in args:
-            if type(x) is EagerTensor:
-                array = x._array
-                key += (array.dtype, array.shape)
-            elif type(x) in _STATIC:
-                key += (type(x), x)
-            else:
-                return self._call(args, {})
-        found = self._latest.traces.get(tuple(key))
-        if found is None:
-            return self._call(args, {}, tuple(key))
-        found.used = self._calls
-        if dispatch.current() is EAGER:
-            self._latest.turn_to(found, self._long_way)
-        return found.run([x for x in args if type(x) is EagerTensor])
+    def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call with keywords."""
+        names = tuple(kwargs)
+        short = self._latest.named.get((len(args), names))
+        if short is None or dispatch.current() is not EAGER:
+            return self.long_way(*args, *kwargs.values(), names=names)
+        return short(*args, *kwargs.values())
 
-    def _call(
-        self, args: Sequence[Any], kwargs: dict[str, Any], shortcut: tuple[Any, ...] | None = None
-    ) -> Any:
-        """Any call; ``shortcut`` is how to find the trace faster next time."""
-        if _settings.eagerly:
-            return self.python_function(*args, **kwargs)
-        call = self._signature.bind(args, kwargs)
+    def long_way(self, *values: Any, names: Names = ()) -> Any:
+        """A call that no short way serves; the last values are keyword arguments of these names."""
+        key = form(values, names)
+        found = self._latest.find(key)
+        if found is None:
+            return self._call(values, names, key)
+        found.trace.used = self._calls
+        self._latest.turn_to(found, values, names, self._long_way)
+        return found.trace.run([values[i] for i in found.places])
+
+    def _call(self, values: Sequence[Any], names: Names, key: Hashable | None) -> Any:
+        """Any call; ``key`` is how to find the trace faster next time, None if there is no such way."""
+        count = len(values) - len(names)
+        call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
         concrete = self._concrete(call, inputs)
-        if shortcut is not None and len(inputs) == sum(type(x) is EagerTensor for x in args):
-            self._latest.traces[shortcut] = concrete
+        if key is not None and len(inputs) == sum(type(x) is EagerTensor for x in values):
+            places = [i for i in self._signature.places(count, names) if type(values[i]) is EagerTensor]
+            self._latest.keep(key, Found(concrete, tuple(places)))
         return concrete.run(inputs)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -122,6 +123,41 @@ class Function:
         call = self._signature.bind(args, kwargs)
         return self._concrete(call, call.inputs)
 
+    def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
+        """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
+
+        It opens Python's debugger, pdb, at the first op. Each prompt stands on your own line, with the op
+        that has just run there as ``op``, ``inputs``, ``outputs`` and ``attrs``: ``s`` goes to the next op,
+        ``n`` likewise but not into branches and loop bodies, ``r`` leaves one, ``b 12`` and ``c`` run to a
+        line, ``q`` ends the call with ``bdb.BdbQuit``, and no variable has changed.
+
+        The Python function runs only if the arguments need a new trace. The ops are those of the trace before
+        any pass, run by their NumPy kernels; Python values that were compiled in are constants here too.
+
+        Args:
+            args: as for a call; likewise the keywords.
+            step: called after each op with a :class:`df.debugging.Step`, in place of pdb. (A parameter of the
+                function's own that has this name is given by its place.)
+
+        Returns:
+            What the function returns; variables are assigned as by a call.
+
+        Raises:
+            DTypeError: ``step`` is no function.
+            FailedPreconditionError: called while a function is traced or a tape records.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.reduce_sum(x * x))
+        >>> f.debug(df.constant([1.0, 2.0]), step=print).numpy()
+        multiply(float32[2], float32[2]) -> float32[2] = [1., 4.]
+        reduce_sum(float32[2]) -> float32[] = 5.
+        np.float32(5.0)
+        """
+        call = self._signature.bind(args, kwargs)
+        inputs = call.inputs
+        home = getattr(inspect.unwrap(self.python_function), "__globals__", {})
+        return debug(self._concrete(call, inputs), inputs, step, home)
+
     # traces
 
     def _concrete(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction:
@@ -132,11 +168,24 @@ class Function:
         with tracing_lock.lock:
             found = self._cache.find(call, inputs, now)  # another thread may have made it by now
             if found is None:
-                found = self._trace(call)
+                earlier = self._cache.keys
+                found = self._relaxed(call, earlier)
                 self._history.add(
-                    self._signature, call.key, self._cache.keys, now, nested=bool(self._tracing)
+                    self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
                 )
                 self._cache.add(found, now)
+            return found
+
+    def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
+        """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
+        wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
+        if wanted.key == call.key or self._history.sizes_needed:
+            return self._trace(call)
+        try:
+            return self._trace(wanted)
+        except Exception as error:
+            found = self._trace(call)
+            self._history.sizes_needed = f"{type(error).__name__}: {error}"
             return found
 
     def _trace(self, call: Call) -> ConcreteFunction:
@@ -186,11 +235,14 @@ class Function:
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
 
-        Compiles the traces that have not run yet.
+        Compiles the traces that have not run yet, except those that leave sizes open.
         """
         lines = []
         for concrete in self.concrete_functions:
             lines.append(repr(concrete))
+            if not concrete.sized:
+                lines.append("    leaves sizes open; compiled for those of a call, and not called yet")
+                continue
             lines += [
                 f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts
             ]
@@ -278,6 +330,7 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
+    experimental_relax_shapes: bool = False,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -294,7 +347,10 @@ def function(
             converted to; then there is one trace, also for sizes left open by None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
-        reduce_retracing: ignored: each shape is a trace, but sizes are no part of the compiled code.
+        reduce_retracing: whether a size in which calls differ is left open by the second trace, which then
+            serves all sizes: the Python function sees None for it. Another rank or dtype is still another
+            trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
+        experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         name: shown in errors and graphs; by default the function's.
 
     Returns:
@@ -317,7 +373,7 @@ def function(
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing,
+        reduce_retracing=reduce_retracing or experimental_relax_shapes,
         name=name,
     )
     return make if func is None else make(func)

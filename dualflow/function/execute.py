@@ -20,9 +20,16 @@ def make_executable(graph: Graph) -> Executable:
     return found
 
 
-def short_way(runner: Runner, long_way: Callable[..., Any], pack: Packer | None = None) -> Callable[..., Any]:
-    """``runner`` as a function of positional tensors; see :func:`dualflow.function.fast.short_way`."""
-    found: Callable[..., Any] = import_module("dualflow.function.fast").short_way(runner, long_way, pack)
+def short_way(
+    runner: Runner,
+    long_way: Callable[..., Any],
+    pack: Packer | None = None,
+    places: Sequence[int] | None = None,
+    values: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """``runner`` as a function of positional values; see :func:`dualflow.function.fast.short_way`."""
+    module = import_module("dualflow.function.fast")
+    found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
     return found
 
 

@@ -1,18 +1,20 @@
 """The short way from a call to the machine code: no interpreter between the arguments and the kernels.
 
-It serves calls with tensors alone, of a graph that is one native part; every other call takes the long way.
+It serves calls with tensors and with Python values that are the objects of earlier calls (True, None, a small
+number), of a graph that is one native part; every other call takes the long way.
 Where this process's objects are not laid out as expected there is no short way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
-from dualflow.native.fastcall import ArraySpec, Descriptor, VariableUse, builtin, probe, slot_offset
+from dualflow.native.fastcall import ArraySpec, Descriptor, Fixed, VariableUse, builtin, probe, slot_offset
 
 if TYPE_CHECKING:
     from dualflow.core.spec import TensorSpec
@@ -20,14 +22,25 @@ if TYPE_CHECKING:
     from dualflow.function.runner import Runner
 
 
-def short_way(runner: Runner, long_way: Callable[..., Any], pack: Packer | None) -> Callable[..., Any]:
-    """``runner`` as a function of positional tensors; what it can't serve goes to ``long_way``.
+def short_way(
+    runner: Runner,
+    long_way: Callable[..., Any],
+    pack: Packer | None = None,
+    places: Sequence[int] | None = None,
+    values: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """``runner`` as a function of positional values; what it can't serve goes to ``long_way``.
 
-    ``pack`` puts the results into a structure; without it they are a tuple.
+    ``pack`` puts the results into a structure; without it they are a tuple. Calls look like ``values``, of
+    which those at ``places`` are the inputs; without ``places`` all values are.
     """
     layout = probe(EagerTensor)
     slot = slot_offset(Variable, "_tensor")
     descriptor = None if layout is None or slot is None else _descriptor(runner, slot, pack)
+    if descriptor is not None and places is not None:
+        number = {place: i for i, place in enumerate(places)}
+        arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
+        descriptor = replace(descriptor, arguments=arguments)
     return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure
 from dualflow.function.errors import RetracingWarning
 from dualflow.function.leaf import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.signature import Key, Signature
@@ -16,11 +17,12 @@ from dualflow.graph.origin import caller
 TRACES: Final = 5
 CALLS: Final = 10
 WARNINGS: Final = 2
+_OPEN: Final = "leave sizes open with reduce_retracing=True or an input_signature, or pad to one size"
 _KEPT: Final = 256
 
 
 class Event(NamedTuple):
-    """One trace: for what arguments, at which call, and how they differ from the nearest earlier trace's."""
+    """One trace: what it takes, at which call it was made, and what differs from the nearest earlier one."""
 
     arguments: str
     call: int
@@ -36,16 +38,20 @@ class History:
         self._recent: deque[int] = deque(maxlen=TRACES)
         self._warned = 0
         self.count = 0
+        self.sizes_needed = ""
+        """Why sizes can't be left open; empty as long as they can."""
 
-    def add(self, signature: Signature, key: Key, earlier: Sequence[Key], call: int, *, nested: bool) -> None:
-        """Note a trace for ``key``, made at call number ``call`` while those for ``earlier`` were there.
+    def add(
+        self, signature: Signature, key: Key, made: Key, earlier: Sequence[Key], call: int, *, nested: bool
+    ) -> None:
+        """Note a trace for ``made``: call number ``call`` had ``key``, which none for ``earlier`` fitted.
 
         Warns with a RetracingWarning when this is the fifth trace in ten calls, twice at most; ``nested``
         ones, made while the function itself is traced, unroll a recursion and do not count.
         """
         names = signature.leaf_names(key[0])
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, key[1], strict=True)) or "no arguments"
-        reasons = tuple(_nearest(key, earlier, names))
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, made[1], strict=True)) or "no arguments"
+        reasons = tuple(_nearest(key, earlier, names, [p.name for p in signature.parameters]))
         self._events.append(Event(shown, call, reasons))
         self.count += 1
         if nested:
@@ -63,6 +69,8 @@ class History:
         for number, event in enumerate(self._events, start=first):
             why = f"  because {'; '.join(event.reasons)}" if event.reasons else ""
             lines.append(f"{number}. at call {event.call}: {event.arguments}{why}")
+        if self.sizes_needed:
+            lines.append(f"Sizes can't be left open, as the function needs them: {self.sizes_needed}")
         return "\n".join(lines)
 
     def _warn(self, call: int, reasons: Sequence[str]) -> None:
@@ -78,17 +86,47 @@ class History:
         )
 
 
-def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str]) -> list[str]:
-    """The differences to the trace that has the fewest."""
-    found = [_differences(old, key, names) for old in earlier]
-    return min(found, key=len, default=[])
+def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str], parameters: Sequence[str]) -> list[str]:
+    """The differences to the trace that has the fewest, one of the same structure if there is one."""
+    alike = [old for old in earlier if old[0] == key[0]]
+    if alike:
+        return min([_differences(old, key, names) for old in alike], key=len)
+    others = [_restructured(old[0], key[0], parameters) for old in earlier]
+    return min(others, key=len, default=[])
 
 
 def _differences(old: Key, new: Key, names: Sequence[str]) -> list[str]:
-    if old[0] != new[0]:
-        return ["the arguments have another structure (lists, tuples and dicts count; keep to one)"]
     pairs = zip(names, old[1], new[1], strict=True)
     return [_difference(name, before, now) for name, before, now in pairs if before != now]
+
+
+def _restructured(old: Structure, new: Structure, parameters: Sequence[str]) -> list[str]:
+    """Which arguments have another structure than earlier."""
+    pairs = zip(parameters, old.children, new.children, strict=True)
+    return [
+        f"{name} went from {outline(before)} to {outline(now)} (another structure: keep to one)"
+        for name, before, now in pairs
+        if before != now
+    ]
+
+
+def outline(structure: Structure) -> str:
+    """The brackets of a structure, with a star for each leaf.
+
+    >>> from dualflow.core.tree import flatten
+    >>> outline(flatten({"a": [1, 2], "b": (3, None)})[1])
+    'dict(a=[*, *], b=(*, None))'
+    """
+    kind, keys, children = structure
+    if kind is None or kind is type(None):
+        return "*" if kind is None else "None"
+    parts = [outline(child) for child in children]
+    if keys:
+        parts = [f"{k}={part}" for k, part in zip(keys, parts, strict=True)]
+    inner = ", ".join(parts)
+    if kind is list:
+        return f"[{inner}]"
+    return f"({inner})" if kind is tuple else f"{kind.__name__}({inner})"
 
 
 def _difference(name: str, old: Leaf, new: Leaf) -> str:
@@ -113,4 +151,4 @@ def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec) -> str:
         return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
     sizes = enumerate(zip(old.shape, new.shape, strict=True))
     changes = [f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b]
-    return f"{', '.join(changes)} (pad to one size, or batch equal sizes together)"
+    return f"{', '.join(changes)} ({_OPEN})"

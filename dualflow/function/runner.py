@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,11 +43,14 @@ class Runner:
 
     Attributes:
         graph: as it was traced.
+        called: whether it has run.
+        shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._called = False
+        self.called = False
+        self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
@@ -80,8 +83,8 @@ class Runner:
 
         The first call takes the long way: making the short one costs more than it saves once.
         """
-        if not self._called:
-            self._called = True
+        if not self.called:
+            self.called = True
             return self._long(*arguments)
         outputs: Sequence[Any] = self._short(*arguments)
         return outputs

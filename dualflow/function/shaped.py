@@ -39,6 +39,11 @@ class Shaped:
                     del self._sections[next(iter(self._sections))]
         return found
 
+    @property
+    def called(self) -> bool:
+        """Whether there is a section."""
+        return bool(self._sections)
+
     def latest(self) -> Section:
         """The section made last.
 

@@ -114,6 +114,15 @@ class Signature:
         bound.apply_defaults()
         return bound.arguments
 
+    def places(self, count: int, names: Sequence[str]) -> list[int]:
+        """The numbers of a call's values, first ``count`` without a name, in the order of the parameters.
+
+        >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
+        [0, 2, 1]
+        """
+        named = {name: count + i for i, name in enumerate(names)}
+        return flatten(tuple(self._python.bind(*range(count), **named).arguments.values()))[0]
+
     def completed(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Mapping[str, Any]
     ) -> dict[str, Any]:

@@ -113,4 +113,4 @@ def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
 
 _observer: Final[ContextVar[RunNode | None]] = ContextVar("dualflow_observer", default=None)
 _WITH_BODIES: Final = (Choice, Loop)
-"""Forms whose kernels evaluate graphs; they compute nothing themselves, and the observer must reach inside."""
+"""Forms whose kernels evaluate graphs: they compute nothing themselves, and an observer must reach inside."""

@@ -9,7 +9,9 @@ from contextvars import ContextVar, Token
 
 from dualflow.graph.ir import Origin
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""What the files of this package start with."""
+
 _inside: dict[str, bool] = {}
 _generated: dict[str, Mapping[int, Origin]] = {}
 _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
@@ -28,7 +30,7 @@ def caller() -> Origin | None:
         code = frame.f_code
         inside = _inside.get(code.co_filename)
         if inside is None:
-            inside = _inside[code.co_filename] = code.co_filename.startswith(_PACKAGE)
+            inside = _inside[code.co_filename] = code.co_filename.startswith(PACKAGE)
         if not inside:
             lines = _generated.get(code.co_filename)
             if lines is None:

@@ -22,21 +22,23 @@
   ptr,                                  ;  2 tensor type
   i64,                                  ;  3 where a tensor keeps its array
   i64,                                  ;  4 where a variable keeps its tensor
-  i64, ptr,                             ;  5 inputs:    count, operands
+  i64, ptr,                             ;  5 arguments: count, operands
   i64, ptr,                             ;  7 variables: count, operands
   i64, ptr,                             ;  9 constants: count, addresses
   i64, ptr,                             ; 11 outputs:   count, operands
   i64, ptr,                             ; 13 arena: bytes, and the idle one (null while a call uses it)
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
-  ptr, ptr, ptr                         ; 17 fallback(*args), 18 on_error(status), 19 pack(tuple)
+  ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status), 19 pack(tuple)
+  i64                                   ; 20 how many of the arguments are inputs of the kernel
 }
 %operand = type {
-  ptr,                                  ;  0 the Variable, else null
+  ptr,                                  ;  0 the Variable; or what an argument must be, which is no input; else null
   ptr,                                  ;  1 dtype
   ptr,                                  ;  2 dims
   i32, i32,                             ;  3 ndim, 4 flags that the array must have
-  i64                                   ;  5 exclusive: nobody else may hold the variable's tensor or its array
+  i64                                   ;  5 an argument's place among the inputs; of a variable whether it is
+                                        ;    exclusive: nobody else may hold its tensor or its array
 }
 
 @PyArray_Type = external global i8
@@ -62,7 +64,9 @@ entry:
   %item = getelementptr i8, ptr %self, i64 24
   %bytes = load ptr, ptr %item
   %d = getelementptr i8, ptr %bytes, i64 32
-  %inputs.at = getelementptr %descriptor, ptr %d, i64 0, i32 5
+  %arguments.at = getelementptr %descriptor, ptr %d, i64 0, i32 5
+  %arguments = load i64, ptr %arguments.at
+  %inputs.at = getelementptr %descriptor, ptr %d, i64 0, i32 20
   %inputs = load i64, ptr %inputs.at
   %variables.at = getelementptr %descriptor, ptr %d, i64 0, i32 7
   %variables = load i64, ptr %variables.at
@@ -70,7 +74,7 @@ entry:
   %constants = load i64, ptr %constants.at
   %outputs.at = getelementptr %descriptor, ptr %d, i64 0, i32 11
   %outputs = load i64, ptr %outputs.at
-  %right.count = icmp eq i64 %count, %inputs
+  %right.count = icmp eq i64 %count, %arguments
   br i1 %right.count, label %gather, label %fallback
 
 gather:
@@ -80,7 +84,7 @@ gather:
   %slots = add i64 %arena.index, 1
   %buffers = alloca ptr, i64 %slots
   %arrays = alloca ptr, i64 %slots      ; the ndarray behind each buffer of a variable or output
-  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %inputs, ptr %buffers)
+  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers)
   br i1 %inputs.fit, label %gather.variables, label %fallback
 
 gather.variables:

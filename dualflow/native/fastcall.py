@@ -55,6 +55,13 @@ class VariableUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """An argument that must be this very object, and is no input: a Python value that was compiled in."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
 class Descriptor:
     """One compiled graph, as the entry code sees it.
 
@@ -63,7 +70,8 @@ class Descriptor:
     ``status`` is an i64 that is 0 on entry. If the kernel leaves another number there the outputs are dropped
     and ``on_error(number)``, which must raise, is called. ``result`` is "none", "tensor" (one output),
     "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep alive, such as the
-    kernel's Library. ``heavy`` releases the GIL around the kernel.
+    kernel's Library. ``heavy`` releases the GIL around the kernel. ``arguments`` says which input each
+    argument of a call is, each once; without it they are the inputs in their order.
     """
 
     name: str
@@ -80,6 +88,7 @@ class Descriptor:
     pack: Callable[[tuple[Any, ...]], object] | None = None
     tensor_slot: int = 0
     keep: tuple[object, ...] = ()
+    arguments: Sequence[int | Fixed] | None = None
 
 
 @functools.cache
@@ -137,6 +146,7 @@ def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]
 
 _METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _OWNS_DATA, _ALIGNED, _WRITEABLE = 0x1, 0x4, 0x100, 0x400  # NumPy's flags
+_NOTHING = ArraySpec(np.dtype(np.bool_), ())
 _FORMS = {"none": 0, "tensor": 1, "tuple": 2, "packed": 3}
 _C_API = (
     "PyType_GenericAlloc",
@@ -182,22 +192,22 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
     arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
     params = _numbers(descriptor.params)
     constants = _numbers([array.ctypes.data for array in descriptor.constants])
-    plain = _C_CONTIGUOUS | _ALIGNED
-    inputs = _operands([(0, spec, plain, 0) for spec in descriptor.inputs])
+    order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
+    arguments = _operands([_argument_operand(x, descriptor.inputs) for x in order])
     variables = _operands([_variable_operand(use) for use in descriptor.variables])
-    outputs = _operands([(0, spec, plain, 0) for spec in descriptor.outputs])
+    outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
     if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
     # The entry code takes the arena's address out of this object during a call and puts it back.
     record = struct.pack(
-        "<20Q",
+        "<21Q",
         descriptor.kernel,
         _bytes_address(params),
         id(layout.tensor_class),
         layout.array_slot,
         descriptor.tensor_slot,
-        len(descriptor.inputs),
-        _bytes_address(inputs[0]),
+        len(order),
+        _bytes_address(arguments[0]),
         len(descriptor.variables),
         _bytes_address(variables[0]),
         len(descriptor.constants),
@@ -211,8 +221,15 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
         id(fallback),
         id(descriptor.on_error),
         id(descriptor.pack),
+        len(descriptor.inputs),
     )
-    return record, (arena, params, constants, inputs, variables, outputs)
+    return record, (arena, params, constants, arguments, variables, outputs)
+
+
+def _argument_operand(argument: int | Fixed, inputs: Sequence[ArraySpec]) -> tuple[int, ArraySpec, int, int]:
+    if isinstance(argument, Fixed):
+        return id(argument.value), _NOTHING, 0, 0
+    return 0, inputs[argument], _C_CONTIGUOUS | _ALIGNED, argument
 
 
 def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:

@@ -88,32 +88,44 @@ no:
   ret ptr null
 }
 
-; Take the data pointers of the arguments; false at the first one that does not fit.
-define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %inputs, ptr %buffers) nounwind alwaysinline {
+; Take the data pointers of the arguments; false at the first one that does not fit. One that stands for a Python
+; value is that very object: values of types that don't change, so the same object is the same value.
+define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 6
   %operands = load ptr, ptr %operands.at
   br label %next
 
 next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %take ]
-  %more = icmp ult i64 %i, %inputs
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fixed ], [ %i.next, %take ]
+  %more = icmp ult i64 %i, %arguments
   br i1 %more, label %check, label %yes
 
 check:
+  %i.next = add i64 %i, 1
   %tensor.at = getelementptr ptr, ptr %args, i64 %i
   %tensor = load ptr, ptr %tensor.at
-  %array = call ptr @array_of(ptr %d, ptr %tensor)
   %operand = getelementptr %operand, ptr %operands, i64 %i
+  %asked = load ptr, ptr %operand
+  %open = icmp eq ptr %asked, null
+  br i1 %open, label %input, label %fixed
+
+fixed:
+  %same = icmp eq ptr %tensor, %asked
+  br i1 %same, label %next, label %no
+
+input:
+  %array = call ptr @array_of(ptr %d, ptr %tensor)
   %fits = call i1 @fits(ptr %array, ptr %operand)
   br i1 %fits, label %take, label %no
 
 take:
   %data.at = getelementptr i8, ptr %array, i64 16
   %data = load ptr, ptr %data.at
-  %buffer.at = getelementptr ptr, ptr %buffers, i64 %i
+  %place.at = getelementptr %operand, ptr %operand, i64 0, i32 5
+  %place = load i64, ptr %place.at
+  %buffer.at = getelementptr ptr, ptr %buffers, i64 %place
   store ptr %data, ptr %buffer.at
-  %i.next = add i64 %i, 1
   br label %next
 
 yes:

@@ -75,3 +75,133 @@ def test_another_size_uses_the_same_machine_code():
     f(df.ones([5, 8]))
     f(df.ones([7, 8]))
     assert f._runner.executable.reused
+
+
+# Sizes that calls leave open (reduce_retracing).
+
+
+def relaxing(body=lambda x: df.reduce_sum(x, axis=-1), **options):
+    seen = []
+
+    def f(x, *more):
+        seen.append(tuple(x.shape))
+        return body(x, *more)
+
+    return df.function(f, reduce_retracing=True, **options), seen
+
+
+def test_the_second_size_is_left_open():
+    f, seen = relaxing()
+    for shape in [(2, 3), (2, 4), (2, 9), (3, 9), (2, 3), (7, 1)]:
+        np.testing.assert_array_equal(f(df.ones(shape)).numpy(), np.full(shape[0], shape[1]))
+    assert seen == [(2, 3), (2, None), (None, None)]
+
+
+def test_sizes_are_traces_of_their_own_unless_asked():
+    f = df.function(lambda x: x)
+    for n in (2, 3, 4, 5, 2):
+        f(df.ones([n]))
+    assert f.experimental_get_tracing_count() == 4
+
+
+def test_the_earlier_name_of_the_option_does_the_same():
+    f = df.function(lambda x: x * 2.0, experimental_relax_shapes=True)
+    for n in (2, 3, 4, 5):
+        f(df.ones([n]))
+    assert f.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*retracing:UserWarning")
+def test_another_rank_dtype_or_python_value_is_another_trace():
+    f, seen = relaxing(lambda x, n: x * n)
+    for n in (2.0, 3.0):
+        for size in (1, 2, 3):
+            f(df.ones([size]), n)
+    assert seen == [(1,), (None,)] * 2
+    f(df.ones([4], df.float64), 2.0), f(df.ones([4, 4]), 2.0)
+    assert seen[4:] == [(4,), (4, 4)]
+
+
+def test_open_sizes_may_meet_in_structures_and_keywords():
+    f = df.function(lambda pair, *, shift: pair["a"] @ pair["b"] + shift, reduce_retracing=True)
+    for n in (1, 2, 3, 4):
+        found = f(pair={"a": df.ones([2, n]), "b": df.ones([n, 2])}, shift=df.constant(1.0))
+        assert found.numpy().tolist() == [[n + 1.0] * 2] * 2
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_explain_says_what_was_left_open():
+    f, _ = relaxing()
+    f(df.ones([2, 3])), f(df.ones([2, 4]))
+    assert "2. at call 2: x: float32[2, ?]  because axis 1 of x went from 3 to 4" in f.explain()
+
+
+def test_a_function_that_needs_the_size_is_traced_for_each_and_says_why():
+    f, seen = relaxing(lambda x: df.add_n([x[i] for i in range(x.shape[0])]))
+    for n in (2, 3, 4):
+        assert float(f(df.ones([n]))) == n
+    assert seen == [(2,), (None,), (3,), (4,)]
+    assert "Sizes can't be left open, as the function needs them: TypeError" in f.explain()
+
+
+def test_an_error_that_is_not_about_sizes_is_the_users():
+    def body(x):
+        if x.shape != (2,):
+            raise KeyError("mine")
+        return x
+
+    f, _ = relaxing(body)
+    f(df.ones([2]))
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            f(df.ones([3]))
+    assert "Sizes" not in f.explain()
+
+
+def test_a_trace_for_any_size_serves_calls_of_one():
+    f = df.function(lambda x: x * 2.0)
+    general = f.get_concrete_function(df.TensorSpec([None]))
+    assert f(df.ones([3])).shape == (3,)
+    assert f.get_concrete_function(df.TensorSpec([3])) is general
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_a_trace_for_one_size_serves_no_spec_of_any():
+    f = df.function(lambda x: x * 2.0)
+    f(df.ones([3]))
+    assert f.get_concrete_function(df.TensorSpec([None])).inputs == [df.TensorSpec([None])]
+
+
+def test_the_trace_with_the_fewest_open_sizes_serves():
+    f = df.function(lambda x: x * 2.0)
+    specs = [[None, None], [2, None], [None, 3]]
+    traces = [f.get_concrete_function(df.TensorSpec(s)) for s in reversed(specs)][::-1]
+    f(df.ones([2, 3]))
+    assert traces[0].used == 0
+    assert f.experimental_get_tracing_count() == 3
+    f(df.ones([5, 5]))
+    assert f.experimental_get_tracing_count() == 3
+
+
+def test_gradients_and_updates_go_through_left_open_sizes():
+    total = df.Variable(0.0)
+
+    @df.function(reduce_retracing=True)
+    def step(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(x * x)
+        total.assign_add(y)
+        return tape.gradient(y, x)
+
+    for n in (1, 2, 3, 2):
+        assert step(df.ones([n])).numpy().tolist() == [2.0] * n
+    assert float(total) == 8.0
+
+
+def test_a_repeated_size_is_as_short_as_a_known_one(lines_run):
+    f, _ = relaxing()
+    for n in (2, 3, 4, 4, 4):
+        f(df.ones([n, n]))
+    x = df.constant(np.ones((4, 4), np.float32))
+    assert lines_run(lambda: f(x)) <= 6

@@ -30,7 +30,11 @@ def test_the_first_trace_has_no_reason():
         ((1.0, 2), (1.0, 3), "n went from 2 to 3 (Python numbers are compiled in: pass df.constant(n)"),
         ((1, "a"), (1, "b"), "n went from 'a' to 'b'"),
         ((df.constant(1.0),), (1.0,), "x went from float32[] to 1.0"),
-        (([1],), ((1,),), "another structure"),
+        (([1],), ((1,),), "x went from [*] to (*) (another structure: keep to one)"),
+        ((None,), (df.constant(1.0),), "x went from None to * (another structure: keep to one)"),
+        (({"a": 1},), ({"b": 1},), "x went from dict(a=*) to dict(b=*) (another structure: keep to one)"),
+        ((df.zeros([3]),), (df.zeros([4]),), "(leave sizes open with reduce_retracing=True or an input_sig"),
+        (("a", df.Variable(1.0)), ("a", df.constant(1.0)), "n went from variable float32[] to float32[]"),
     ],
 )
 def test_the_argument_that_differs_is_named_with_a_remedy(first, second, reason):
@@ -96,6 +100,34 @@ def test_the_count_of_traces_is_public():
     f = df.function(lambda x: x)
     f(1.0), f(2.0), f(2.0)
     assert f.experimental_get_tracing_count() == 2
+
+
+def test_a_trace_of_the_same_structure_is_nearer_than_another():
+    x, y = df.zeros([2]), df.zeros([3], df.int32)
+    assert traced((x, 1), ([y], 2), (y, 2))[-1].endswith(
+        "because x went from float32 to int32 (df.cast it before the call); n went from 1 to 2 "
+        "(Python numbers are compiled in: pass df.constant(n) to trace once)"
+    )
+
+
+def test_an_object_that_equals_no_other_is_named():
+    class Config:
+        def __repr__(self):
+            return "a config"
+
+    kept = [Config(), Config()]
+    f = df.function(lambda x, c: x)
+    for config in kept:
+        f(1.0, config)
+    assert "(another object: pass the same one, or give its class __eq__ and __hash__)" in f.explain()
+
+
+def test_status_of_a_trace_that_waits_for_sizes_says_so():
+    f = df.function(lambda x: x + 1.0, name="f")
+    f.get_concrete_function(df.TensorSpec([None]))
+    assert f.status().endswith("and not called yet")
+    f(df.constant([1.0]))
+    assert f.status() == "<ConcreteFunction f(x: float32[?])>\n    native: 1 kernels, 0 routines"
 
 
 def test_status_says_how_each_part_runs():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from dualflow.core.errors import InternalError
-from dualflow.native.fastcall import ArraySpec
+from dualflow.native.fastcall import ArraySpec, Fixed
 
 # A call that fits.
 
@@ -154,6 +156,44 @@ def test_each_argument_counts(fast: Any) -> None:
         args = [fast.tensor() for _ in range(3)]
         args[place] = fast.Tensor(np.zeros(8))
         assert call(*args)[0] == "fallback"
+
+
+def test_arguments_may_come_in_another_order(fast: Any) -> None:
+    rows = [ArraySpec(np.dtype(np.float64), (n,)) for n in (2, 7, 3)]
+    call = fast.function("nothing", inputs=rows, arguments=[2, 0, 1])
+    two, seven, three = (fast.Tensor(np.zeros(n)) for n in (2, 7, 3))
+    assert type(call(three, two, seven)) is fast.Tensor
+    assert call(two, seven, three)[0] == "fallback"
+
+
+def test_the_order_is_that_of_the_kernels_buffers(fast: Any) -> None:
+    both = [fast.vector_spec] * 2
+    call = fast.function("multiply", inputs=both, outputs=both, result="tuple", arguments=[1, 0])
+    _, difference = call(fast.tensor(3.0), fast.tensor(5.0))
+    assert difference._array.tolist() == [2.0] * fast.n
+
+
+def test_a_fixed_argument_is_that_object_and_no_input(fast: Any) -> None:
+    call = fast.function("plus_one", arguments=[Fixed(True), 0, Fixed(None)])
+    x = fast.tensor()
+    assert call(True, x, None)._array.tolist() == fast.vector(1.0).tolist()
+    for others in [(1, x, None), (True, x, False), (True, x), (True, x, None, x), (x, True, None)]:
+        assert call(*others) == ("fallback", others)
+
+
+def test_a_fixed_argument_lives_as_long_as_the_function(fast: Any) -> None:
+    class Thing:
+        pass
+
+    thing = Thing()
+    gone = weakref.ref(thing)
+    call = fast.function("plus_one", arguments=[0, Fixed(thing)])
+    assert type(call(fast.tensor(), thing)) is fast.Tensor
+    del thing
+    assert gone() is not None
+    del call
+    gc.collect()
+    assert gone() is None
 
 
 def test_an_error_of_the_fallback_is_the_callers(fast: Any) -> None:

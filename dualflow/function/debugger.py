@@ -1,0 +1,130 @@
+"""The prompt of ``f.debug``: Python's own pdb, standing on the line that asked for an op.
+
+pdb shows frames. For each op a line of code is compiled under the file, line and function name of the user's,
+and run with the op's inputs and outputs as its local variables: so ``list``, ``where`` and breakpoints are
+about the user's source, without that source running again. No trace function is set; when to stop is decided
+here, op by op, which leaves other tracers (coverage, an outer debugger) alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import pdb
+import sys
+from bdb import BdbQuit
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+from dualflow.function.stepping import Outputs, step_of
+from dualflow.graph.ir import Node, Origin
+from dualflow.graph.origin import PACKAGE
+
+_RUN = "__run__"
+Stops = Callable[[FrameType, int], bool]
+
+
+class Prompt:
+    """An observer that stops at the ops for which its debugger asks.
+
+    Args:
+        home: the globals on lines whose module is unknown.
+    """
+
+    def __init__(self, home: Mapping[str, Any]) -> None:
+        self._home = dict(home)
+        self._debugger = OpDebugger()
+        self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
+
+    def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
+        """Run the op inside of a frame on its line; the prompt comes after it, at bodies also before."""
+        if node.origin is None:
+            return compute()
+        outputs: Outputs = ()
+        before = step_of(node, arrays, (), depth)
+        scope: dict[str, Any] = {"op": before.op, "inputs": before.inputs, "attrs": before.attrs}
+
+        def run() -> None:
+            nonlocal outputs
+            frame = sys._getframe(1)
+            if node.bodies:
+                self._debugger.stand(frame, depth, f"into {node.op.name}, whose ops come first")
+            outputs = compute()
+            step = step_of(node, arrays, outputs, depth)
+            scope["outputs"] = step.outputs
+            self._debugger.stand(frame, depth, str(step))
+
+        code, names = self._codes.get(node.origin) or self._place(node.origin)
+        scope[_RUN] = run
+        exec(code, names, scope)
+        return outputs
+
+    def _place(self, origin: Origin) -> tuple[CodeType, dict[str, Any]]:
+        """A call of ``run`` on the user's line, and the globals of the line's module."""
+        tree = ast.increment_lineno(ast.parse(f"{_RUN}()"), origin.line - 1)
+        name = origin.function.rpartition(".")[2]
+        code = compile(tree, origin.file, "exec").replace(co_name=name, co_qualname=origin.function)
+        modules = [m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == origin.file]
+        found = self._codes[origin] = code, vars(modules[0]) if modules else self._home
+        return found
+
+
+class OpDebugger(pdb.Pdb):
+    """pdb that moves from op to op: ``step`` to the next, ``next`` not into bodies, ``return`` out of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._stops: Stops = _always
+        self.reset()
+
+    def stand(self, frame: FrameType, depth: int, told: str) -> None:
+        """Prompt on this frame if a command asked for it, or a breakpoint is there.
+
+        Raises:
+            BdbQuit: the user has ended the session.
+        """
+        self._depth = depth
+        if not (self._stops(frame, depth) or self.break_here(frame)):
+            return
+        self.message(told)
+        self.user_line(frame)
+        if self.quitting:
+            raise BdbQuit
+
+    def get_stack(self, f: FrameType | None, t: Any) -> tuple[list[tuple[FrameType, int]], int]:
+        """The stack without the frames between the user's lines."""
+        stack, _ = super().get_stack(f, t)
+        shown = [row for row in stack if not row[0].f_code.co_filename.startswith(PACKAGE)]
+        return shown, len(shown) - 1
+
+    def set_step(self) -> None:
+        """Stop at the next op."""
+        self._stops = _always
+
+    def set_next(self, frame: FrameType) -> None:
+        """Stop at the next op that is in no body deeper than this one."""
+        here = self._depth
+        self._stops = lambda _, depth: depth <= here
+
+    def set_return(self, frame: FrameType) -> None:
+        """Stop when the body is left."""
+        here = self._depth
+        self._stops = lambda _, depth: depth < here
+
+    def set_until(self, frame: FrameType, lineno: int | None = None) -> None:
+        """Stop at an op on a later line of the same body, or when the body is left."""
+        here, line = self._depth, frame.f_lineno + 1 if lineno is None else lineno
+        self._stops = lambda at, depth: depth < here or (depth == here and at.f_lineno >= line)
+
+    def set_continue(self) -> None:
+        """Stop at breakpoints only."""
+        self._stops = _never
+
+
+def _always(frame: FrameType, depth: int) -> bool:
+    return True
+
+
+def _never(frame: FrameType, depth: int) -> bool:
+    return False

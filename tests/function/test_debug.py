@@ -1,0 +1,276 @@
+"""``f.debug``: a traced function op by op, for a function that is told each step and under pdb."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.debugging import Step
+
+SCRIPT = """\
+import dualflow as df
+
+total = df.Variable(0.0)
+
+
+@df.function
+def grow(x):
+    rate = df.reduce_max(x) * 2.0
+    while rate < 10.0:
+        rate = rate * 3.0
+    total.assign_add(rate)
+    return rate
+
+
+def main():
+    print("answer", grow.debug(df.constant([0.5, 1.0])).numpy(), total.numpy())
+
+
+main()
+"""
+
+
+def steps_of(f: object, *args: object) -> list[Step]:
+    steps: list[Step] = []
+    f.debug(*args, step=steps.append)
+    return steps
+
+
+def pdb(tmp_path: Path, *commands: str) -> tuple[int, str, str]:
+    """Runs the script with these lines on its standard input; answers exit status, output, errors."""
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        input="\n".join(commands) + "\n",
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_it_answers_and_assigns_what_a_call_does() -> None:
+    v = df.Variable(1.0)
+
+    @df.function
+    def f(x):
+        v.assign_add(df.reduce_sum(x))
+        return {"twice": x * 2.0, "v": v + 0.0}
+
+    x = df.constant([1.0, 2.0])
+    answered = f.debug(x, step=lambda step: None)
+    assert v.numpy() == 4.0
+    called = f(x)
+    np.testing.assert_array_equal(answered["twice"], called["twice"])
+    assert answered["v"].numpy() == 4.0
+    assert v.numpy() == 7.0
+
+
+def test_each_op_is_told_with_its_line_and_values() -> None:
+    @df.function
+    def f(x):
+        y = df.exp(x)
+        return df.reduce_sum(y)
+
+    first, second = steps_of(f, df.constant([0.0, 0.0]))
+    line = inspect.getsourcelines(f.python_function)[1]
+    assert (first.op, first.origin.line, first.origin.file) == ("exp", line + 2, __file__)
+    assert (second.op, second.origin.line) == ("reduce_sum", line + 3)
+    np.testing.assert_array_equal(first.outputs[0], second.inputs[0])
+    assert second.outputs[0].numpy() == 2.0
+    assert second.attrs["axis"] == (0,)
+
+
+def test_the_ops_are_those_of_the_trace_before_any_pass() -> None:
+    f = df.function(lambda x: (x + 1.0) - (x + 1.0))
+    assert [step.op for step in steps_of(f, df.ones([2]))] == ["add", "add", "subtract"]
+
+
+def test_bodies_are_entered_turn_by_turn() -> None:
+    @df.function
+    def f(x):
+        while x < 4.0:
+            if x > 1.0:
+                x *= 2.0
+            else:
+                x += 1.0
+        return x
+
+    steps = steps_of(f, df.constant(0.5))
+    deep = [(s.op, float(s.outputs[0])) for s in steps if s.depth == 2]
+    assert deep == [("add", 1.5), ("multiply", 3.0), ("multiply", 6.0)]
+    assert [s.op for s in steps if s.depth == 0][-1] == "loop"
+    assert steps[-1].op == "loop"
+
+
+def test_the_python_function_does_not_run_again() -> None:
+    runs = []
+
+    @df.function
+    def f(x):
+        runs.append(1)
+        return x + 1.0
+
+    f(df.constant(1.0))
+    steps_of(f, df.constant(2.0))
+    assert runs == [1]
+
+
+def test_gradients_inside_are_steps_too() -> None:
+    @df.function
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.exp(x)
+        return tape.gradient(y, x)
+
+    assert "multiply" in [step.op for step in steps_of(f, df.constant([1.0]))]
+
+
+def test_what_the_callback_runs_is_not_stepped() -> None:
+    @df.function
+    def count(n):
+        while n > 0:
+            n = n - 1
+        return n
+
+    told: list[str] = []
+
+    def step(found: Step) -> None:
+        told.append(found.op)
+        count(df.constant(3))
+
+    df.function(lambda x: x + 1.0).debug(df.constant(1.0), step=step)
+    assert told == ["add"]
+
+
+def test_an_error_in_the_callback_ends_the_call_before_variables_change() -> None:
+    v = df.Variable(1.0)
+
+    def stop(step: Step) -> None:
+        raise KeyError(step.op)
+
+    with pytest.raises(KeyError, match="add"):
+        df.function(lambda: v.assign_add(1.0)).debug(step=stop)
+    assert v.numpy() == 1.0
+
+
+def test_open_sizes_are_those_of_the_arguments() -> None:
+    f = df.function(lambda x: df.reduce_sum(x), input_signature=[df.TensorSpec([None])])
+    (step,) = steps_of(f, df.ones([5]))
+    assert step.inputs[0].shape == [5]
+
+
+def test_methods_can_be_debugged() -> None:
+    class Scale(df.Module):
+        def __init__(self) -> None:
+            self.by = df.Variable(3.0)
+
+        @df.function
+        def __call__(self, x):
+            return x * self.by
+
+    scale = Scale()
+    assert scale.__call__.debug(df.constant(2.0), step=lambda step: None).numpy() == 6.0
+
+
+def test_random_numbers_go_on_as_by_a_call() -> None:
+    generator = df.random.Generator.from_seed(1)
+    f = df.function(lambda: generator.normal([2]))
+    first = f.debug(step=lambda step: None)
+    second = f()
+    again = df.random.Generator.from_seed(1)
+    np.testing.assert_array_equal(first, again.normal([2]))
+    np.testing.assert_array_equal(second, again.normal([2]))
+
+
+def test_a_step_that_is_no_function_is_refused() -> None:
+    with pytest.raises(df.errors.DTypeError, match="takes a function, not 3"):
+        df.function(lambda x: x).debug(df.constant(1.0), step=3)
+
+
+def test_a_tape_is_told_to_stay_outside() -> None:
+    f = df.function(lambda x: x + 1.0)
+    with df.GradientTape(), pytest.raises(df.errors.FailedPreconditionError, match="outside"):
+        f.debug(df.constant(1.0), step=print)
+
+
+def test_a_step_is_readable() -> None:
+    (step,) = steps_of(df.function(lambda x: df.reduce_sum(x, 0)), df.ones([3]))
+    assert str(step) == "reduce_sum(float32[3]) -> float32[] = 3."
+
+
+def test_pdb_stands_on_the_users_line_and_shows_the_source(tmp_path: Path) -> None:
+    status, out, err = pdb(tmp_path, "list", "p op", "p outputs[0].numpy()", "continue")
+    assert (status, err) == (0, "")
+    assert "train.py(8)grow()" in out
+    assert "-> rate = df.reduce_max(x) * 2.0" in out
+    assert "  8  ->\t    rate = df.reduce_max(x) * 2.0" in out
+    assert "'reduce_max'" in out
+    assert out.endswith("answer 18.0 18.0\n")
+
+
+def test_pdb_steps_from_op_to_op_and_into_loops(tmp_path: Path) -> None:
+    status, out, err = pdb(tmp_path, *["step"] * 5, "p inputs[0].numpy()", "continue")
+    assert (status, err) == (0, "")
+    places = [line.split("(")[1].split(")")[0] for line in out.splitlines() if "train.py(" in line]
+    assert places == ["8", "8", "9", "9", "10", "9"]
+    assert "6.0" in out
+
+
+def test_next_goes_over_a_loop_and_return_out_of_it(tmp_path: Path) -> None:
+    status, out, err = pdb(tmp_path, *["step"] * 4, "return", "p op, outputs[-1].numpy()", "next", "continue")
+    assert (status, err) == (0, "")
+    assert "('loop'," in out
+    _, _, after = out.partition("('loop',")
+    assert "train.py(11)grow()" in after
+
+
+def test_up_goes_to_the_loop_and_to_the_caller(tmp_path: Path) -> None:
+    _, out, err = pdb(tmp_path, *["step"] * 4, "up", "up", "where", "continue")
+    assert err == ""
+    (where,) = [part for part in out.split("(Pdb) ") if "<module>" in part]
+    places = [line.split("train.py(")[1] for line in where.splitlines() if "train.py(" in line]
+    assert places == ["19)<module>()", "16)main()", "9)grow()", "10)grow()"]
+
+
+def test_breakpoints_hold_where_they_are_set(tmp_path: Path) -> None:
+    _, out, err = pdb(tmp_path, "break 10, outputs[0] > 10.0", "continue", "p outputs[0].numpy()", "clear 1")
+    assert "18.0" in out
+    assert "bdb.BdbQuit" in err, "the end of the input ends the session"
+
+
+def test_quitting_ends_the_call_and_assigns_nothing(tmp_path: Path) -> None:
+    status, out, err = pdb(tmp_path, "quit")
+    assert status == 1
+    assert "bdb.BdbQuit" in err
+    assert "answer" not in out
+
+
+def test_other_tracers_keep_tracing(tmp_path: Path) -> None:
+    seen = []
+
+    def tracer(frame, event, arg):
+        seen.append(event)
+        return tracer
+
+    f = df.function(lambda x: x + 1.0)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        f.debug(df.constant(1.0), step=lambda step: None)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+    assert seen

@@ -1,0 +1,160 @@
+"""Calls of any form, again and again: what they compute, and that the later ones run next to no Python."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.function.latest import MAX_FORMS, Found, Latest
+
+X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
+
+
+def combined(x, y=Y, *, scale=1, minus=False):
+    return (x - y if minus else x + y) * float(scale)
+
+
+FORMS = {
+    "positional": lambda f: f(X, Y),
+    "by name": lambda f: f(X, y=Y),
+    "in another order": lambda f: f(y=Y, x=X),
+    "with a Python value": lambda f: f(X, Y, scale=2),
+    "with Python values first": lambda f: f(minus=True, scale=3, y=X, x=Y),
+    "with a float": lambda f: f(X, Y, scale=0.5),
+    "one tensor twice": lambda f: f(y=X, x=X, minus=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*retracing:UserWarning")
+@given(st.lists(st.sampled_from(sorted(FORMS)), min_size=1, max_size=30))
+def test_calls_in_any_order_of_forms_compute_what_python_does(order):
+    f = df.function(combined)
+    for form in order:
+        np.testing.assert_array_equal(FORMS[form](f), FORMS[form](combined), err_msg=form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_repeated_call_runs_next_to_no_python(form, lines_run):
+    f = df.function(combined)
+    call = FORMS[form]
+    for _ in range(3):
+        call(f)
+    assert lines_run(lambda: call(f)) <= 12
+
+
+def test_a_default_is_no_detour(lines_run):
+    f = df.function(lambda x, n=2: x * float(n))
+    for _ in range(3):
+        f(X)
+    assert lines_run(lambda: f(X)) <= 6
+
+
+def test_calls_of_two_forms_by_turns_are_both_short(lines_run):
+    f = df.function(combined)
+
+    def both():
+        return f(X, Y, scale=2), f(X, Y)
+
+    for _ in range(3):
+        both()
+    assert lines_run(both) <= 22
+
+
+def test_a_concrete_function_is_as_short(lines_run):
+    f = df.function(combined).get_concrete_function(X, Y, scale=2)
+    for _ in range(3):
+        f(X, Y)
+    assert lines_run(lambda: f(X, Y)) <= 5
+    assert f(Y, X).numpy().tolist() == [22.0, 44.0]
+    assert f([1.0, 1.0], y=X).numpy().tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("values", [(1, True, 1.0), (0.0, -0.0), (0, False, None), (1000, 1000.0)])
+def test_python_values_that_are_equal_but_not_the_same_stay_apart(values):
+    f = df.function(lambda x, n: df.constant(repr(n) == repr(values[0])))
+    for _ in range(3):
+        assert [bool(f(X, n=v)) for v in values] == [True] + [False] * (len(values) - 1)
+
+
+def test_equal_python_values_that_are_two_objects_are_one_trace():
+    f = df.function(lambda x, n: x * float(n))
+    for start in (1000, 1001, 1000):
+        assert f(X, n=start + 1).numpy().tolist() == [start + 1.0, 2.0 * (start + 1)]
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_another_shape_or_dtype_by_name_is_another_trace():
+    f = df.function(combined)
+    for _ in range(3):
+        assert f(X, y=Y).shape == (2,)
+    assert f(X, y=df.ones([3, 1])).shape == (3, 2)
+    assert f(df.constant([1, 2]), y=df.constant([3, 4])).dtype is df.float32
+
+
+def test_a_tape_sees_calls_by_name():
+    f = df.function(combined)
+    for _ in range(3):
+        f(X, y=Y)
+    with df.GradientTape() as tape:
+        tape.watch([X, Y])
+        z = f(y=Y, x=X, minus=True)
+    assert [g.numpy().tolist() for g in tape.gradient(z, [X, Y])] == [[1.0, 1.0], [-1.0, -1.0]]
+
+
+def test_a_keyword_that_is_no_parameter_is_refused_each_time():
+    f = df.function(combined)
+    for _ in range(3):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+            f(X, z=Y)
+
+
+def test_extra_keywords_reach_the_function_under_their_names():
+    f = df.function(lambda x, **more: x * more["b"] - more["a"])
+    for _ in range(3):
+        assert f(X, b=Y, a=X).numpy().tolist() == [9.0, 38.0]
+        assert f(X, a=X, b=Y).numpy().tolist() == [9.0, 38.0]
+
+
+def test_methods_take_keywords():
+    class Scale:
+        @df.function
+        def call(self, x, training=False):
+            return x * 2.0 if training else x
+
+    scale = Scale()
+    for _ in range(3):
+        assert scale.call(x=X, training=True).numpy().tolist() == [2.0, 4.0]
+        assert scale.call(X).numpy().tolist() == [1.0, 2.0]
+
+
+def test_variables_are_updated_by_calls_with_keywords():
+    total = df.Variable(0.0)
+
+    @df.function
+    def add(x, times=1):
+        return total.assign_add(df.reduce_sum(x) * float(times))
+
+    assert [float(add(x=X, times=2)) for _ in range(4)] == [6.0, 12.0, 18.0, 24.0]
+
+
+def test_a_function_called_by_name_is_freed():
+    f = df.function(combined)
+    for _ in range(3):
+        f(X, y=Y, scale=2)
+    gone = weakref.ref(f)
+    del f
+    gc.collect()
+    assert gone() is None
+
+
+def test_shapes_without_end_take_bounded_memory():
+    trace = df.function(lambda x: x).get_concrete_function(df.TensorSpec([None]))
+    latest = Latest()
+    for n in range(3 * MAX_FORMS):
+        latest.keep(n, Found(trace, (0,)))
+    assert latest.find(3 * MAX_FORMS - 1)
+    assert sum(latest.find(n) is not None for n in range(3 * MAX_FORMS)) <= MAX_FORMS
