@@ -54,7 +54,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     *SIMPLIFICATIONS,
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
-    Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel took in have kernels of their own"),
+    Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
 )
 
 
