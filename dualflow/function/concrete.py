@@ -254,14 +254,23 @@ def _variables(key: Key) -> list[Leaf]:
 
 
 def trace(
-    function: Callable[..., Any], signature: Signature, call: Call, name: str, creation: Creation
+    function: Callable[..., Any],
+    signature: Signature,
+    call: Call,
+    name: str,
+    creation: Creation,
+    *,
+    strict: bool = False,
 ) -> ConcreteFunction:
-    """Run ``function`` once with symbols for tensors, and keep the graph of what it did."""
-    concrete = _trace(function, signature, call, name, creation, frozenset())
+    """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
+
+    A ``strict`` trace compiles only if all of it runs natively.
+    """
+    concrete = _trace(function, signature, call, name, creation, frozenset(), strict)
     captured = {id(source) for source in concrete.section.captured}
     variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
     shared = frozenset(id(v) for v in variables if id(v) in captured)
-    return _trace(function, signature, call, name, creation, shared) if shared else concrete
+    return _trace(function, signature, call, name, creation, shared, strict) if shared else concrete
 
 
 def _trace(
@@ -271,6 +280,7 @@ def _trace(
     name: str,
     creation: Creation,
     shared: frozenset[int],
+    strict: bool,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
@@ -281,7 +291,7 @@ def _trace(
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
     effects = [n for n in graph.nodes if n.op.effect is not None]
-    section = Section(tracer, graph, graph.inputs, graph.outputs, effects)
+    section = Section(tracer, graph, graph.inputs, graph.outputs, effects, strict=strict)
     same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
     return ConcreteFunction(section, signature, call.key, structure, same)
 

@@ -46,6 +46,7 @@ class Function:
         autograph: bool = True,
         reduce_retracing: bool = False,
         jit_compile: bool | None = None,
+        strict: bool = False,
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -57,6 +58,7 @@ class Function:
             "autograph": autograph,
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
+            "strict": strict,
         }
         self._as_traced = python_function
         self._creation = Creation(self._name)
@@ -170,6 +172,8 @@ class Function:
             if found is None:
                 earlier = self._cache.keys
                 found = self._relaxed(call, earlier)
+                if self._options["strict"] and found.sized:
+                    _ = found.parts  # compiled now, which is refused for what has no native code
                 self._history.add(
                     self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
                 )
@@ -209,13 +213,14 @@ class Function:
 
     def _traced(self, call: Call) -> ConcreteFunction:
         """Trace the function; converted, from when a tensor first stands where Python wants a value."""
+        strict = self._options["strict"]
         try:
-            return trace(self._as_traced, self._signature, call, self._name, self._creation)
+            return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
         except OperatorNotAllowedInGraphError as error:
             if isinstance(self._as_traced, Converted) or not self._options["autograph"]:
                 raise
             self._as_traced = converted(self.python_function, error)
-        return trace(self._as_traced, self._signature, call, self._name, self._creation)
+        return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
 
     # looking
 
@@ -331,6 +336,7 @@ def function(
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
     experimental_relax_shapes: bool = False,
+    strict: bool = False,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -351,6 +357,8 @@ def function(
             serves all sizes: the Python function sees None for it. Another rank or dtype is still another
             trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
+        strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
+            is an error, when it is made; for open sizes, when it is first called with some.
         name: shown in errors and graphs; by default the function's.
 
     Returns:
@@ -360,6 +368,7 @@ def function(
         DTypeError: an argument without a hash, or a result that is no tensor.
         InvalidArgumentError: a variable is created after the first call.
         OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
+        FailedPreconditionError: the function is strict, and a part of it would not run natively.
 
     >>> import dualflow as df
     >>> @df.function
@@ -374,6 +383,7 @@ def function(
         autograph=autograph,
         jit_compile=jit_compile,
         reduce_retracing=reduce_retracing or experimental_relax_shapes,
+        strict=strict,
         name=name,
     )
     return make if func is None else make(func)

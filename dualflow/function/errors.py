@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dualflow.core.errors import DualflowError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import (
+    DualflowError,
+    FailedPreconditionError,
+    OperatorNotAllowedInGraphError,
+)
 
 
 class SymbolicValueError(OperatorNotAllowedInGraphError, NotImplementedError):
@@ -11,6 +15,10 @@ class SymbolicValueError(OperatorNotAllowedInGraphError, NotImplementedError):
 
 class RecursiveTraceError(DualflowError, RecursionError):
     """A function called itself, with arguments of the same types, while it was traced."""
+
+
+class NotNativeError(FailedPreconditionError):
+    """A part of a strict function would run through NumPy or in Python."""
 
 
 class RetracingWarning(UserWarning):

@@ -62,6 +62,7 @@ class Linear:
         taking: which of the outputs take one.
         whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
             serves higher orders.
+        strict: whether both halves must run natively.
     """
 
     def __init__(
@@ -75,15 +76,17 @@ class Linear:
         flowing: Sequence[int],
         taking: Sequence[int],
         whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
+        strict: bool = False,
     ) -> None:
         halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
-        self.forward = Runner(halves.forward)
+        self.forward = Runner(halves.forward, strict=strict)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
         self._sources = halves.sources
         self._runners: dict[tuple[int, ...], Runner] = {}
         self._make_whole = whole
+        self._strict = strict
 
     @cached_property
     def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -98,7 +101,7 @@ class Linear:
             graph = self._backward
             effects = [n for n in graph.nodes if n.op.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._runners[wanted] = Runner(part)
+            found = self._runners[wanted] = Runner(part, strict=self._strict)
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(

@@ -13,6 +13,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
 from dualflow.function.latest import LongWay
+from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
 from dualflow.ops.forms import Loop
@@ -41,14 +42,19 @@ def _require_sizes(graph: Graph) -> None:
 class Runner:
     """``graph`` as something that runs.
 
+    Args:
+        graph: a trace, or a part of one.
+        strict: whether all of it must run natively.
+
     Attributes:
         graph: as it was traced.
         called: whether it has run.
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, strict: bool = False) -> None:
         self.graph = graph
+        self._strict = strict
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -64,8 +70,15 @@ class Runner:
 
     @computed_once(_compiling)
     def executable(self) -> Executable:
-        """The compiled graph."""
-        return make_executable(self.optimised)
+        """The compiled graph.
+
+        Raises:
+            NotNativeError: the runner is strict, and a part of the graph would not run natively.
+        """
+        made = make_executable(self.optimised)
+        if self._strict:
+            require_native(made)
+        return made
 
     @computed_once(_compiling)
     def captured(self) -> tuple[Any, ...]:

@@ -33,6 +33,7 @@ class Section:
         inputs: the trace's values behind the graph's inputs,
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
+        strict: whether all of it, and of its gradient, must run natively.
     """
 
     def __init__(
@@ -42,13 +43,16 @@ class Section:
         inputs: Sequence[Value],
         outputs: Sequence[Value],
         effects: Sequence[Node] = (),
+        *,
+        strict: bool = False,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.effects = tuple(effects)
-        self.runner = Runner(graph)
+        self.strict = strict
+        self.runner = Runner(graph, strict=strict)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
     @cached_property
@@ -133,7 +137,8 @@ class Section:
             self._check_held(held, [self.inputs[i] for i in places])
             inputs = [*self.inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
-            return Section(tracer, graph, [*inputs, *graph.inputs[len(graph.arguments) :]], flows, effects)
+            given = [*inputs, *graph.inputs[len(graph.arguments) :]]
+            return Section(tracer, graph, given, flows, effects, strict=self.strict)
 
         return Linear(
             joint,
@@ -144,6 +149,7 @@ class Section:
             flowing=flowing,
             taking=taking,
             whole=whole,
+            strict=self.strict,
         )
 
     def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:

@@ -49,11 +49,30 @@ class Symbol(Tensor):
         return self._tracer.tensor_name(self._value)
 
     @property
+    def op(self) -> Any:
+        """In an explicit graph the operation that makes the tensor; elsewhere absent."""
+        return self._tracer.operation(self)
+
+    @property
+    def graph(self) -> Any:
+        """The explicit graph that the tensor is an element of; elsewhere absent."""
+        return self._tracer.graph_of(self)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """In an explicit graph the value, by ``session`` or the innermost block's: ``session.run(self)``.
+
+        Raises:
+            InvalidArgumentError: there is no session, or it runs another graph.
+            FailedPreconditionError: the tensor belongs to a function, which no session runs.
+        """
+        return self._tracer.evaluate(self, feed_dict, session)
+
+    @property
     def numpy(self) -> NoReturn:
         """Absent, as TensorFlow's: a symbol has no value to give."""
         raise AttributeError(
-            f"{self._described()} has no .numpy() while {self._tracer.name!r} is traced. Return it and call "
-            ".numpy() on the result, or hand it to Python with df.py_function."
+            f"{self._described()} has no .numpy() {self._tracer.pending()}. {self._tracer.way_to_value()}, "
+            "or hand it to Python with df.py_function."
         )
 
     def static_value(self) -> Any:
@@ -62,19 +81,21 @@ class Symbol(Tensor):
 
     def _described(self) -> str:
         """The tensor and the line that made it, for errors."""
-        node = self._value.node
-        if node is None:
+        origin = self._tracer.origin(self._value)
+        if self._value.node is None and origin is None:
             return f"The symbolic tensor {self.name!r}, an argument of {self._tracer.name!r},"
-        made = f" (made in {node.origin})" if node.origin else ""
+        made = f" (made in {origin})" if origin else ""
         return f"The symbolic tensor {self.name!r}{made}"
 
     def _refuse(self, use: str, remedy: str) -> NoReturn:
         here = caller()
         where = f"\n  {here}" if here is not None else ""
-        raise OperatorNotAllowedInGraphError(
-            f"{use} is not allowed. {self._described()} has no value while {self._tracer.name!r} is traced; "
-            f"{remedy}." + where
+        error = OperatorNotAllowedInGraphError(
+            f"{use} is not allowed. {self._described()} has no value {self._tracer.pending()}; "
+            f"{remedy}.{self._tracer.hint}" + where
         )
+        self._tracer.refuse(error)
+        raise error
 
     def __bool__(self) -> NoReturn:
         self._refuse(
@@ -118,8 +139,8 @@ class Symbol(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise SymbolicValueError(
             f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. {self._described()} has no "
-            f"value while {self._tracer.name!r} is traced; use the df function of the same name, or "
-            "df.numpy_function."
+            f"value {self._tracer.pending()}; use the df function of the same name, or df.numpy_function."
+            f"{self._tracer.hint}"
         )
 
     def __hash__(self) -> int:  # type: ignore[override]  # the base has none: its elements are seen by ==
@@ -135,6 +156,6 @@ class Symbol(Tensor):
         return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
 
     def __repr__(self) -> str:
-        node = self._value.node
-        made = f" made in {node.origin}" if node is not None and node.origin else ""
+        origin = self._tracer.origin(self._value)
+        made = f" made in {origin}" if origin else ""
         return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}{made}>"

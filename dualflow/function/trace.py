@@ -14,7 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
+from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
@@ -22,7 +22,7 @@ from dualflow.function.creation import Creation
 from dualflow.function.symbol import Symbol
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
-from dualflow.graph.ir import GraphBuilder, Node, Update, Value
+from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
@@ -65,7 +65,7 @@ class Tracer(Engine):
         self.name = name
         self.builder = GraphBuilder(name)
         self.creation = creation
-        self.outer: Tracer | None = _active.get()
+        self.outer: Tracer | None = _active.get() or _recording()
         self.symbols: dict[Value, Symbol] = {}
         self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
@@ -135,6 +135,38 @@ class Tracer(Engine):
         if value.node is None:
             return f"{value.spec.name or 'input'}:0"
         return f"{value.node.op.name}:{value.index}"
+
+    # what a symbol asks: the explicit graph's tensors have more to say
+
+    hint = ""
+    """A sentence for errors about a missing value."""
+
+    def pending(self) -> str:
+        """When symbols have no value yet."""
+        return f"while {self.name!r} is traced"
+
+    def way_to_value(self) -> str:
+        """How to come to a symbol's value."""
+        return "Return it and call .numpy() on the result"
+
+    def origin(self, value: Value) -> Origin | None:
+        """The user's line that made ``value``; None for an argument."""
+        return None if value.node is None else value.node.origin
+
+    def operation(self, symbol: Symbol) -> Any:
+        """What an explicit graph calls the maker of ``symbol``."""
+        raise AttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
+
+    def graph_of(self, symbol: Symbol) -> Any:
+        """The explicit graph of ``symbol``."""
+        raise AttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
+
+    def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
+        """The value of ``symbol`` by a session."""
+        raise FailedPreconditionError(
+            f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
+            f"{self.way_to_value()}."
+        )
 
     def argument(self, spec: TensorSpec) -> Symbol:
         """A new input that the caller gives."""
@@ -242,6 +274,12 @@ class Tracer(Engine):
         if not small or node.op.effect is not None or any(a is None for a in arrays):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
+
+
+def _recording() -> Tracer | None:
+    """The trace that ops outside of every block are recorded in; None where they run."""
+    engine = dispatch.current().unrecorded
+    return engine if isinstance(engine, Tracer) else None
 
 
 def _variable_spec(variable: AbstractVariable) -> TensorSpec:

@@ -59,7 +59,7 @@ def test_names_of_tensors_are_unique(graph: v1.Graph) -> None:
 
 
 def test_a_name_without_a_tensor_is_an_error(graph: v1.Graph) -> None:
-    with pytest.raises(NotFoundError, match="not in the graph"):
+    with pytest.raises(NotFoundError, match="does not exist in the graph"):
         graph.get_tensor_by_name("nothing:0")
 
 

@@ -80,6 +80,6 @@ def test_names_of_version_1_and_2():
     assert v1.float32 is df.float32
     assert v1.random_normal([2]).shape == (2,)
     assert v1.random_uniform([2, 2]).shape == (2, 2)
-    assert v1.matmul is df.matmul
+    assert v1.matmul.__wrapped__ is df.matmul
     with pytest.raises(AttributeError, match=r"dualflow\.compat\.v1.*nonsense"):
         v1.nonsense  # noqa: B018

@@ -1,6 +1,7 @@
 """TensorFlow 1's names: ``from dualflow.compat import v1 as tf``.
 
-A name that is not here is dualflow's own, as ``v1.float32`` and ``v1.matmul``.
+A name that is not here is dualflow's own, as ``v1.float32`` and ``v1.matmul``. In a graph the ``name`` that a
+function is given names what it adds.
 """
 
 from __future__ import annotations
@@ -8,10 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow
+from dualflow.compat.v1 import initializers as initializers
+from dualflow.compat.v1 import layers as layers
 from dualflow.compat.v1 import train as train
-from dualflow.eager import enable_eager_execution as enable_eager_execution
+from dualflow.compat.v1.collection import GraphKeys as GraphKeys
+from dualflow.compat.v1.collection import add_to_collection as add_to_collection
+from dualflow.compat.v1.collection import get_collection as get_collection
+from dualflow.compat.v1.naming import named
+from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
+from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
+from dualflow.compat.v1.scopes import VariableScope as VariableScope
+from dualflow.compat.v1.scopes import get_variable as get_variable
+from dualflow.compat.v1.scopes import get_variable_scope as get_variable_scope
+from dualflow.compat.v1.scopes import variable_scope as variable_scope
+from dualflow.compat.v1.template import make_template as make_template
 from dualflow.function.session import Graph as Graph
 from dualflow.function.session import GraphGrowthWarning as GraphGrowthWarning
+from dualflow.function.session import InteractiveSession as InteractiveSession
 from dualflow.function.session import Operation as Operation
 from dualflow.function.session import Session as Session
 from dualflow.function.session import Variable as Variable
@@ -19,29 +33,50 @@ from dualflow.function.session import assign as assign
 from dualflow.function.session import assign_add as assign_add
 from dualflow.function.session import assign_sub as assign_sub
 from dualflow.function.session import control_dependencies as control_dependencies
+from dualflow.function.session import disable_eager_execution as disable_eager_execution
+from dualflow.function.session import enable_eager_execution as enable_eager_execution
 from dualflow.function.session import get_default_graph as get_default_graph
+from dualflow.function.session import get_default_session as get_default_session
 from dualflow.function.session import global_variables as global_variables
 from dualflow.function.session import global_variables_initializer as global_variables_initializer
 from dualflow.function.session import gradients as gradients
 from dualflow.function.session import group as group
+from dualflow.function.session import name_scope as name_scope
 from dualflow.function.session import no_op as no_op
 from dualflow.function.session import placeholder as placeholder
+from dualflow.function.session import placeholder_with_default as placeholder_with_default
 from dualflow.function.session import reset_default_graph as reset_default_graph
 from dualflow.function.session import trainable_variables as trainable_variables
 from dualflow.function.session import variables_initializer as variables_initializer
 from dualflow.ops.arithmetic import divide
-from dualflow.random import normal, set_seed, shuffle, uniform
-from dualflow.random import truncated_normal as truncated_normal
+from dualflow.random import normal, set_seed, shuffle, truncated_normal, uniform
 
-div = divide
-random_normal = normal
-random_shuffle = shuffle
-random_uniform = uniform
+constant_initializer = initializers.Constant
+glorot_normal_initializer = initializers.GlorotNormal
+glorot_uniform_initializer = initializers.GlorotUniform
+ones_initializer = initializers.Ones
+random_normal_initializer = initializers.RandomNormal
+random_uniform_initializer = initializers.RandomUniform
+truncated_normal_initializer = initializers.TruncatedNormal
+zeros_initializer = initializers.Zeros
+
+div = named(divide)
+random_normal = named(normal)
+random_shuffle = named(shuffle)
+random_uniform = named(uniform)
 set_random_seed = set_seed
+truncated_normal = named(truncated_normal)
+disable_v2_behavior = disable_eager_execution
 
 
 def __getattr__(name: str) -> Any:
     try:
-        return getattr(dualflow, name)
+        found = getattr(dualflow, name)
     except AttributeError:
         raise AttributeError(f"module 'dualflow.compat.v1' has no attribute {name!r}") from None
+    found = globals()[name] = named(found)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(dualflow)})

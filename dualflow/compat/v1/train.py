@@ -69,7 +69,7 @@ class Optimizer:
         Args:
             grads_and_vars: pairs of a gradient, or None, and a variable.
             global_step: a variable to count up by one.
-            name: ignored; as in TensorFlow.
+            name: of the operation, by default the optimizer's.
 
         Raises:
             InvalidArgumentError: there is no gradient at all.
@@ -87,9 +87,9 @@ class Optimizer:
 
     def _operation(self, graph: Graph, pairs: Pairs, global_step: Any, name: str) -> Operation:
         """The assignments of :meth:`_update` as one operation of a graph."""
-        with graph.assignments() as made:
+        with graph.name_scope(name) as scope, graph.assignments() as made:
             self._update(pairs, global_step)
-        return Operation(graph, name, "NoOp", made)
+        return graph.engine.group(scope, made)
 
     def _update(self, pairs: Pairs, global_step: Any) -> None:
         rate = self._rate()

@@ -1,28 +1,26 @@
-"""What only a graph has: placeholders, assignments as ops, gradients of symbolic tensors, groups."""
+"""What only a graph has: placeholders, gradients of symbolic tensors, groups, order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.variable import Variable as StatefulVariable
-from dualflow.function.session.graph import (
-    Graph,
-    Operation,
-    get_default_graph,
-    graph_being_built,
-    graph_recording,
-)
+from dualflow.eager.tape import UnconnectedGradients
+from dualflow.function.session.graph import Graph, get_default_graph, graph_being_built, graph_recording
+from dualflow.function.session.names import checked
+from dualflow.function.session.operation import Operation
 from dualflow.function.session.plan import needed
+from dualflow.function.session.state import DEFAULT
 from dualflow.function.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
-from dualflow.graph.ir import Node, Value
+from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 
@@ -37,135 +35,93 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     Raises:
         FailedPreconditionError: outside of a graph's block.
         InvalidArgumentError: no shape; the number of axes has to be known.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.placeholder(v1.float32, [None, 2], name="x").name
+    'x:0'
     """
     graph = graph_being_built("placeholder()")
     if shape is None:
         raise InvalidArgumentError(
             "A placeholder needs a shape: the number of axes has to be known. Sizes may be None: [None, 3]."
         )
-    base = "Placeholder" if name is None else name
-    taken = {v.spec.name for v in graph.engine.builder.inputs}
-    numbered = (
-        base
-        if base not in taken
-        else next(n for n in (f"{base}_{i}" for i in range(1, len(taken) + 1)) if n not in taken)
-    )
-    return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), numbered))
+    base = "Placeholder" if name is None else _name(graph, name)
+    return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
 
 
-class Variable(StatefulVariable):
-    """A variable with TensorFlow 1's arguments.
-
-    In a graph its values live in sessions, which begin without one: see
-    :func:`~dualflow.function.session.construct.global_variables_initializer`. Elsewhere it is a
-    :class:`dualflow.Variable`.
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that has the value ``input`` in the runs that are not fed another; eagerly, ``input``.
 
     Args:
-        initial_value: a tensor, what becomes one, or a function that answers it.
-        trainable: whether optimizers change it by themselves.
-        collections, validate_shape, caching_device, use_resource: ignored.
-        name: shown when it is printed.
-        dtype: of the values.
-        constraint: a function that optimizers apply to the value after each update.
-    """
-
-    def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool | None = None,
-        collections: Any = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        dtype: Any = None,
-        constraint: Any = None,
-        use_resource: bool | None = None,
-        shape: Any = None,
-    ) -> None:
-        super().__init__(initial_value, trainable, name=name, dtype=dtype, shape=shape, constraint=constraint)
-        self._graph = graph_recording()
-
-    @property
-    def initializer(self) -> Operation:
-        """The operation that gives the variable its first value.
-
-        Raises:
-            FailedPreconditionError: a variable that was created outside of graphs has its value.
-        """
-        if self._graph is None:
-            raise FailedPreconditionError(
-                f"{self.name} has its value already: it was created outside of graphs."
-            )
-        return _initializer(self._graph, [self], f"{self._name}/Assign")
-
-
-def assign(
-    ref: Any, value: Any, validate_shape: bool = True, use_locking: bool = False, name: Any = None
-) -> Any:
-    """``ref.assign(value)``: in a graph, an op that assigns in the runs that fetch it."""
-    return ref.assign(value)
-
-
-def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """``ref.assign_add(value)``; see :func:`assign`."""
-    return ref.assign_add(value)
-
-
-def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """``ref.assign_sub(value)``; see :func:`assign`."""
-    return ref.assign_sub(value)
-
-
-def global_variables() -> list[Any]:
-    """The variables of the default graph, in the order of their creation."""
-    return list(get_default_graph().engine.variables)
-
-
-def trainable_variables() -> list[Any]:
-    """Those of :func:`global_variables` that optimizers change by themselves."""
-    return [v for v in global_variables() if v.trainable]
-
-
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """The operation that gives each variable of ``var_list`` its first value.
+        input: a tensor, or what becomes one.
+        shape: of what may be fed, None where any size may be; ``input`` must fit it.
+        name: the tensor's name, ``placeholder_with_default`` by default.
 
     Raises:
-        InvalidArgumentError: a variable of another graph.
+        InvalidArgumentError: the shape of ``input`` doesn't fit.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     rate = v1.placeholder_with_default(0.5, [])
+    ...     print(session.run(rate), session.run(rate, {rate: 0.25}))
+    0.5 0.25
     """
-    return _initializer(get_default_graph(), var_list, name)
+    given = convert_to_tensor(input)
+    wanted = TensorSpec.of(as_shape(shape), given.dtype)
+    if not wanted.is_compatible_with(given.spec):
+        raise InvalidArgumentError(
+            f"A default of shape {given.shape} doesn't fit a placeholder of shape {wanted.shape}."
+        )
+    graph = graph_recording()
+    if graph is None:
+        return given
+    symbol = dispatch.current().run(DEFAULT, (given,), {"shape": wanted.shape})
+    if name is not None:
+        graph.engine.open.names.rename(symbol._value.node, graph.unique_name(_name(graph, name)))
+    return symbol
 
 
-def _initializer(graph: Graph, var_list: Sequence[Any], name: str) -> Operation:
-    nodes = {id(v): node for v, node in zip(graph.engine.variables, graph.engine.initial, strict=True)}
-    strange = [v for v in var_list if id(v) not in nodes]
-    if strange:
-        raise InvalidArgumentError(f"{strange[0]!r} is not a variable of this graph.")
-    return Operation(graph, name, "NoOp", [nodes[id(v)] for v in var_list])
+def _name(graph: Graph, name: str) -> str:
+    return checked(name, graph.engine.open.names.scope)
 
 
-def global_variables_initializer() -> Operation:
-    """The operation that gives every variable that the default graph has now its first value."""
-    return variables_initializer(global_variables())
+def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
+    """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
+
+    Eagerly all have run already, and the answer is None.
+    """
+    graph = graph_recording()
+    if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
+        return None
+    graph = graph or get_default_graph()
+    nodes = [node for part in _flat(inputs) for node in graph.nodes_of(part)]
+    return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
 
 
-def group(*inputs: Any, name: str = "group_deps") -> Operation:
-    """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them."""
-    graph = get_default_graph()
-    nodes: list[Node] = []
-    for given in inputs:
-        for part in given if isinstance(given, list | tuple) else [given]:
-            nodes += graph.nodes_of(part)
-    return Operation(graph, name, "NoOp", list(dict.fromkeys(nodes)))
-
-
-def no_op(name: str = "NoOp") -> Operation:
-    """The operation that does nothing."""
+def no_op(name: str = "NoOp") -> Operation | None:
+    """The operation that does nothing; eagerly None."""
     return group(name=name)
 
 
+def _flat(inputs: Sequence[Any]) -> list[Any]:
+    return [part for x in inputs for part in (_flat(x) if isinstance(x, list | tuple) else [x])]
+
+
 def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
-    """:meth:`Graph.control_dependencies` of the default graph."""
-    return get_default_graph().control_dependencies(control_inputs)
+    """The block whose ops run after ``control_inputs``; eagerly these have run, and nothing is to do.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     count = v1.Variable(0)
+    ...     with v1.control_dependencies([v1.assign_add(count, 1)]):
+    ...         after = count.read_value() * 10
+    ...     session.run(count.initializer)
+    ...     print(session.run(after))
+    10
+    """
+    graph = graph_recording()
+    return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
 
 
 def gradients(
@@ -174,7 +130,7 @@ def gradients(
     grad_ys: Any = None,
     name: str = "gradients",
     stop_gradients: Any = None,
-    unconnected_gradients: str = "none",
+    unconnected_gradients: UnconnectedGradients | str = "none",
 ) -> list[Any]:
     """The gradient of the sum of ``ys`` with respect to each of ``xs``, as tensors of the graph.
 
@@ -182,7 +138,7 @@ def gradients(
         ys: a tensor or a list.
         xs: a tensor or variable, or a list of them.
         grad_ys: the cotangent of each of ``ys``, ones by default.
-        name: ignored.
+        name: the scope of the names of what is added.
         stop_gradients: tensors to be taken for constants.
         unconnected_gradients: ``"none"`` or ``"zero"``: what stands for a gradient that is nowhere.
 
@@ -190,11 +146,20 @@ def gradients(
         FailedPreconditionError: outside of a graph's block; use a GradientTape there.
     """
     graph = graph_being_built("gradients()")
-    engine = graph.engine
-    if unconnected_gradients not in ("none", "zero"):
+    try:
+        wanted = UnconnectedGradients(unconnected_gradients)
+    except ValueError:
         raise InvalidArgumentError(
             f'unconnected_gradients is "none" or "zero", not {unconnected_gradients!r}.'
-        )
+        ) from None
+    with graph.name_scope(name):
+        return _gradients(graph, ys, xs, grad_ys, stop_gradients, wanted)
+
+
+def _gradients(
+    graph: Graph, ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, unconnected: UnconnectedGradients
+) -> list[Any]:
+    engine = graph.engine
     targets, sources = [_symbol(graph, y) for y in _listed(ys)], _listed(xs)
     places = [_places(graph, x) for x in sources]
     given = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
@@ -203,16 +168,16 @@ def gradients(
         for y, g in zip(targets, given, strict=True)
     ]
     stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
-    wanted = needed({}, [y._value for y in targets], (), stops)
+    behind = needed({}, [y._value for y in targets], (), stops)
     records = [
         Record(n.op, tuple(map(engine.symbol, n.inputs)), tuple(map(engine.symbol, n.outputs)), dict(n.attrs))
         for n in engine.builder.nodes
-        if n in wanted
+        if n in behind
     ]
     flat = [v for values in places for v in values]
     flows = iter(sweep(records, targets, cotangents, [engine.symbol(v) for v in flat]))
     return [
-        _total([next(flows) for _ in values], source, unconnected_gradients)
+        _total([next(flows) for _ in values], source, unconnected)
         for values, source in zip(places, sources, strict=True)
     ]
 
@@ -236,10 +201,10 @@ def _places(graph: Graph, source: Any) -> list[Value]:
     return [_symbol(graph, source)._value]
 
 
-def _total(flows: Sequence[Any], source: Any, unconnected: str) -> Any:
+def _total(flows: Sequence[Any], source: Any, unconnected: UnconnectedGradients) -> Any:
     found = [f for f in flows if f is not None]
     if not found:
-        return zeros_like(source) if unconnected == "zero" else None
+        return zeros_like(source) if unconnected is UnconnectedGradients.ZERO else None
     total = found[0]
     for flow in found[1:]:
         total = total + flow

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.session.defaults import session_for
+from dualflow.function.session.names import Names
+from dualflow.function.session.operation import Operation
 from dualflow.function.session.state import ASSIGN, READ
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Tracer
@@ -16,12 +19,20 @@ from dualflow.graph.origin import caller
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import Op
 
+if TYPE_CHECKING:
+    from dualflow.function.session.graph import Graph
+
+GLOBAL_VARIABLES = "variables"
+TRAINABLE_VARIABLES = "trainable_variables"
+
 
 class OpenBuilder(GraphBuilder):
-    """A graph that grows until it is closed, with order edges where the user asks for them.
+    """A graph that grows until it is closed, with names, and order edges where the user asks for them.
 
     Attributes:
         closed: whether nothing may be added any more.
+        names: of nodes, of the inputs, and of operations that are groups of nodes.
+        origins: the line that asked for each input.
         first: the nodes that run before those that are added now.
         after: the nodes that must run before each node that asks for it.
     """
@@ -29,66 +40,115 @@ class OpenBuilder(GraphBuilder):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.closed = False
+        self.names: Names[Node | Value | Operation] = Names()
+        self.origins: dict[Value, Origin | None] = {}
         self.first: tuple[Node, ...] = ()
         self.after: dict[Node, tuple[Node, ...]] = {}
 
     def argument(self, spec: TensorSpec) -> Value:
-        self._check_open()
-        return super().argument(spec)
+        self.check_open("a placeholder")
+        return self._named(super().argument(spec), spec.name or "Placeholder")
 
     def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
-        self._check_open()
-        return super().capture(spec, source, variable=variable)
+        self.check_open("a value from outside")
+        base = source.name.partition(":")[0] if variable else "Const"
+        return self._named(super().capture(spec, source, variable=variable), base)
 
     def add(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
     ) -> Node:
-        self._check_open()
+        self.check_open(f"the op {op.name}")
         node = super().add(op, inputs, attrs, origin)
+        self.names.add(node, op.name)
         if self.first and not isinstance(op.form, Literal):  # constants are shared beyond the block
             self.after[node] = self.first
         return node
 
-    def _check_open(self) -> None:
+    def check_open(self, what: str) -> None:
+        """Raise FailedPreconditionError if the graph is closed."""
         if self.closed:
-            raise FailedPreconditionError("Graph is finalized and cannot be modified.")
+            where = caller()
+            raise FailedPreconditionError(
+                f"Graph is finalized and cannot be modified. {what[:1].upper()}{what[1:]} would be added to "
+                "it. Build all that is run before finalize(), and outside of the loop that runs it."
+                + (f"\n  {where}" if where else "")
+            )
+
+    def _named(self, value: Value, base: str) -> Value:
+        self.names.add(value, base)
+        self.origins[value] = caller()
+        return value
 
 
 class GraphEngine(Tracer):
     """Records ops in an explicit graph, where reading and assigning a variable are nodes too.
 
     Attributes:
+        graph: that it builds.
         variables: the variables of the graph, in the order of their creation.
         initial: the node that gives each of them its first value.
         assignments: the nodes that assign, in program order.
+        collections: lists of anything under names of the user's choice; the variables are in two of them.
     """
 
-    __slots__ = ("_first_read", "_named", "_names", "_read", "assignments", "initial", "open", "variables")
+    __slots__ = (
+        "_first_read",
+        "_operations",
+        "_read",
+        "assignments",
+        "collections",
+        "graph",
+        "initial",
+        "open",
+        "variables",
+    )
 
     keys_feeds = True
+    hint = " A session has it: session.run(x)."
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
         super().__init__("graph")
+        self.graph = graph
         self.open = OpenBuilder("graph")
         self.builder = self.open
         self.outer = None
         self.variables: list[Any] = []
         self.initial: list[Node] = []
         self.assignments: list[Node] = []
+        self.collections: dict[str, list[Any]] = {}
         self._first_read: dict[int, Symbol] = {}
         self._read: dict[int, Symbol] = {}
-        self._names: dict[Node, str] = {}
-        self._named: dict[str, int] = {}
+        self._operations: dict[Node | Value, Operation] = {}
 
     # what ops ask of an engine
+
+    def unary(self, op: Op, x: Any) -> Any:
+        return self._kept(super().unary(op, x))
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        return self._kept(super().binary(op, x, y))
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        found = super().run(op, inputs, attrs)
+        return tuple([self._kept(s) for s in found]) if isinstance(found, tuple) else self._kept(found)
+
+    def constant(self, array: Any) -> Symbol:
+        return self._kept(super().constant(array))
 
     def read(self, variable: AbstractVariable) -> Symbol:
         key = id(variable)
         if key not in self._first_read:
+            if not hasattr(
+                variable, "_tensor"
+            ):  # only a variable from outside of graphs has a value to capture
+                raise InaccessibleTensorError(
+                    f"{variable!r} is not an element of this graph: another graph holds it. Create it in the "
+                    "block of the graph that uses it."
+                )
             return super().read(variable)
         found = self._read.get(key)
         if found is None:
-            found = self._read[key] = self._add(READ, (), variable)
+            found = self._read[key] = self._add(READ, (), variable, "read")
         return found
 
     def assign(self, variable: AbstractVariable, value: Any) -> Symbol:
@@ -111,28 +171,78 @@ class GraphEngine(Tracer):
                 f"{variable!r} is assigned by code that computes no result, so no run could ask for it. "
                 "Return the assigned value, and fetch it."
             )
-        node = self.assign(variable, value)._value.node
-        assert node is not None, "an assignment is a node"
+        node = _made(self.assign(variable, value))
         after = self.open.after
         for maker in dict.fromkeys(x._value.node for x in outputs):
             after[maker] = (*after.get(maker, ()), node)
 
-    def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
+    def create_variable(self, variable: Any, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it
-        node = self._assign(variable, initial)._value.node
-        assert node is not None, "an assignment is a node"
+        value = self.open.names.unique(variable.name.partition(":")[0])
+        variable._name = value
         self.variables.append(variable)
-        self.initial.append(node)
-        self._first_read[id(variable)] = self._add(READ, (), variable)
+        self.initial.append(_made(self._assign(variable, initial, "Assign")))
+        self._first_read[id(variable)] = symbol = self._add(READ, (), variable)
+        self.open.names.rename(_made(symbol), value)
+        self.collect(variable, [GLOBAL_VARIABLES, *([TRAINABLE_VARIABLES] if variable.trainable else [])])
         self.order_after(before)
 
     def _out_of_scope(self, tensor: AbstractTensor) -> str:
         return (
             f"{tensor!r} is not an element of this graph: another graph or a traced function made it. "
-            "Fetch its value with session.run and feed that."
+            "Build both in one graph, or fetch its value with session.run and feed that."
         )
 
+    # what a tensor of the graph asks
+
+    def pending(self) -> str:
+        return "before a session runs the graph"
+
+    def way_to_value(self) -> str:
+        return "Ask a session for it, session.run(x)"
+
+    def origin(self, value: Value) -> Origin | None:
+        return self.open.origins.get(value) if value.node is None else value.node.origin
+
+    def operation(self, symbol: Symbol) -> Operation:
+        return self.operation_of(symbol._value.node or symbol._value)
+
+    def graph_of(self, symbol: Symbol) -> Graph:
+        return self.graph
+
+    def evaluate(self, symbol: Symbol, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
+        return session_for(session, self.graph, "evaluate tensor using `eval()`").run(symbol, feed_dict)
+
     # what a graph asks
+
+    def operation_of(self, element: Node | Value) -> Operation:
+        """The one operation of a node, or of a value from outside."""
+        found = self._operations.get(element)
+        if found is None:
+            found = self._operations[element] = self._operation(element)
+        return found
+
+    def operations(self) -> list[Operation]:
+        """All, in the order in which they were added."""
+        return [x if isinstance(x, Operation) else self.operation_of(x) for x in self.open.names]
+
+    def group(self, name: str, nodes: Sequence[Node]) -> Operation:
+        """A new operation that runs ``nodes``."""
+        self.open.check_open(f"the operation {name}")
+        made = Operation(self.graph, name, "NoOp", nodes)
+        made.name = self.open.names.add(made, name)
+        return made
+
+    def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:
+        """The operations that ``nodes`` must wait for."""
+        return [
+            self.operation_of(n) for n in dict.fromkeys(n for m in nodes for n in self.open.after.get(m, ()))
+        ]
+
+    def collect(self, thing: Any, names: Sequence[str]) -> None:
+        """Put ``thing`` into the collections called ``names``."""
+        for name in names:
+            self.collections.setdefault(name, []).append(thing)
 
     def value_of(self, variable: AbstractVariable) -> Value | None:
         """What stands for the variable's value as a run begins; None if it is not the graph's."""
@@ -149,28 +259,43 @@ class GraphEngine(Tracer):
         self._read.clear()  # what is read under another order is another value
         return before
 
-    def name_of(self, node: Node) -> str:
-        """The op's name, with a number from the second on."""
-        for new in self.builder.nodes[len(self._names) :]:
-            base = new.op.name
-            count = self._named.get(base, 0)
-            self._named[base] = count + 1
-            self._names[new] = f"{base}_{count}" if count else base
-        return self._names[node]
-
     def tensor_name(self, value: Value) -> str:
-        """The placeholder's name, or the node's with which of its results ``value`` is: unique."""
-        if value.node is None:
-            return f"{value.spec.name or 'input'}:0"
-        return f"{self.name_of(value.node)}:{value.index}"
+        """The name of its operation, and which of the results it is."""
+        return f"{self.open.names.of(value.node or value)}:{value.index}"
 
-    def _assign(self, variable: AbstractVariable, value: Any) -> Symbol:
-        symbol = self._add(ASSIGN, (self.adopt(value)._value,), variable)
-        node = symbol._value.node
-        assert node is not None, "an assignment is a node"
-        self.assignments.append(node)
+    # inside
+
+    def _operation(self, element: Node | Value) -> Operation:
+        name = self.open.names.of(element)
+        if isinstance(element, Node):
+            inputs, outputs = ([self.symbol(v) for v in vs] for vs in (element.inputs, element.outputs))
+            return Operation(self.graph, name, element.op.name, [element], inputs, outputs)
+        sources = dict(self.builder.captures)
+        kind = (
+            "Placeholder" if element not in sources else "Variable" if sources[element].variable else "Const"
+        )
+        return Operation(self.graph, name, kind, [], (), [self.symbol(element)])
+
+    def _kept(self, symbol: Symbol) -> Symbol:
+        """The one symbol that stands for its value: what operations show is what the user holds."""
+        return self.symbols.setdefault(symbol._value, symbol)
+
+    def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> Symbol:
+        symbol = self._add(ASSIGN, (self.adopt(value)._value,), variable, name)
+        self.assignments.append(_made(symbol))
         self._read.pop(id(variable), None)
         return symbol
 
-    def _add(self, op: Op, inputs: tuple[Value, ...], variable: AbstractVariable) -> Symbol:
-        return self.symbol(self.builder.add(op, inputs, {"variable": variable}, caller()).output)
+    def _add(self, op: Op, inputs: tuple[Value, ...], variable: Any, name: str | None = None) -> Symbol:
+        """A node about a variable, called after it."""
+        node = self.builder.add(op, inputs, {"variable": variable}, caller())
+        names = self.open.names
+        if name is not None:
+            names.rename(node, names.numbered(f"{variable._name}/{name}"))
+        return self.symbol(node.output)
+
+
+def _made(symbol: Symbol) -> Node:
+    node = symbol._value.node
+    assert node is not None, "a symbol of an op's result"
+    return node

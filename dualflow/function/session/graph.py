@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.eager.engine import EAGER
+from dualflow.function.session.defaults import innermost_graph
 from dualflow.function.session.engine import GraphEngine
+from dualflow.function.session.names import UnknownNameError
+from dualflow.function.session.operation import Operation
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import tracing
-from dualflow.graph.ir import Node
-
-
-class Operation:
-    """Nodes of a graph to run for what they do; fetching them gives None.
-
-    Attributes:
-        name: unique in the graph.
-        type: the op's name.
-        nodes: what runs.
-        outputs: the tensors it computes.
-        graph: that it belongs to.
-    """
-
-    __slots__ = ("graph", "name", "nodes", "outputs", "type")
-
-    def __init__(
-        self, graph: Graph, name: str, type: str, nodes: Sequence[Node], outputs: Sequence[Symbol] = ()
-    ) -> None:
-        self.graph = graph
-        self.name = name
-        self.type = type
-        self.nodes = tuple(nodes)
-        self.outputs = tuple(outputs)
-
-    def __repr__(self) -> str:
-        return f"<tf.Operation {self.name!r} type={self.type}>"
+from dualflow.graph.ir import Node, Value
 
 
 class Graph:
     """A computation to be run later, in parts, by a :class:`Session`.
 
     Inside of ``with graph.as_default():`` every op adds a node to the graph and answers a symbolic tensor.
+    Each thread has its own blocks; threads that build one graph at once must take turns.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default() as graph:
@@ -56,18 +35,33 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        self.engine = GraphEngine()
-        self.plans: dict[tuple[Any, ...], Any] = {}
+        self.engine = GraphEngine(self)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
         """The block in which ops are added to this graph."""
-        token = _default.set(self)
+        token = innermost_graph.set(self)
         try:
             with tracing(self.engine):
                 yield self
         finally:
-            _default.reset(token)
+            innermost_graph.reset(token)
+
+    # Building
+
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        """The block whose names begin with ``name/``, made unique; it is given that prefix.
+
+        A name that ends in ``/`` enters the scope of that name again; None and ``""`` leave all scopes.
+
+        Raises:
+            InvalidArgumentError: ``name`` holds characters that names may not have.
+        """
+        return self.engine.open.names.within(name)
+
+    def unique_name(self, name: str) -> str:
+        """``name`` in the present scope, with a number if it is taken; nobody else gets it."""
+        return self.engine.open.names.unique(name)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
@@ -100,57 +94,120 @@ class Graph:
         """Whether the graph is closed."""
         return self.engine.open.closed
 
-    def nodes_of(self, given: Any) -> list[Node]:
-        """The nodes behind a tensor, a variable or an operation of this graph."""
-        if isinstance(given, Operation):
-            return list(given.nodes)
-        value = given._value if isinstance(given, Symbol) else self.engine.value_of(given)
-        return [] if value is None or value.node is None else [value.node]
+    # Collections
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Put ``value``, anything, into the collection called ``name``."""
+        self.engine.collect(value, [name])
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """What has been put into a collection, in that order: a new list.
+
+        Args:
+            name: of the collection; those of variables are named in ``GraphKeys``.
+            scope: only what has a name that begins so.
+        """
+        found = list(self.engine.collections.get(name, ()))
+        return found if scope is None else [x for x in found if getattr(x, "name", "").startswith(scope)]
+
+    # What is there
 
     def get_operations(self) -> list[Operation]:
-        """The graph's operations, in the order in which they were added; placeholders have none."""
-        return [self._operation(node) for node in self.engine.builder.nodes]
+        """The graph's operations, in the order in which they were added."""
+        return self.engine.operations()
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation called ``name``.
 
         Raises:
-            NotFoundError: there is none.
+            UnknownNameError: there is none; it is a KeyError too.
         """
-        for node in self.engine.builder.nodes:
-            if self.engine.name_of(node) == name:
-                return self._operation(node)
-        raise NotFoundError(f"The name {name!r} refers to an Operation not in the graph.")
+        names = self.engine.open.names
+        found = names.find(name)
+        if found is None:
+            raise UnknownNameError(
+                f"The name {name!r} refers to an Operation not in the graph.{names.like(name)}"
+            )
+        return found if isinstance(found, Operation) else self.engine.operation_of(found)
 
     def get_tensor_by_name(self, name: str) -> Symbol:
         """The tensor called ``name``, an operation's name and which of its results: ``"matmul:0"``.
 
         Raises:
             InvalidArgumentError: ``name`` has another form.
-            NotFoundError: the graph has no such tensor.
+            UnknownNameError: the graph has no such tensor; it is a KeyError too.
         """
         operation, colon, index = name.rpartition(":")
+        names = self.engine.open.names
         if not colon or not index.isdecimal():
+            known = names.find(name) is not None
             raise InvalidArgumentError(
-                f"The name {name!r} looks like an Operation, not a Tensor. Tensor names are "
-                '"<op_name>:<index>".'
+                f"The name {name!r} {'refers to' if known else 'looks like'} an Operation, not a Tensor. "
+                "Tensor "
+                f'names must be of the form "<op_name>:<output_index>": "{name}:0" is the first result.'
             )
-        for value in self.engine.builder.inputs:
-            if self.engine.tensor_name(value) == name:
-                return self.engine.symbol(value)
+        if names.find(operation) is None:
+            raise UnknownNameError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, {operation!r}, "
+                f"does not exist in the graph.{names.like(operation)}"
+            )
         outputs = self.get_operation_by_name(operation).outputs
         if int(index) >= len(outputs):
-            raise NotFoundError(f"{operation!r} has {len(outputs)} outputs, so there is no tensor {name!r}.")
+            raise UnknownNameError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, {operation!r}, "
+                f"exists but only has {len(outputs)} outputs."
+            )
         return outputs[int(index)]
 
-    def _operation(self, node: Node) -> Operation:
-        outputs = [self.engine.symbol(v) for v in node.outputs]
-        return Operation(self, self.engine.name_of(node), node.op.name, [node], outputs)
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Symbol | Operation:
+        """The tensor or operation of this graph that ``obj`` is, or names; a variable gives its value.
+
+        Raises:
+            InvalidArgumentError: ``obj`` belongs to another graph.
+            UnknownNameError: the graph has nothing of that name.
+            DTypeError: ``obj`` is neither, or of a kind that is not allowed.
+        """
+        found = self._element(obj, allow_tensor)
+        if (allow_tensor and isinstance(found, Symbol)) or (allow_operation and isinstance(found, Operation)):
+            return found
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation) or "graph element"
+        raise DTypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+
+    def nodes_of(self, given: Any) -> list[Node]:
+        """The nodes behind a tensor, a variable or an operation of this graph."""
+        found = self.as_graph_element(given)
+        if isinstance(found, Operation):
+            return list(found.nodes)
+        return [] if found._value.node is None else [found._value.node]
+
+    def _element(self, obj: Any, allow_tensor: bool) -> Any:
+        if isinstance(obj, str):
+            by_tensor = allow_tensor and ":" in obj
+            return self.get_tensor_by_name(obj) if by_tensor else self.get_operation_by_name(obj)
+        if isinstance(obj, Operation):
+            strange = obj.graph is not self
+        elif isinstance(obj, Symbol):
+            strange = obj._tracer is not self.engine
+        elif isinstance(obj, AbstractVariable):
+            value: Value | None = self.engine.value_of(obj)
+            if value is not None:
+                return self.engine.symbol(value)
+            strange = True
+        else:
+            return None
+        if strange:
+            raise InvalidArgumentError(
+                f"{obj!r} is not an element of this graph. Build it in the block of the graph that the "
+                "session runs, or run it in a session of its own graph: Session(graph=g)."
+            )
+        return obj
 
 
 def get_default_graph() -> Graph:
     """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares."""
-    return _default.get() or _Root.graph
+    return innermost_graph.get() or _Root.graph
 
 
 def reset_default_graph() -> None:
@@ -159,37 +216,75 @@ def reset_default_graph() -> None:
     Raises:
         FailedPreconditionError: inside of an ``as_default`` block.
     """
-    if _default.get() is not None:
+    if innermost_graph.get() is not None:
         raise FailedPreconditionError(
             "Do not use reset_default_graph() to clear nested graphs: leave the as_default block first."
         )
     _Root.graph = Graph()
+    if _Root.builds:
+        dispatch.install(_Root.graph.engine)
 
 
 def graph_recording() -> Graph | None:
     """The graph that ops are added to now; None where they run, or are traced for a function."""
-    graph = _default.get()
-    return graph if graph is not None and dispatch.current().unrecorded is graph.engine else None
+    graph = innermost_graph.get()
+    if graph is None:
+        if not _Root.builds:
+            return None
+        graph = _Root.graph
+    return graph if dispatch.current().unrecorded is graph.engine else None
 
 
 def graph_being_built(what: str) -> Graph:
-    """The graph of the innermost ``as_default`` block.
+    """The graph that ops are added to now.
 
     Raises:
         FailedPreconditionError: ops run eagerly here.
     """
-    graph = _default.get()
+    graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
     if graph is None:
         raise FailedPreconditionError(
-            f"{what} is not compatible with eager execution: call it in a block `with Graph().as_default():`."
+            f"{what} is not compatible with eager execution: call it in a block `with "
+            "Graph().as_default():`, or begin the program with disable_eager_execution()."
         )
     return graph
 
 
-_default: Final[ContextVar[Graph | None]] = ContextVar("dualflow_graph", default=None)
+def disable_eager_execution() -> None:
+    """Let ops outside of every block be added to the shared default graph, in all threads.
+
+    For programs in which graphs are the rule; call it where they begin.
+
+    Raises:
+        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
+    """
+    _require_outside("disable_eager_execution")
+    _Root.builds = True
+    dispatch.install(_Root.graph.engine)
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Let ops outside of every block run at once: the way they do until :func:`disable_eager_execution`.
+
+    The arguments are TensorFlow's, and ignored.
+
+    Raises:
+        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
+    """
+    _require_outside("enable_eager_execution")
+    _Root.builds = False
+    dispatch.install(EAGER)
+
+
+def _require_outside(what: str) -> None:
+    if dispatch.current() is not (_Root.graph.engine if _Root.builds else EAGER):
+        raise FailedPreconditionError(
+            f"{what}() must be called at program startup, outside of graphs, tapes and functions."
+        )
 
 
 class _Root:
-    """Holds the default graph outside of every block."""
+    """The default graph outside of every block, and whether ops are added to it there."""
 
     graph = Graph()
+    builds = False

@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
+from dualflow.eager.variable import Variable
 from dualflow.function.runner import Runner
 from dualflow.function.session.engine import GraphEngine
-from dualflow.function.session.state import ASSIGN, READ, variable_spec
+from dualflow.function.session.state import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.resize import attrs_for
+from dualflow.ops.creation import CONSTANT, zeros
+from dualflow.ops.record import Effect
+from dualflow.ops.shapes import SHAPE
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A variable of a run: whether the run needs its value, and whether it gives it another."""
+@dataclass(slots=True)
+class Cell:
+    """A variable's value in one session.
 
-    variable: Any
-    read: bool
-    written: bool
+    Attributes:
+        holder: a variable of its own, which compiled code reads and writes.
+        started: whether it has a value yet.
+    """
+
+    holder: Variable
+    started: bool = False
+
+    @classmethod
+    def of(cls, variable: Any) -> Cell:
+        """A cell without a value, which a graph's variable will have in a session."""
+        spec = variable_spec(variable)
+        with dispatch.using(EAGER):
+            return cls(Variable(zeros(spec.shape, spec.dtype), name=variable.name.partition(":")[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled part of a graph. Its arguments are the feeds, then the slots' values."""
+    """A compiled part of a graph, for one session.
+
+    Attributes:
+        runner: takes the feeds.
+        reads: the variables whose values it needs, with their cells.
+        writes: the cells that it gives values.
+        calls_python: whether Python code runs on the way, which may keep what it is given.
+    """
 
     runner: Runner
-    slots: tuple[Slot, ...]
+    reads: tuple[tuple[Any, Cell], ...]
+    writes: tuple[Cell, ...]
+    calls_python: bool
 
 
 def plan(
-    engine: GraphEngine, fetches: Sequence[Value], nodes: Sequence[Node], feeds: Mapping[Value, TensorSpec]
+    engine: GraphEngine,
+    fetches: Sequence[Value],
+    nodes: Sequence[Node],
+    feeds: Mapping[Value, TensorSpec],
+    cells: Callable[[Any], Cell],
 ) -> Plan:
-    """How to compute ``fetches`` and run ``nodes``, given what ``feeds`` specifies.
+    """How to compute ``fetches`` and run ``nodes``, given what ``feeds`` specifies and where variables live.
 
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
     """
-    return _Replay(engine, feeds).plan(fetches, nodes)
+    return _Replay(engine, feeds, cells).plan(fetches, nodes)
 
 
 def needed(
@@ -67,8 +99,11 @@ class _Replay:
     Each variable is an input; its reads and assignments between become the values they stand for.
     """
 
-    def __init__(self, engine: GraphEngine, feeds: Mapping[Value, TensorSpec]) -> None:
+    def __init__(
+        self, engine: GraphEngine, feeds: Mapping[Value, TensorSpec], cells: Callable[[Any], Cell]
+    ) -> None:
         self._engine = engine
+        self._cells = cells
         self._builder = GraphBuilder(engine.name)
         self._fed = feeds
         self._known = {value: self._builder.argument(spec) for value, spec in feeds.items()}
@@ -89,8 +124,11 @@ class _Replay:
             if self._current[key] is not start
         ]
         written = {u.input for u in updates}
-        slots = [Slot(v, key in self._read, x in written) for key, (v, x) in self._states.items()]
-        return Plan(Runner(self._builder.finish(outputs, updates)), tuple(slots))
+        states = [(self._cells(v), key, v, start) for key, (v, start) in self._states.items()]
+        reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
+        writes = [cell for cell, _, _, start in states if start in written]
+        calls_python = any(n.op.effect is Effect.PYTHON for n in self._builder.nodes)
+        return Plan(Runner(self._builder.finish(outputs, updates)), tuple(reads), tuple(writes), calls_python)
 
     def _step(self, node: Node) -> None:
         if node.op is READ:
@@ -103,6 +141,14 @@ class _Replay:
             self._current[id(variable)] = inputs[0]
             self._known.setdefault(node.output, inputs[0])
             return
+        if node.op is DEFAULT:
+            self._known.setdefault(node.output, inputs[0])
+            return
+        if node.op is SHAPE and inputs[0].spec.shape.is_static:  # the feeds have told it
+            sizes = np.array(inputs[0].spec.shape, node.attrs["dtype"].dtype)
+            new = self._builder.add(CONSTANT, (), {"value": sizes}, node.origin)
+            self._known.setdefault(node.output, new.output)
+            return
         new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
         for old, value in zip(node.outputs, new.outputs, strict=True):
             self._known.setdefault(old, value)
@@ -112,20 +158,26 @@ class _Replay:
         if found is None:
             capture = self._captures.get(value)
             if capture is None:
-                raise InvalidArgumentError(
-                    f"You must feed a value for placeholder tensor '{self._engine.tensor_name(value)}' with "
-                    f"dtype {value.spec.dtype.name} and shape {value.spec.shape}: "
-                    "run(..., feed_dict={x: ...})."
-                )
+                raise self._unfed(value)
             found = self._builder.capture(value.spec, capture.source, variable=capture.variable)
             self._known[value] = found
         return found
+
+    def _unfed(self, value: Value) -> InvalidArgumentError:
+        name, line = self._engine.tensor_name(value), self._engine.origin(value)
+        return InvalidArgumentError(
+            f"You must feed a value for placeholder tensor '{name}' with dtype {value.spec.dtype.name} and "
+            f"shape {value.spec.shape}, which the fetches depend on: run(fetches, "
+            f"feed_dict={{{name.rpartition(':')[0]}: "
+            "value})." + (f"\n  {line}" if line else "")
+        )
 
     def _start(self, variable: Any) -> Value:
         """The input that holds the variable's value as the run begins."""
         found = self._states.get(id(variable))
         if found is None:
-            start = self._builder.argument(variable_spec(variable))
+            holder = self._cells(variable).holder
+            start = self._builder.capture(variable_spec(variable), holder, variable=True)
             found = self._states[id(variable)] = variable, start
             self._current[id(variable)] = start
         return found[1]

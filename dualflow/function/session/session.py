@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import ExitStack
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, Self
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.tree import LEAF, flatten
 from dualflow.eager.engine import EAGER
-from dualflow.function.session.graph import Graph, Operation, get_default_graph
+from dualflow.eager.tensor import wrap
+from dualflow.function.session.defaults import innermost_graph, innermost_session
+from dualflow.function.session.graph import Graph, get_default_graph
 from dualflow.function.session.growth import Growth
-from dualflow.function.session.plan import Plan, plan
-from dualflow.function.symbol import Symbol
-from dualflow.graph.ir import Node, Value
+from dualflow.function.session.plan import Cell, Plan, plan
+from dualflow.function.session.request import Request, look_up
 
 Array = np.ndarray[Any, Any]
-_PLANS = 256
+_KEPT: Final = 256
+_NO_FEEDS: Final[dict[Any, Any]] = {}
 
 
 class Session:
     """Runs parts of one graph, and holds the values of its variables.
+
+    Threads may share a session: its runs take turns. Sessions run at the same time.
 
     Args:
         target: ignored: there is one machine.
@@ -46,7 +47,8 @@ class Session:
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        self._values: dict[int, Array] = {}
+        self._cells: dict[int, Cell] = {}
+        self._requests: dict[Any, Request] = {}
         self._growth = Growth(self.graph.engine)
         self._lock = threading.RLock()
         self._closed = False
@@ -55,6 +57,7 @@ class Session:
     def __enter__(self) -> Self:
         block = ExitStack()
         block.enter_context(self.graph.as_default())
+        block.enter_context(self.as_default())
         self._blocks.append(block)
         return self
 
@@ -62,129 +65,174 @@ class Session:
         self._blocks.pop().close()
         self.close()
 
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """The block in which ``tensor.eval()`` and ``operation.run()`` use this session; it stays open."""
+        token = innermost_session.set(self)
+        try:
+            yield self
+        finally:
+            innermost_session.reset(token)
+
     def close(self) -> None:
         """Let the variables' values go. A closed session runs nothing."""
         self._closed = True
-        self._values.clear()
+        self._cells.clear()
+        self._requests.clear()
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
         """The values of ``fetches`` as NumPy arrays, in their structure; None for an operation.
 
         One run sees one state: a random op that several fetches depend on draws once, variables are read and
-        assigned in program order, and the assignments that no fetch depends on don't happen.
+        assigned in program order, and the assignments that no fetch depends on don't happen. The first run of
+        some fetches for some shapes of feeds compiles; the next ones add nothing to the graph and only call.
 
         Args:
             fetches: tensors, variables, operations or names of tensors, in lists, tuples and dicts.
             feed_dict: values for placeholders, or for any other tensors in the place of computing them.
+            options, run_metadata: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: a placeholder is not fed, or a value doesn't fit what it is fed for.
+            InvalidArgumentError: a placeholder is not fed, a value doesn't fit what it is fed for, or a fetch
+                belongs to another graph.
             DTypeError: a fetch or a key is of the wrong kind, or a value is a tensor.
             FailedPreconditionError: a variable has no value yet, or the session is closed.
         """
         if self._closed:
-            raise FailedPreconditionError("Attempted to use a closed Session.")
-        leaves, structure = flatten(fetches)
-        if _holds_none(structure):
-            raise DTypeError("A fetch has invalid type NoneType: None can not be fetched.")
-        wanted = [self._fetch(x) for x in leaves]
-        fed = dict([self._feed(key, value) for key, value in (feed_dict or {}).items()])
-        values = [x for x in wanted if isinstance(x, Value)]
-        nodes = [n for x in wanted if not isinstance(x, Value) for n in x]
+            raise FailedPreconditionError(
+                "Attempted to use a closed Session. Its variables' values are gone: run in the block `with "
+                "Session() as sess:`, or make a new session and initialize the variables."
+            )
+        feeds = _NO_FEEDS if feed_dict is None else feed_dict
+        request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
         self._growth.look()
+        return request.answer(self._execute(request, list(feeds.values())))
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """A function of values for ``feed_list`` that does what :meth:`run` of ``fetches`` does.
+
+        >>> from dualflow.compat import v1
+        >>> with v1.Graph().as_default(), v1.Session() as session:
+        ...     x = v1.placeholder(v1.float32, [])
+        ...     double = session.make_callable(x * 2.0, [x])
+        ...     print(double(4.0))
+        8.0
+        """
+        keys = list(feed_list or ())
+
+        def call(*values: Any) -> Any:
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        return call
+
+    # inside
+
+    def _request(self, fetches: Any, feeds: Mapping[Any, Any]) -> Request:
+        """What a run asks for, from the table or looked up, and then kept there.
+
+        Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
+        """
+        leaves, structure = flatten(fetches)
+        fed = tuple(map(id, feeds))
+        key = structure, tuple(map(id, leaves)), fed
+        request = self._requests.get(key)
+        if request is None:
+            request = self._keep(key, look_up(self.graph, fetches, feeds))
+        if structure is LEAF or (
+            type(fetches) in _FLAT and all(child is LEAF for child in structure.children)
+        ):
+            self._keep(_shallow_key(fetches, feeds), request)
+        return request
+
+    def _keep(self, key: Any, request: Request) -> Request:
+        if len(self._requests) >= _KEPT:
+            del self._requests[next(iter(self._requests))]
+        self._requests[key] = request
+        return request
+
+    def _execute(self, request: Request, given: list[Any]) -> list[Any]:
+        graph = self.graph
+        arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, given, strict=True)]
+        shapes = tuple([a.shape for a in arrays])
         with self._lock, dispatch.using(EAGER):
-            found = iter(self._execute(self._plan(values, nodes, fed), fed))
-        return unflatten(structure, [next(found) if isinstance(x, Value) else None for x in wanted])
-
-    def _fetch(self, given: Any) -> Value | tuple[Node, ...]:
-        if isinstance(given, str):
-            given = (
-                self.graph.get_tensor_by_name(given)
-                if ":" in given
-                else (self.graph.get_operation_by_name(given))
-            )
-        if isinstance(given, Operation):
-            if given.graph is not self.graph:
-                raise InvalidArgumentError(f"{given!r} is not an element of this graph.")
-            return given.nodes
-        found = self._value(given, "Fetch argument")
-        if found is None:
-            raise DTypeError(
-                f"Fetch argument {given!r} has invalid type {type(given).__name__}, must be a string or "
-                f"Tensor. (Can not convert a {type(given).__name__} into a Tensor or Operation.)"
-            )
+            planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
+            for variable, cell in planned.reads:
+                if not cell.started:
+                    raise self._uninitialized(variable)
+            if planned.calls_python:  # Python code may keep the arrays, which belong to the caller
+                results = planned.runner(*[wrap(a.copy()) for a in arrays])
+                found = [_shown(np.array(t._array)) for t in results]
+            else:
+                found = [_shown(t._array) for t in planned.runner(*[wrap(a) for a in arrays])]
+            for cell in planned.writes:
+                cell.started = True
         return found
 
-    def _value(self, given: Any, what: str) -> Value | None:
-        """The graph's value that a tensor or variable stands for; None for anything else."""
-        found: Value | None = None
-        if isinstance(given, Symbol):
-            found = given._value if given._tracer is self.graph.engine else None
-        elif isinstance(given, AbstractVariable):
-            found = self.graph.engine.value_of(given)
-        else:
-            return None
-        if found is None:
-            raise InvalidArgumentError(f"{what} {given!r} is not an element of this graph.")
+    def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> Plan:
+        specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
+        found = plan(self.graph.engine, request.values, request.nodes, specs, self._cell)
+        if len(request.plans) >= _KEPT:
+            del request.plans[next(iter(request.plans))]
+        request.plans[shapes] = found
         return found
 
-    def _feed(self, key: Any, given: Any) -> tuple[Value, Array]:
-        tensor = self.graph.get_tensor_by_name(key) if isinstance(key, str) else key
-        value = self._value(tensor, "Feed argument")
-        if value is None:
-            raise DTypeError(
-                f"Cannot interpret feed_dict key as Tensor: {key!r} is a {type(key).__name__}, and keys are "
-                "tensors of the graph, or their names."
-            )
-        if isinstance(given, AbstractTensor | AbstractVariable):
-            raise DTypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
-                f"scalars, lists and numpy ndarrays. For reference, the tensor object was {given!r} which "
-                f"was passed to the argument `feed_dict` with key {key!r}; feed its .numpy()."
-            )
-        array = as_array(given, value.spec.dtype)
-        spec = TensorSpec(array.shape, value.spec.dtype)
-        if not value.spec.is_compatible_with(spec):
-            raise InvalidArgumentError(
-                f"Cannot feed value of shape {spec.shape} for Tensor {self.graph.engine.tensor_name(value)}, "
-                f"which has shape {value.spec.shape}"
-            )
-        return value, np.ascontiguousarray(array).reshape(array.shape)
-
-    def _plan(self, values: list[Value], nodes: list[Node], fed: dict[Value, Array]) -> Plan:
-        plans = self.graph.plans
-        key = tuple(values), tuple(nodes), tuple([(v, a.shape) for v, a in fed.items()])
-        found: Plan | None = plans.get(key)
+    def _cell(self, variable: Any) -> Cell:
+        found = self._cells.get(id(variable))
         if found is None:
-            specs = {v: TensorSpec(a.shape, v.spec.dtype) for v, a in fed.items()}
-            found = plan(self.graph.engine, values, nodes, specs)
-            if len(plans) >= _PLANS:
-                del plans[next(iter(plans))]
-            plans[key] = found
+            found = self._cells[id(variable)] = Cell.of(variable)
         return found
 
-    def _execute(self, planned: Plan, fed: dict[Value, Array]) -> list[Any]:
-        arguments = list(fed.values())
-        started: dict[int, Array] = {}
-        for slot in planned.slots:
-            array = self._values.get(id(slot.variable))
-            if array is None:
-                if slot.read:
-                    raise FailedPreconditionError(
-                        f"Error while reading resource variable {slot.variable.name.partition(':')[0]}: it "
-                        "is uninitialized in this session. Run global_variables_initializer() first."
-                    )
-                array = started[id(slot.variable)] = np.zeros(slot.variable.shape, slot.variable.dtype.dtype)
-            arguments.append(array)
-        results = planned.runner.run(arguments)
-        self._values |= started
-        return [_own(a) for a in results]
+    def _uninitialized(self, variable: Any) -> FailedPreconditionError:
+        value = self.graph.engine.value_of(variable)
+        line = None if value is None else self.graph.engine.origin(value)
+        return FailedPreconditionError(
+            f"Error while reading resource variable {variable.name.partition(':')[0]}: it is uninitialized "
+            "in this session. Run global_variables_initializer(), or its .initializer, before what reads it."
+            + (f"\n  {line}" if line else "")
+        )
 
 
-def _holds_none(structure: Structure) -> bool:
-    return structure.kind is type(None) or any(map(_holds_none, structure.children))
+class InteractiveSession(Session):
+    """A session that is the default from the start, until :meth:`close`: for interpreters and notebooks.
+
+    >>> from dualflow.compat import v1
+    >>> graph = v1.Graph()
+    >>> session = v1.InteractiveSession(graph=graph)
+    >>> print((v1.constant(2.0) * 3.0).eval())
+    6.0
+    >>> session.close()
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._installed = ExitStack()
+        if innermost_graph.get() is not self.graph:
+            self._installed.enter_context(self.graph.as_default())
+        self._installed.enter_context(self.as_default())
+
+    def close(self) -> None:
+        """Let the variables' values go, and be the default no more, unless another has become it since."""
+        if innermost_session.get() is self:
+            self._installed.close()
+        super().close()
 
 
-def _own(array: Array) -> Any:
-    """A copy that shares nothing with variables or constants; a NumPy scalar for what has no axes."""
-    return np.array(array)[()]
+_FLAT: Final = (list, tuple)
+
+
+def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
+    """The identities of what is fetched and of the keys of feeds, for a tensor or a flat list or tuple."""
+    kind = type(fetches)
+    fed = tuple(map(id, feeds))
+    return (kind, *map(id, fetches), fed) if kind in _FLAT else (id(fetches), fed)
+
+
+def _shown(array: Array) -> Any:
+    """A result for NumPy: a scalar for what has no axes."""
+    return array if array.ndim else array[()]

@@ -1,4 +1,4 @@
-"""The two ops of an explicit graph that no run executes: a plan turns them into inputs and updates."""
+"""The ops of an explicit graph that no run executes: a plan resolves them to inputs, updates and values."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def variable_spec(variable: Any) -> TensorSpec:
     return TensorSpec.of(variable.shape, variable.dtype)
 
 
-def _planned(*arrays: Any, variable: Any) -> NoReturn:
-    raise InternalError(f"{variable.name} was read or assigned outside of a session's run")
+def _planned(*arrays: Any, **attrs: Any) -> NoReturn:
+    raise InternalError(f"an op that plans resolve ran outside of a session's run, with {attrs}")
 
 
-_FORM: Final = Opaque("a run takes a variable's value as an input, so no compiled graph has this op")
+_FORM: Final = Opaque("a run resolves it before it compiles, so no compiled graph has this op")
 
 READ: Final = Op(
     name="read_variable",
@@ -45,5 +45,15 @@ ASSIGN: Final = Op(
     infer=lambda x, variable: variable_spec(variable),
     kernel=_planned,
     form=_FORM,
+    effect=Effect.PYTHON,
+)
+
+DEFAULT: Final = Op(
+    name="placeholder_with_default",
+    doc="``x``, in whose place other values of ``shape`` may be fed.",
+    infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
+    kernel=_planned,
+    form=_FORM,
+    vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,
 )

@@ -1,0 +1,36 @@
+"""The default graph's collections: lists under names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.compat.v1.scopes import REGULARIZATION_LOSSES
+from dualflow.function.session import GLOBAL_VARIABLES, TRAINABLE_VARIABLES, get_default_graph
+
+
+class GraphKeys:
+    """The names of collections that the library itself fills or reads, and some that programs agree on."""
+
+    GLOBAL_VARIABLES: Final = GLOBAL_VARIABLES
+    TRAINABLE_VARIABLES: Final = TRAINABLE_VARIABLES
+    REGULARIZATION_LOSSES: Final = REGULARIZATION_LOSSES
+    LOCAL_VARIABLES: Final = "local_variables"
+    LOSSES: Final = "losses"
+    UPDATE_OPS: Final = "update_ops"
+
+
+def add_to_collection(name: str, value: Any) -> None:
+    """Put ``value``, anything, into a collection of the default graph.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.add_to_collection("layers", 3)
+    ...     v1.get_collection("layers")
+    [3]
+    """
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """What is in a collection of the default graph; see :meth:`Graph.get_collection`."""
+    return get_default_graph().get_collection(key, scope)

@@ -1,0 +1,133 @@
+"""Templates: functions whose ``get_variable`` creates on the first call and finds on the later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from dualflow.compat.v1.scopes import (
+    EagerVariableStore,
+    VariableScope,
+    VariableStore,
+    store_here,
+    variable_scope,
+)
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.session import graph_recording
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import caller
+
+
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """``func_`` as a function whose variables are created by its first call and shared by all.
+
+    In each graph the template has variables of its own; eagerly it keeps one set.
+
+    Args:
+        name_: of the variable scope, with a number where it has been used.
+        func_: takes anything, and calls ``get_variable`` for its variables.
+        create_scope_now_: whether the scope's name is chosen now, and not by the first call.
+        unique_name_: of the scope in the place of ``name_``, without a number.
+        custom_getter_: ignored.
+        kwargs: arguments of ``func_`` that every call gets.
+
+    Raises:
+        InvalidArgumentError: a later call creates a variable.
+
+    >>> from dualflow.compat import v1
+    >>> scale = v1.make_template("scale", lambda x: x * v1.get_variable("by", initializer=3.0))
+    >>> float(scale(2.0)), float(scale(10.0)), [v.name for v in scale.variables]
+    (6.0, 30.0, ['scale/by:0'])
+    """
+    return Template(name_, partial(func_, **kwargs) if kwargs else func_, unique_name_, create_scope_now_)
+
+
+class Template:
+    """What :func:`make_template` gives.
+
+    Attributes:
+        name: of the scope that was asked for.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], unique_name: str | None, create_scope_now: bool
+    ) -> None:
+        self.name = name
+        self._function = function
+        self._unique_name = unique_name
+        self._eager = EagerVariableStore()
+        self._scopes: WeakKeyDictionary[VariableStore, VariableScope] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[VariableStore, Origin | None] = WeakKeyDictionary()
+        if create_scope_now:
+            with self._kept():
+                self._open()
+
+    @property
+    def var_scope(self) -> VariableScope | None:
+        """The variable scope in the graph that is being built, or eagerly; None before the first call."""
+        with self._kept():
+            return self._scopes.get(store_here())
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that calls have created here."""
+        with self._kept():
+            scope = self._scopes.get(store_here())
+            return [] if scope is None else scope.global_variables()
+
+    global_variables = variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Those of :attr:`variables` that optimizers change by themselves."""
+        return [v for v in self.variables if v.trainable]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with self._kept():
+            store = store_here()
+            if store not in self._lines:
+                scope = self._scopes.get(store) or self._open()
+                with variable_scope(scope):
+                    result = self._function(*args, **kwargs)
+                self._lines[store] = caller()
+                return result
+            return self._again(store, args, kwargs)
+
+    def _again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
+        """A call after the first in this graph, or eagerly: it finds its variables."""
+        graph = graph_recording()
+        before = 0 if graph is None else len(graph.engine.variables)
+        try:
+            with variable_scope(self._scopes[store], reuse=True):
+                result = self._function(*args, **kwargs)
+        except Exception as error:
+            error.add_note(f"originally defined at the template's first call: {self._lines[store]}")
+            raise
+        if graph is not None and len(graph.engine.variables) > before:
+            names = [v.name for v in graph.engine.variables[before:]]
+            raise InvalidArgumentError(
+                "New variable created when calling a template after the first time, perhaps you used "
+                f"tf.Variable when you meant tf.get_variable: {names}. The first call was:\n  "
+                f"{self._lines[store]}"
+            )
+        return result
+
+    def _open(self) -> VariableScope:
+        """The scope of this graph, or the eager one, named now."""
+        with variable_scope(self._unique_name, self.name, auxiliary_name_scope=False) as scope:
+            self._scopes[store_here()] = scope
+        return scope
+
+    def _kept(self) -> Any:
+        """The block in which variables are kept: eagerly in the template's own store."""
+        return self._eager.as_default() if graph_recording() is None else nullcontext()

@@ -1,0 +1,125 @@
+"""The names in an explicit graph: unique, and in scopes, by TensorFlow's rules.
+
+Names differ in more than case. The second ``x`` is ``x_1``; inside the scope ``a`` it would be ``a/x``. A
+name that ends in ``/`` is taken as it stands, so that the name that a scope's block is given can be used
+again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Final, Generic, TypeVar
+
+from dualflow.core.errors import InvalidArgumentError, NotFoundError
+
+Element = TypeVar("Element", bound=Hashable)
+_FIRST: Final = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+_INNER: Final = re.compile(r"[A-Za-z0-9_.\\/>-]*")
+
+
+class UnknownNameError(NotFoundError, KeyError):
+    """A graph has nothing of the name that was asked for."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
+
+
+class Names(Generic[Element]):
+    """The elements of a graph by name, in the order in which they were added.
+
+    Attributes:
+        scope: what new names begin with: nothing, or scopes that each end in ``/``.
+    """
+
+    def __init__(self) -> None:
+        self.scope = ""
+        self._taken: dict[str, int] = {}
+        self._elements: dict[str, Element] = {}
+        self._names: dict[Element, str] = {}
+
+    def __iter__(self) -> Iterator[Element]:
+        return iter(self._elements.values())
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def of(self, element: Element) -> str:
+        """The name of an element."""
+        return self._names[element]
+
+    def find(self, name: str) -> Element | None:
+        """The element of that name, if there is one."""
+        return self._elements.get(name)
+
+    def like(self, name: str) -> str:
+        """A question for errors, whether another name was meant; nothing where no name is near."""
+        near = get_close_matches(name, self._elements, 1)
+        return f" Did you mean {near[0]!r}?" if near else ""
+
+    def add(self, element: Element, base: str) -> str:
+        """Name an element after ``base``, in the present scope."""
+        name = self.unique(base)
+        self._elements[name] = element
+        self._names[element] = name
+        return name
+
+    def rename(self, element: Element, name: str) -> None:
+        """Give an element a name that :meth:`unique` has answered."""
+        del self._elements[self._names[element]]
+        self._elements[name] = element
+        self._names[element] = name
+
+    def unique(self, base: str) -> str:
+        """A name that is taken from now on: ``base`` in the present scope, with a number if need be."""
+        full = base[:-1] if base.endswith("/") else f"{self.scope}{base}"
+        key = full.lower()
+        if base.endswith("/") and full not in self._elements:
+            self._taken.setdefault(key, 1)
+            return full
+        return self.numbered(full)
+
+    def numbered(self, full: str) -> str:
+        """``full``, which already has its scopes, with a number if it is taken."""
+        key = full.lower()
+        count = self._taken.get(key, 0)
+        self._taken[key] = count + 1
+        if not count:
+            return full
+        while f"{key}_{count}" in self._taken:
+            count += 1
+        self._taken[key] = count + 1
+        self._taken[f"{key}_{count}"] = 1
+        return f"{full}_{count}"
+
+    @contextmanager
+    def within(self, name: str | None) -> Iterator[str]:
+        """The block whose names are in the scope ``name``: a new one, or that of before if it ends in ``/``.
+
+        The block is given the scope's full name with its ``/``; no name leads out of all scopes.
+        """
+        before = self.scope
+        inner = name or ""
+        if inner and not inner.endswith("/"):
+            inner = f"{self.unique(checked(inner, before))}/"
+        self.scope = inner
+        try:
+            yield inner
+        finally:
+            self.scope = before
+
+
+def checked(name: str, scope: str = "") -> str:
+    """``name``, if it can be the name of something in ``scope``.
+
+    Raises:
+        InvalidArgumentError: it holds characters that names may not have.
+    """
+    form = _INNER if scope else _FIRST
+    if not isinstance(name, str) or not form.fullmatch(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a valid scope or op name. Names are letters, digits and the characters _ . \\ "
+            "/ > -, and begin with a letter, a digit or a dot."
+        )
+    return name

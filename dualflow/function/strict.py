@@ -1,0 +1,50 @@
+"""``@function(strict=True)``: all of a graph runs natively, or it is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dualflow.function.errors import NotNativeError
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Choice, Loop, Opaque
+from dualflow.ops.record import Effect
+
+if TYPE_CHECKING:
+    from dualflow.native.executable import Executable
+
+_BY_EFFECT: Final = {
+    Effect.RANDOM: "draw the numbers outside of the function and give them to it",
+    Effect.PYTHON: "call Python before or after the function, or write it in ops",
+    Effect.PRINT: "print what the function returns",
+}
+_NAMES: Final = {"numpy": "through NumPy", "python": "in Python"}
+
+
+def require_native(executable: Executable) -> None:
+    """Refuse a compiled graph of which a part would not run natively.
+
+    Raises:
+        NotNativeError: it names each such op, its line, why, and what to do.
+    """
+    parts = zip(executable.program.parts, executable.parts, strict=True)
+    foreign = [(part.host.node, report) for part, report in parts if part.host is not None]
+    if not foreign:
+        return
+    told = [f"{executable.graph.name!r} is strict, but parts of it would not run natively:"]
+    for node, report in foreign:
+        told.append(f"{node.op.name} would run {_NAMES[report.kind]}, as {report.reason}; {_remedy(node)}.")
+        if node.origin is not None:
+            told.append(f"  {node.origin}")
+    raise NotNativeError("\n".join([*told, "Without strict=True, these run between the native parts."]))
+
+
+def _remedy(node: Node) -> str:
+    """What to do instead."""
+    if node.op.effect in _BY_EFFECT:
+        return _BY_EFFECT[node.op.effect]
+    if isinstance(node.op.form, Choice | Loop):
+        return "let it work on scalars only, use df.where, or loop in Python around the function"
+    dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}
+    if isinstance(node.op.form, Opaque) and not dtypes & {"float16", "complex64", "complex128"}:
+        return "compute it outside of the function and give it the result"
+    return "cast to float32 or float64 before, or compute it outside of the function"
