@@ -11,13 +11,14 @@ from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.autograph.conversion import Converted, converted
+from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, form
+from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
@@ -214,13 +215,25 @@ class Function:
     def _traced(self, call: Call) -> ConcreteFunction:
         """Trace the function; converted, from when a tensor first stands where Python wants a value."""
         strict = self._options["strict"]
-        try:
-            return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
-        except OperatorNotAllowedInGraphError as error:
-            if isinstance(self._as_traced, Converted) or not self._options["autograph"]:
-                raise
-            self._as_traced = converted(self.python_function, error)
+        if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
+            early = converted_early(self.python_function, self._tensors(call))
+            try:
+                if early is None:
+                    plain = as_written(self.python_function)
+                    return trace(plain, self._signature, call, self._name, self._creation, strict=strict)
+            except OperatorNotAllowedInGraphError as error:
+                early = converted(self.python_function, error)
+            self._as_traced = early
         return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
+
+    def _tensors(self, call: Call) -> list[str]:
+        """Where the arguments have tensors."""
+        names = self._signature.leaf_names(call.key[0])
+        return [
+            n
+            for n, leaf in zip(names, call.key[1], strict=True)
+            if isinstance(leaf, TensorLeaf | VariableLeaf)
+        ]
 
     # looking
 

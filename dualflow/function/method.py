@@ -55,6 +55,14 @@ class WeakMethod:
             )
         return self._function(instance, *args, **kwargs)
 
+    @property
+    def __func__(self) -> Callable[..., Any]:
+        return self._function
+
+    @property
+    def __self__(self) -> Any:
+        return self._instance()
+
     def with_function(self, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> WeakMethod:
         """The method of the same instance by what ``change`` makes of the function."""
         return WeakMethod(change(self._function), self._instance())
