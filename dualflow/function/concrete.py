@@ -14,6 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -96,9 +97,13 @@ class ConcreteFunction:
             DTypeError: a Python value differs from the traced one, or the arguments have another structure.
             InvalidArgumentError: a tensor has another dtype or shape than the traced one.
         """
-        if self._short is None or kwargs or dispatch.current() is not EAGER:
-            return self._call(args, kwargs)
-        return self._short(*args)
+        try:
+            if self._short is None or kwargs or dispatch.current() is not EAGER:
+                return self._call(args, kwargs)
+            return self._short(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
@@ -77,13 +78,17 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
-        self._calls += 1
-        if _settings.eagerly:
-            return self.python_function(*args, **kwargs)
-        if kwargs:
-            return self._named(args, kwargs)
-        short = self._latest.short
-        return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        try:
+            self._calls += 1
+            if _settings.eagerly:
+                return self.python_function(*args, **kwargs)
+            if kwargs:
+                return self._named(args, kwargs)
+            short = self._latest.short
+            return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
@@ -114,6 +119,7 @@ class Function:
             self._latest.keep(key, Found(concrete, tuple(places)))
         return concrete.run(inputs)
 
+    @entry
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, made if need be; nothing runs.
 
