@@ -355,7 +355,8 @@ def _created(
             f"{'not given' if sizes is None else sizes}."
         )
     else:
-        value = first(tuple(sizes), dtype=wanted)
+        with name_scope(""), name_scope(f"{full}/Initializer"):
+            value = first(tuple(sizes), dtype=wanted)
 
     with name_scope(""):
         return Variable(
