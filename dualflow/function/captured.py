@@ -33,7 +33,7 @@ class Reading:
 class CapturedValues:
     """The numbers, strings and Nones that a function reads from globals and closures, for each of its traces.
 
-    Nothing is known of callables other than functions and methods, nor of the functions that a function calls.
+    Nothing is known of callables other than functions and methods, nor of functions that a function calls.
     """
 
     __slots__ = ("_function", "_name", "_readings", "_seen", "_warned")
