@@ -244,6 +244,21 @@ def test_what_is_not_in_the_graph_is_an_error(
         graph.as_graph_element(element, **allowed)
 
 
+def test_a_tensors_name_is_no_operations(graph: v1.Graph) -> None:
+    scalar("x")
+    with pytest.raises(ValueError, match="Name 'x:0' appears to refer to a Tensor, not a Operation"):
+        graph.get_operation_by_name("x:0")
+
+
+@pytest.mark.parametrize("name", ["y", "y:0"])
+def test_an_unknown_name_is_neither_fetched_nor_fed(graph: v1.Graph, name: str) -> None:
+    x, session = scalar("x"), v1.Session()
+    with pytest.raises(ValueError, match=r"cannot be interpreted as a Tensor\..*The name 'y"):
+        session.run(name)
+    with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor: The name 'y"):
+        session.run(x, {name: 1.0})
+
+
 def test_an_operations_name_is_no_tensors(graph: v1.Graph) -> None:
     scalar("x")
     with pytest.raises(ValueError, match=r'must be of the form "<op_name>:<output_index>": "x:0"'):

@@ -361,3 +361,47 @@ def test_one_model_learns_the_same_in_a_session_and_eagerly(make: Callable[[], A
     eager, session = train_eagerly(make, 6), train_in_a_session(make, 6)
     np.testing.assert_allclose(session, eager, rtol=1e-5)
     assert eager[-1] < eager[0]
+
+
+# The names that TensorFlow 2.21 gives for the same programs
+
+
+def test_names_in_nested_scopes_are_tensorflows(graph: v1.Graph) -> None:
+    with v1.variable_scope("a"):
+        w = v1.get_variable("w", [2])
+        with v1.name_scope("n"):
+            found = [w, v1.constant(1.0, name="c"), v1.get_variable("v", [1]), v1.Variable(1.0, name="u")]
+    with v1.variable_scope("a", reuse=True) as scope:
+        found.append(v1.constant(1.0, name="c"))
+    with v1.variable_scope(scope):
+        found.append(v1.constant(1.0, name="c"))
+    with v1.variable_scope(scope, auxiliary_name_scope=False):
+        found.append(v1.constant(1.0, name="c"))
+    with v1.variable_scope("x/y"):
+        found.append(v1.constant(1.0, name="c"))
+    names = [tensor.name.removesuffix(":0") for tensor in found]
+    assert names == ["a/w", "a/n/c", "a/v", "a/n/u", "a_1/c", "a_2/c", "c", "x/y/c"]
+
+
+def test_numbers_of_default_names_are_tensorflows(graph: v1.Graph) -> None:
+    def opened(name: str | None, default: str | None = None) -> str:
+        with v1.variable_scope(name, default) as scope:
+            return scope.name
+
+    found = [opened(None, "layer") for _ in range(3)]
+    with v1.variable_scope("o"):
+        found += [opened(None, "layer") for _ in range(2)]
+    with v1.variable_scope("o"):
+        found.append(opened(None, "layer"))
+    opened("fresh")
+    found.append(opened(None, "fresh"))
+    assert found == ["layer", "layer_1", "layer_2", "o/layer", "o/layer_1", "o/layer", "fresh_1"]
+
+
+def test_names_in_templates_are_tensorflows(graph: v1.Graph) -> None:
+    def function(x: float) -> Any:
+        return v1.add(x * v1.get_variable("w", [2]), 1.0, name="sum")
+
+    one, two = v1.make_template("t", function), v1.make_template("t", function)
+    assert [one(1.0).name, one(2.0).name, two(1.0).name] == ["t/sum:0", "t_1/sum:0", "t_2/sum:0"]
+    assert [v.name for v in v1.global_variables()] == ["t/w:0", "t_1/w:0"]

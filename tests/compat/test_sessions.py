@@ -433,7 +433,7 @@ def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
         ("ragged", ValueError, ["Cannot feed Tensor x:0", "different lengths"]),
         ("text", TypeError, ["Cannot feed Tensor x:0", "Strings can't become tensors"]),
         ("strange", ValueError, ["is not an element of this graph", "Session(graph=g)"]),
-        ("strange feed", ValueError, ["Feed argument", "is not an element of this graph"]),
+        ("strange feed", TypeError, ["Cannot interpret feed_dict key", "is not an element of this graph"]),
         ("strange input", ValueError, ["is not an element of this graph", "feed that"]),
         ("uninitialised", RuntimeError, ["resource variable w", "global_variables_initializer()"]),
         ("bool", TypeError, ["as a Python `bool` is not allowed", "df.cond", "session.run(x)"]),
