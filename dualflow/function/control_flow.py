@@ -9,6 +9,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.bodies import Body, inner_tracer, trace_body
 from dualflow.function.outputs import collect
@@ -20,6 +21,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
 
+@entry
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """The result of ``true_fn`` where the scalar ``pred`` holds, else of ``false_fn``; only one of them runs.
 
@@ -46,6 +48,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], nam
     )
 
 
+@entry
 def switch_case(
     branch_index: Any,
     branch_fns: Sequence[Callable[[], Any]],
@@ -67,6 +70,7 @@ def switch_case(
     return _choose(index, branches)
 
 
+@entry
 def case(
     pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
     default: Callable[[], Any] | None = None,
@@ -80,6 +84,7 @@ def case(
     return cond(pred, function, (lambda: case(rest, default)) if rest else default or function)
 
 
+@entry
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.cache import MAX_TRACES, TraceCache
+from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
@@ -68,6 +70,7 @@ class Function:
         self._calls = 0
         self._misses = 0
         self._history = History(self._name)
+        self._captured = CapturedValues(self._name, python_function)
         self._cache = TraceCache()
         self._latest = self._cache.latest
         self._long_way = LongWay(self.long_way)
@@ -77,13 +80,17 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
-        self._calls += 1
-        if _settings.eagerly:
-            return self.python_function(*args, **kwargs)
-        if kwargs:
-            return self._named(args, kwargs)
-        short = self._latest.short
-        return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        try:
+            self._calls += 1
+            if _settings.eagerly:
+                return self.python_function(*args, **kwargs)
+            if kwargs:
+                return self._named(args, kwargs)
+            short = self._latest.short
+            return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
@@ -114,6 +121,7 @@ class Function:
             self._latest.keep(key, Found(concrete, tuple(places)))
         return concrete.run(inputs)
 
+    @entry
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, made if need be; nothing runs.
 
@@ -179,6 +187,7 @@ class Function:
                     self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
                 )
                 self._cache.add(found, now)
+                self._captured.note(self._history.count)
             return found
 
     def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
@@ -240,6 +249,9 @@ class Function:
     def explain(self) -> str:
         """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
 
+        Then the Python values that the traces keep, of globals and closures that the function's own code
+        reads, and whether they have changed since.
+
         >>> import dualflow as df
         >>> f = df.function(lambda x, n: x * n, name="scale")
         >>> _ = f(df.constant(1.0), 2), f(df.constant(1.0), 3)
@@ -248,7 +260,7 @@ class Function:
         1. at call 1: x: float32[], n: 2
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
-        return self._history.explain()
+        return "\n".join([self._history.explain(), *self._captured.explain()])
 
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
@@ -356,9 +368,10 @@ def function(
 
     Tensors and arrays are arguments of the graph: others of the same shape and dtype run the same trace.
     Python numbers, strings and other objects are compiled in: another value is another trace. So are the
-    tensors and globals that the function uses; variables are read and assigned anew by each call. Python's
-    side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers) at each
-    call, in program order.
+    tensors and globals that the function uses, which calls don't look at again (``explain`` lists them, and
+    a CapturedValueWarning tells of traces that differ); variables are read and assigned anew by each call.
+    Python's side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers)
+    at each call, in program order.
 
     Args:
         func: the function; without it, a decorator is answered.

@@ -44,7 +44,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     graph = graph_being_built("placeholder()")
     if shape is None:
         raise InvalidArgumentError(
-            "A placeholder needs a shape: the number of axes has to be known. Sizes may be None: [None, 3]."
+            "A placeholder needs a shape: the number of axes has to be known. A number's is [], and sizes may "
+            "be None: [None, 3]."
         )
     base = "Placeholder" if name is None else _name(graph, name)
     return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
@@ -129,6 +130,9 @@ def gradients(
     xs: Any,
     grad_ys: Any = None,
     name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: UnconnectedGradients | str = "none",
 ) -> list[Any]:
@@ -139,6 +143,7 @@ def gradients(
         xs: a tensor or variable, or a list of them.
         grad_ys: the cotangent of each of ``ys``, ones by default.
         name: the scope of the names of what is added.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: ignored; as in TensorFlow.
         stop_gradients: tensors to be taken for constants.
         unconnected_gradients: ``"none"`` or ``"zero"``: what stands for a gradient that is nowhere.
 
