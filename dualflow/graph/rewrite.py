@@ -81,7 +81,7 @@ def reading(node: Node, moved: Mapping[Value, Value]) -> Node:
 
 
 def copied(nodes: Iterable[Node], moved: dict[Value, Value]) -> list[Node]:
-    """Copies of nodes of one graph for another, where ``moved`` has what they read; it learns their outputs."""
+    """Copies of nodes for another graph, where ``moved`` has what they read; it learns their outputs."""
     copies = []
     for node in nodes:
         copies.append(node.with_inputs([moved[v] for v in node.inputs]))

@@ -1,8 +1,9 @@
 """Products of all turns of a loop at once: before the loop, or behind it over what the turns made.
 
-``x_t @ b`` of a row and of what no turn changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that no turn
-reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another. So products of
-a few rows each become one of many, which is as fast as products get. Sums are rounded in another order.
+``x_t @ b`` of a row and of what no turn changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that no
+turn reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another. So
+products of a few rows each become one of many, which is as fast as products get. Sums are rounded in another
+order.
 """
 
 from __future__ import annotations
@@ -32,15 +33,12 @@ def batch_products(graph: Graph) -> Graph:
 
 
 def _without_products(node: Node) -> Expansion | None:
-    if (
-        not isinstance(node.op.form, Loop)
-        or node.op.effect is not None
-        or node.attrs["condition"] is not None
-    ):
+    if not isinstance(node.op.form, Loop) or node.op.effect is not None:
         return None
     body: Graph = node.attrs["body"]
+    turns = node.attrs["length"] if node.attrs["condition"] is None else None
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
-    if (node.attrs["length"] or 0) < 2 or not all(v.spec.shape.is_static for v in values):
+    if turns is None or turns < 2 or not all(v.spec.shape.is_static for v in values):
         return None
     found = Batchable(node)
     found.find()

@@ -24,7 +24,7 @@ def in_bodies(transform: Transform) -> Transform:
 
 
 def inside_out(transform: Transform) -> Transform:
-    """The pass that applies ``transform`` to every graph inside a choice or loop, and then to the one around."""
+    """The pass that applies ``transform`` to the graphs inside choices and loops, then to the one around."""
 
     def run(graph: Graph) -> Graph:
         """What leaves an inner graph is in the outer one before this is looked at."""
