@@ -233,7 +233,9 @@ class ConcreteFunction:
         fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
         if _variables(call.key) != _variables(self.key):
-            raise DTypeError(f"{self!r} was called with variables that coincide otherwise than in its trace.")
+            raise DTypeError(
+                f"{self!r} was called with variables that coincide otherwise than in its trace; get another."
+            )
         return call
 
     @cached_property

@@ -76,7 +76,9 @@ class Operators:
         """
         rank = len(self.shape)
         if rank < 2:
-            raise InvalidArgumentError(f".mT swaps the last two axes, but the shape is {self.shape}.")
+            raise InvalidArgumentError(
+                f".mT swaps the last two axes, but the shape is {self.shape}; df.expand_dims adds one."
+            )
         return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     # An op's function is the method itself, which saves a call.
