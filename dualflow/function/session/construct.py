@@ -44,8 +44,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     graph = graph_being_built("placeholder()")
     if shape is None:
         raise InvalidArgumentError(
-            "A placeholder needs a shape: the number of axes has to be known. A number's is [], and sizes may "
-            "be None: [None, 3]."
+            "A placeholder needs a shape: the number of axes has to be known. A number's is [], and sizes "
+            "may be None: [None, 3]."
         )
     base = "Placeholder" if name is None else _name(graph, name)
     return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
@@ -91,6 +91,15 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
     Eagerly all have run already, and the answer is None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     v, w = v1.Variable(1.0), v1.Variable(2.0)
+    ...     both = v1.group(v1.assign_add(v, 10.0), v1.assign_add(w, 10.0))
+    ...     session.run(v1.global_variables_initializer())
+    ...     session.run(both)
+    ...     print(*session.run([v, w]))
+    11.0 12.0
     """
     graph = graph_recording()
     if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
@@ -101,7 +110,13 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
 
 
 def no_op(name: str = "NoOp") -> Operation | None:
-    """The operation that does nothing; eagerly None."""
+    """The operation that does nothing; eagerly None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.no_op()
+    <tf.Operation 'NoOp' type=NoOp>
+    """
     return group(name=name)
 
 
@@ -149,6 +164,13 @@ def gradients(
 
     Raises:
         FailedPreconditionError: outside of a graph's block; use a GradientTape there.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     x = v1.placeholder(v1.float32, [])
+    ...     (slope,) = v1.gradients(x**3.0, [x])
+    ...     print(session.run(slope, {x: 2.0}))
+    12.0
     """
     graph = graph_being_built("gradients()")
     try:
