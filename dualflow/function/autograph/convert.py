@@ -145,6 +145,7 @@ def _origins(generated: str, lines: Any, function: FunctionType) -> dict[int, Or
     return {
         at.lineno: Origin(file, origin.loc.lineno, origin.function_name or function.__name__)
         for at, origin in lines.items()
+        if at.filename == generated  # the map has places in the user's file, too
     }
 
 
