@@ -18,7 +18,7 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batchable import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
-from dualflow.graph.passes.loops import trim_loops
+from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, reading
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
@@ -29,7 +29,7 @@ from dualflow.ops.record import REGISTRY, Op
 def batch_products(graph: Graph) -> Graph:
     """``graph`` whose loops leave to one product what is a part of it in each turn."""
     found = expand(graph, _without_products)
-    return found if found is graph else trim_loops(found)
+    return found if found is graph else trim_control(found)
 
 
 def _without_products(node: Node) -> Expansion | None:
