@@ -117,6 +117,12 @@ def test_a_key_that_is_no_tensor_is_an_error(graph: v1.Graph, session: v1.Sessio
         session.run(df.constant(1.0), {3: 1.0})
 
 
+def test_feeds_are_a_dict(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [])
+    with pytest.raises(TypeError, match="feed_dict is a dict of tensors and their values, not a list"):
+        session.run(x, [(x, 1.0)])  # type: ignore[arg-type]  # on purpose
+
+
 def test_feeds_take_the_dtype_of_the_placeholder(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [2])
     assert session.run(x, {x: np.array([1.0, 2.0])}).dtype == np.float32

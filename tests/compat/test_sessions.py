@@ -137,6 +137,18 @@ def test_an_initial_value_is_read_before_there_is_a_value(graph: v1.Graph, sessi
     assert session.run(twice) == 6.0
 
 
+def test_what_prints_is_an_operation(graph: v1.Graph, session: v1.Session) -> None:
+    printed: list[str] = []
+    x = v1.placeholder(v1.float32, [])
+    show = v1.print("x is", x, output_stream=printed.append, name="show")
+    with v1.control_dependencies([show]):
+        double = x * 2.0
+    assert (show.name, session.run(x, {x: 1.0}), printed) == ("show", 1.0, [])
+    session.run(show, {x: 1.0})
+    session.run(double, {x: 2.0})
+    assert printed == ["x is 1\n", "x is 2\n"]
+
+
 def test_a_callable_takes_feeds_in_order(graph: v1.Graph, session: v1.Session) -> None:
     x, y = v1.placeholder(v1.float32, []), v1.placeholder(v1.float32, [None])
     call = session.make_callable([x * y, x], [x, y])

@@ -112,6 +112,8 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
         InvalidArgumentError: the graph does not have a fetch, or one tensor is fed twice.
         DTypeError: a fetch is of another type, or a key stands for no tensor of the graph.
     """
+    if not isinstance(keys, Mapping):
+        raise DTypeError(f"feed_dict is a dict of tensors and their values, not a {type(keys).__name__}.")
     leaves, structure = flatten(fetches)
     if _holds_none(structure):
         raise DTypeError("Fetch argument None has invalid type NoneType: None can not be fetched.")
