@@ -11,7 +11,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.tree import LEAF, flatten
+from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.session.defaults import innermost_graph, innermost_session
@@ -140,12 +140,11 @@ class Session:
         """
         leaves, structure = flatten(fetches)
         key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
-        flat = type(fetches) in _FLAT and all(child is LEAF for child in structure.children)
         with self._lock:
             request = self._requests.get(key)
             if request is None:
                 request = self._keep(key, look_up(self.graph, fetches, feeds))
-            if structure is LEAF or flat:
+            if structure.kind in _SHALLOW and request.flat:
                 self._keep(_shallow_key(fetches, feeds), request)
         return request
 
@@ -222,14 +221,19 @@ class InteractiveSession(Session):
         super().close()
 
 
-_FLAT: Final = (list, tuple)
+_SHALLOW: Final = (None, list, tuple, dict)
+"""The kinds of fetches whose requests are found without a walk: a tensor, or one level of them."""
 
 
 def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
-    """The identities of what is fetched and of the keys of feeds, for a tensor or a flat list or tuple."""
+    """The identities of what is fetched, one level deep, and of the keys of feeds."""
     kind = type(fetches)
     fed = tuple(map(id, feeds))
-    return (kind, *map(id, fetches), fed) if kind in _FLAT else (id(fetches), fed)
+    if kind is list or kind is tuple:
+        return kind, *map(id, fetches), fed
+    if kind is dict:
+        return kind, *fetches, *map(id, fetches.values()), fed
+    return id(fetches), fed
 
 
 def _shown(array: Array) -> Any:
