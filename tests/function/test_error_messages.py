@@ -314,7 +314,7 @@ CASES = {
         lambda: run(lambda x: df.while_loop(lambda i: i < x, lambda i: [i, i], [x]), ONE),
         Invalid,
         "body of a loop",
-        "structure of its loop variables",
+        "in their structure",
     ),
     "a turn of another dtype": (
         lambda: run(lambda x: df.while_loop(lambda i: i < 1.0, lambda i: df.cast(i, df.float64), [x]), ONE),
