@@ -74,7 +74,10 @@ def _inches(picture: Picture, title: str) -> tuple[float, float]:
 
 def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
     """The picture under another name first, then moved to its place."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "wb") as file:
             painter.save(file, kind, dpi)
