@@ -11,6 +11,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.tracebacks import hide_frames
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -104,15 +105,19 @@ class Session:
             DTypeError: a fetch or a key is of the wrong kind, or a value is a tensor.
             FailedPreconditionError: a variable has no value yet, or the session is closed.
         """
-        if self._closed:
-            raise FailedPreconditionError(
-                "Attempted to use a closed Session. Its variables' values are gone: run in the block `with "
-                "Session() as sess:`, or make a new session and initialize the variables."
-            )
-        feeds = _NO_FEEDS if feed_dict is None else feed_dict
-        request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
-        self._growth.look()
-        return request.answer(self._execute(request, list(feeds.values())))
+        try:
+            if self._closed:
+                raise FailedPreconditionError(
+                    "Attempted to use a closed Session. Its variables' values are gone: run in the block "
+                    "`with Session() as sess:`, or make a new session and initialize the variables."
+                )
+            feeds = _NO_FEEDS if feed_dict is None else feed_dict
+            request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
+            self._growth.look()
+            return request.answer(self._execute(request, list(feeds.values())))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of values for ``feed_list`` that does what :meth:`run` of ``fetches`` does.
