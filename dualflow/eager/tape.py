@@ -77,7 +77,7 @@ class GradientTape:
 
     def _pause(self) -> None:
         if not self._recording or self._tape is None:
-            raise InvalidArgumentError("Tape is not recording.")
+            raise InvalidArgumentError("Tape is not recording. Stop it inside of its with block.")
         recording.ignore(self._tape)
         self._recording = False
 

@@ -26,7 +26,7 @@ def _pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str
     axes = len(x.shape) - 2
     if axes < 1:
         raise InvalidArgumentError(
-            f"pooling takes (batch, axes, channels), not a tensor of shape {x.shape}; df.expand_dims adds axes."
+            f"pooling takes (batch, axes, channels), not a tensor of shape {x.shape}; df.reshape it first."
         )
     first = channels_first(data_format, axes + 2)
     x = channels_last(x) if first else x

@@ -116,6 +116,19 @@ def test_an_explicit_graph_is_built_once_and_run_often() -> None:
     assert re.search(r'Warning: The graph grows at each run: File ".*explicit_graph\.py", line \d+', output)
 
 
+def test_control_flow_is_the_same_both_ways() -> None:
+    output = run_example("control_flow.py")
+    assert "bounces of a lively ball: 73\n" in output
+    assert "never rests: AssertionError: a ball that keeps its height never comes to rest" in output
+    assert number(r"x with x exp\(x\) = 1: ([\d.]+)", output) == pytest.approx(0.567143, abs=1e-5)
+    assert "ValueError: -1.0 is left of the interval, which begins at 0.0" in output
+    assert "ArithmeticError: sixty halvings were not enough" in output
+    assert "before a leap: 6.0" in output
+    assert "the whole path: 13.0" in output
+    assert "the sign of -7: -1" in output
+    assert number(r"compiled: (\d+) times as fast", output) >= 10
+
+
 def test_debugging_shows_graph_values_nan_difference_and_refusal(tmp_path: Path) -> None:
     picture = tmp_path / "newton.png"
     output = run_example("debugging.py", "--out", str(picture))

@@ -1,19 +1,21 @@
-"""Functions that name what they add to an explicit graph: their ``name`` argument is TensorFlow's.
+"""dualflow's functions as an explicit graph wants them: their ``name`` names what they add to it.
 
-Where ops run at once nothing has a name, and the functions are dualflow's own behind one check.
+What is only done, as printing, answers its operation there, for a session to run. Where ops run at once
+nothing has a name, and the functions are dualflow's own behind one check.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any
 
-from dualflow.function.session import Graph, graph_recording
+from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.symbol import Symbol
+from dualflow.graph.ir import Node
 
 
 def named(found: Any) -> Any:
@@ -22,8 +24,12 @@ def named(found: Any) -> Any:
         return Namespace(found)
     if not isinstance(found, FunctionType):
         return found
-    place = list(inspect.signature(found).parameters)
-    return _naming(found, place.index("name")) if "name" in place else found
+    parameters = inspect.signature(found).parameters
+    optional = "name" in parameters and parameters["name"].default is None  # another name is no op's
+    if not optional:
+        return found
+    positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return _naming(found, list(parameters).index("name") if positional else None)
 
 
 class Namespace(ModuleType):
@@ -42,16 +48,18 @@ class Namespace(ModuleType):
         return dir(self._module)
 
 
-def _naming(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """``function``, whose argument at ``place`` is the name."""
+def _naming(function: Callable[..., Any], place: int | None) -> Callable[..., Any]:
+    """``function``, whose argument at ``place`` is the name; without a place it is given by keyword."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         graph = graph_recording()
         if graph is None:
             return function(*args, **kwargs)
-        name = args[place] if len(args) > place else kwargs.get("name")
-        return function(*args, **kwargs) if name is None else _call(graph, name, function, args, kwargs)
+        before = len(graph.engine.builder.nodes)
+        name = args[place] if place is not None and len(args) > place else kwargs.get("name")
+        result = function(*args, **kwargs) if name is None else _call(graph, name, function, args, kwargs)
+        return _done(graph, before) if result is None else result
 
     return call
 
@@ -63,10 +71,21 @@ def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwar
     full = names.unique(checked(name, names.scope))
     with graph.name_scope(f"{full}/"):
         result = function(*args, **kwargs)
+    added = graph.engine.builder.nodes[before:]
     results = result if isinstance(result, list | tuple) else [result]
-    makers = {x._value.node for x in results if isinstance(x, Symbol)}
+    makers = {x._value.node for x in results if isinstance(x, Symbol)} or set(_effects(added))
     if len(makers) == 1:
         (node,) = makers
-        if node is not None and node in graph.engine.builder.nodes[before:]:
+        if node is not None and node in added:
             names.rename(node, full)
     return result
+
+
+def _done(graph: Graph, before: int) -> Operation | None:
+    """The operation of what a function that answers nothing has added to the graph."""
+    effects = _effects(graph.engine.builder.nodes[before:])
+    return graph.engine.operation_of(effects[-1]) if effects else None
+
+
+def _effects(nodes: Sequence[Node]) -> list[Node]:
+    return [node for node in nodes if node.op.effect is not None]

@@ -17,6 +17,7 @@ from dualflow.compat.v1.initializers import GlorotUniform, Zeros
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import as_shape
+from dualflow.core.tracebacks import entry
 from dualflow.function.session import Variable, graph_recording, name_scope
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
@@ -246,6 +247,7 @@ def variable_scope(
                 store.close(full)
 
 
+@entry
 def get_variable(
     name: str,
     shape: Any = None,

@@ -16,7 +16,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.function.autograph import branches, loops, parts, raising
 from dualflow.function.autograph.calls import Converter
 from dualflow.function.autograph.syntax import lowered
-from dualflow.function.autograph.values import here, symbolic
+from dualflow.function.autograph.values import symbolic
+from dualflow.function.errors import here
 from dualflow.function.method import WeakMethod
 from dualflow.function.raising import settled
 from dualflow.graph.ir import Origin
@@ -57,7 +58,7 @@ class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
             place = f"\n  {node.origin}" if node is not None and node.origin else here()
             raise InvalidArgumentError(
                 f"A value is returned under a condition that is a tensor: the else branch must also have a "
-                f"return statement.{place}"
+                f"return statement. Return a value of the same shape and dtype on all ways.{place}"
             )
         return super().ret(value, did_return)
 

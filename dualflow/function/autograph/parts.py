@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.sequences import Progression, Turns, Zipped
-from dualflow.function.autograph.values import here, is_numeric, symbolic
+from dualflow.function.autograph.values import is_numeric, symbolic
+from dualflow.function.errors import here
 from dualflow.function.symbol import Symbol
 from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor

@@ -12,6 +12,7 @@ from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import UnconnectedGradients
 from dualflow.function.session.graph import Graph, get_default_graph, graph_being_built, graph_recording
 from dualflow.function.session.names import checked
@@ -24,6 +25,7 @@ from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 
+@entry
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """A tensor whose value each run is fed.
 
@@ -51,6 +53,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
 
 
+@entry
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
     """A tensor that has the value ``input`` in the runs that are not fed another; eagerly, ``input``.
 
@@ -87,6 +90,7 @@ def _name(graph: Graph, name: str) -> str:
     return checked(name, graph.engine.open.names.scope)
 
 
+@entry
 def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
@@ -109,6 +113,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
 
 
+@entry
 def no_op(name: str = "NoOp") -> Operation | None:
     """The operation that does nothing; eagerly None.
 
@@ -140,6 +145,7 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
 
 
+@entry
 def gradients(
     ys: Any,
     xs: Any,

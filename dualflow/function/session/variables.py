@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable as StatefulVariable
 from dualflow.function.session.defaults import session_for
 from dualflow.function.session.engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
@@ -159,6 +160,7 @@ class Variable(StatefulVariable):
         session_for(session, self._graph, "load a variable").run(made, {made.inputs[0]: value})
 
 
+@entry
 def assign(
     ref: Any, value: Any, validate_shape: bool = True, use_locking: bool = False, name: Any = None
 ) -> Any:
@@ -175,6 +177,7 @@ def assign(
     return ref.assign(value)
 
 
+@entry
 def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """``ref.assign_add(value)``; see :func:`assign`.
 
@@ -186,6 +189,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None
     return ref.assign_add(value)
 
 
+@entry
 def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """``ref.assign_sub(value)``; see :func:`assign`.
 
@@ -221,6 +225,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(TRAINABLE_VARIABLES, scope)
 
 
+@entry
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation | None:
     """The operation that gives each variable of ``var_list`` its first value.
 
