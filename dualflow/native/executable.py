@@ -25,7 +25,7 @@ from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
 from dualflow.native.settle import settled
-from dualflow.ops.forms import Loop, Opaque, Take
+from dualflow.ops.forms import Loop, Opaque, Scatter, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -33,6 +33,7 @@ KEPT_ARENA = 64 << 20
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,
+    Scatter: OutOfRangeError,
     Loop: ResourceExhaustedError,
 }
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)

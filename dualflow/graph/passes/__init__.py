@@ -17,6 +17,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.loops import merge_loops, trim_loops
+from dualflow.graph.passes.scatters import add_in_scatters
 
 
 class Pass(NamedTuple):
@@ -36,7 +37,7 @@ def simplify_body(graph: Graph) -> Graph:
 
 def fuse_body(graph: Graph) -> Graph:
     """A body after the passes that end with fusion."""
-    return fuse(add_in_products(graph))
+    return fuse(add_in_scatters(add_in_products(graph)))
 
 
 SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
@@ -53,6 +54,7 @@ SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
 PASSES: Final[tuple[Pass, ...]] = (
     *SIMPLIFICATIONS,
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
+    Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
     Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
 )
