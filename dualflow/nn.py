@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dualflow.core.tracebacks import entry
 from dualflow.ops.activations import elu as elu
 from dualflow.ops.activations import gelu as gelu
 from dualflow.ops.activations import leaky_relu as leaky_relu
@@ -44,6 +45,7 @@ max_pool1d = max_pool2d = max_pool3d = max_pool
 conv3d = convolution
 
 
+@entry
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Any:

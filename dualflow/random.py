@@ -17,6 +17,7 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
 from dualflow.ops.static import known_value
 
@@ -24,6 +25,7 @@ Seed = int | Sequence[int] | None
 _WORD: Final = (1 << 64) - 1
 
 
+@entries
 class Generator:
     """A stream of random numbers with a state of its own.
 
@@ -144,6 +146,7 @@ class _Streams:
 _streams: Final = _Streams()
 
 
+@entry
 def set_seed(seed: int) -> None:
     """Set all streams of this module's functions to the beginning that ``seed`` names.
 
@@ -167,6 +170,7 @@ def stream(seed: int | None) -> Generator:
     return _streams.of(seed)
 
 
+@entry
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -188,6 +192,7 @@ def normal(
     return ops.normal(_streams.of(seed), shape, mean, stddev, dtype)
 
 
+@entry
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -200,6 +205,7 @@ def truncated_normal(
     return ops.truncated_normal(_streams.of(seed), shape, mean, stddev, dtype)
 
 
+@entry
 def uniform(
     shape: Any,
     minval: Any = 0,
@@ -221,11 +227,13 @@ def uniform(
     return ops.uniform(_streams.of(seed), shape, minval, maxval, dtype)
 
 
+@entry
 def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Any:
     """``value`` with the slices of its first axis in random order."""
     return ops.shuffle(_streams.of(seed), value)
 
 
+@entry
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None
 ) -> Any:
@@ -233,6 +241,7 @@ def categorical(
     return ops.categorical(_streams.of(seed), logits, num_samples, dtype)
 
 
+@entry
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
 ) -> Any:
@@ -240,11 +249,13 @@ def gamma(
     return ops.gamma(_streams.of(seed), shape, alpha, beta, dtype)
 
 
+@entry
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Any:
     """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``."""
     return ops.poisson(_streams.of(seed), shape, lam, dtype)
 
 
+@entry
 def stateless_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
 ) -> Any:
@@ -252,6 +263,7 @@ def stateless_normal(
     return ops.normal(_Stateless(seed), shape, mean, stddev, dtype)
 
 
+@entry
 def stateless_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: Any = None
 ) -> Any:

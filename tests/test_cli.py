@@ -198,3 +198,46 @@ def test_wrong_words_are_an_error_with_the_usage(run: Run, words: list[str]) -> 
     assert done.returncode == 2
     assert "usage: python -m dualflow" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_graph_prints_the_trace_and_runs_nothing(run: Run) -> None:
+    done = run("graph", "model:pair", "--args", "df.TensorSpec([SIZE, 3])", "df.TensorSpec([3])")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "graph pair(%x: float32[16, 3], %y: float32[3])"
+    assert lines[1] == "    %0: float32[16, 3] = exp(%x)   # model.py:8"
+    assert lines[-1] == "    return %1"
+
+
+def test_graph_prints_what_runs_with_optimised(run: Run) -> None:
+    done = run("graph", "model:square", "--optimised")
+    assert done.returncode == 0, done.stderr
+    assert "multiply(%x, %x)" in done.stdout
+    fused = run("graph", "model:pair", "--optimised", "--args", "df.ones([64])", "df.ones([64])")
+    assert "= fused(%x, %y)" in fused.stdout
+
+
+def test_graph_draws_a_picture(run: Run, tmp_path: Path) -> None:
+    done = run("graph", "model:square", "--draw", "square.svg")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("graph square(%x: float32[2])")
+    assert "multiply" in (tmp_path / "square.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["model:square", "--draw", "square.gif"], "names no kind of picture"),
+        (
+            ["model:square", "--draw", "nowhere/square.svg"],
+            "nowhere/square.svg can't be written: No such",
+        ),
+        (["model:pair"], "pair takes x, y: give its arguments"),
+        (["model"], "'model' is not MODULE:FUNCTION"),
+    ],
+)
+def test_a_graph_that_cannot_be_shown_is_told_in_words(run: Run, words: list[str], told: str) -> None:
+    done = run("graph", *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert told in done.stderr

@@ -47,6 +47,8 @@ LATE = {
     "dualflow.function.debugger": "imports pdb, 0.05 s",
     "dualflow.function.fast": "imports dualflow.native",
     "dualflow.graph.analysis": "imports networkx",
+    "dualflow.graph.drawing": "only a picture of a graph needs it",
+    "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
 

@@ -1,4 +1,4 @@
-"""Structures of values: lists, tuples, dicts, namedtuples and dataclasses, flattened and rebuilt."""
+"""Structures of values: lists, tuples, dicts, namedtuples, dataclasses and attrs, flattened and rebuilt."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
         return type(value), tuple(keys), [value[k] for k in keys]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value) if f.init)
+        return type(value), names, [getattr(value, n) for n in names]
+    fields = getattr(type(value), "__attrs_attrs__", None)
+    if fields is not None:
+        names = tuple(f.name for f in fields if f.init)
         return type(value), names, [getattr(value, n) for n in names]
     own = getattr(type(value), "__tree__", None)
     found: tuple[Any, tuple[Any, ...], list[Any]] | None = None if own is None else own(value)
@@ -108,7 +112,9 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
         return kind(*children)
     if isinstance(kind, type) and issubclass(kind, Mapping):
         return _mapping(kind, zip(structure.keys, children, strict=True))
-    return kind(**dict(zip(structure.keys, children, strict=True)))
+    fields = getattr(kind, "__attrs_attrs__", ())
+    alias = {f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields}  # for its __init__
+    return kind(**{alias.get(k, k): child for k, child in zip(structure.keys, children, strict=True)})
 
 
 def _mapping(kind: Any, items: Any) -> Any:

@@ -15,6 +15,7 @@ from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
@@ -108,6 +109,7 @@ NUMPY_FUNCTION: Final = Op(
 )
 
 
+@entry
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
     """The results of a Python function of eager tensors, which runs now or whenever the graph does.
 
@@ -144,6 +146,7 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     return _packed(Tout, engine.apply(PY_FUNCTION, tuple(inputs), attrs))
 
 
+@entry
 def numpy_function(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.tracebacks import entries
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
@@ -30,6 +31,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
+@entries
 class GradientTape:
     """Records the ops that run in its ``with`` block, so that they can be differentiated.
 

@@ -12,6 +12,7 @@ from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops.tensor import Tensor
 
 DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -73,6 +74,7 @@ class EagerTensor(Tensor):
         """The tensor as a key of dicts and a member of sets: equal for the same tensor only."""
         return Reference(self)
 
+    @entry
     def item(self) -> Any:
         """The only element, as a Python number.
 
@@ -94,22 +96,30 @@ class EagerTensor(Tensor):
         return self._array
 
     def __bool__(self) -> bool:
-        if self._array.size != 1:
-            raise InvalidArgumentError(
-                f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} "
-                "elements; use df.reduce_any or df.reduce_all."
-            )
-        return bool(self._array)
+        try:
+            if self._array.size != 1:
+                raise InvalidArgumentError(
+                    f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} "
+                    "elements; use df.reduce_any or df.reduce_all."
+                )
+            return bool(self._array)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
+    @entry
     def __int__(self) -> int:
         return int(self._only("an int").item())
 
+    @entry
     def __float__(self) -> float:
         return float(self._only("a float").item())
 
+    @entry
     def __complex__(self) -> complex:
         return complex(self._only("a complex number").item())
 
+    @entry
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "iu":
             raise DTypeError(
@@ -117,11 +127,13 @@ class EagerTensor(Tensor):
             )
         return int(self._array.item())
 
+    @entry
     def __len__(self) -> int:
         if not self._array.ndim:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
         return int(self._array.shape[0])
 
+    @entry
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
             raise DTypeError(

@@ -12,6 +12,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.eager import recording
 from dualflow.eager.recording import Tape
 from dualflow.ops.creation import convert_to_tensor, ones_like
@@ -42,6 +43,7 @@ def value_and_gradients_function(
     (9.0, 6.0)
     """
 
+    @entry
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
         places = range(len(args)) if params is None else params
@@ -84,6 +86,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
         InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
     """
 
+    @entry
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         tape = Tape(accessed=True)
@@ -125,6 +128,7 @@ def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradi
 
 
 def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    @entry
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)[1]
@@ -132,6 +136,7 @@ def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
     return decorated
 
 
+@entry
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None
 ) -> Any:

@@ -11,6 +11,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
 from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
@@ -46,6 +47,7 @@ class Variable(Operators, AbstractVariable):
 
     __slots__ = ("__dict__", "__weakref__", "_tensor")  # compiled code reads the tensor from its slot
 
+    @entry
     def __init__(
         self,
         initial_value: Any = None,
@@ -133,22 +135,34 @@ class Variable(Operators, AbstractVariable):
         Raises:
             InvalidArgumentError: ``value`` has another shape, or is a tensor of another dtype.
         """
-        engine = dispatch.current().unrecorded
-        with dispatch.using(engine):
-            done = engine.assign(self, self._fitting(value))
-        return self._assigned(done, read_value)
+        try:
+            engine = dispatch.current().unrecorded
+            with dispatch.using(engine):
+                done = engine.assign(self, self._fitting(value))
+            return self._assigned(done, read_value)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add ``delta``, which has the variable's shape, to the value; see :meth:`assign`."""
-        return self._update(add, delta, read_value)
+        try:
+            return self._update(add, delta, read_value)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract ``delta``, which has the variable's shape, from the value; see :meth:`assign`."""
-        return self._update(subtract, delta, read_value)
+        try:
+            return self._update(subtract, delta, read_value)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _update(self, op: Any, delta: Any, read_value: bool) -> Any:
         engine = dispatch.current().unrecorded
@@ -186,10 +200,15 @@ class Variable(Operators, AbstractVariable):
 
     def __getitem__(self, key: Any) -> Any:
         """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
-        part = getitem(self, key)
-        part._part_of = (self, key)
-        return part
+        try:
+            part = getitem(self, key)
+            part._part_of = (self, key)
+            return part
+        except Exception as error:
+            hide_frames(error)
+            raise
 
+    @entry
     def assign_part(
         self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value
     ) -> Any:
@@ -200,14 +219,17 @@ class Variable(Operators, AbstractVariable):
         given = convert_to_tensor(value, self.dtype)
         return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
 
+    @entry
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
         return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, self._alike(updates)))
 
+    @entry
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
         return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, self._alike(updates)))
 
+    @entry
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Subtract ``updates`` from the parts at ``indices``."""
         return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(self._alike(updates))))
@@ -219,9 +241,11 @@ class Variable(Operators, AbstractVariable):
         with dispatch.using(dispatch.current().unrecorded) as engine:
             return self.assign(change(engine.read(self)))
 
+    @entry
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise DTypeError("A part of a variable is assigned with v[key].assign(value).")
 
+    @entry
     def _in_place(self, other: Any) -> NoReturn:
         raise FailedPreconditionError(
             "A variable does not change by +=, -=, *= and the like. Use v.assign_add(x), v.assign_sub(x) or "
@@ -234,24 +258,31 @@ class Variable(Operators, AbstractVariable):
 
     # What Python asks of a value
 
+    @entry
     def __bool__(self) -> bool:
         return bool(self._now())
 
+    @entry
     def __int__(self) -> int:
         return int(self._now())
 
+    @entry
     def __float__(self) -> float:
         return float(self._now())
 
+    @entry
     def __complex__(self) -> complex:
         return complex(self._now())
 
+    @entry
     def __index__(self) -> int:
         return self._now().__index__()  # type: ignore[no-any-return]  # a tensor's, or its error
 
+    @entry
     def __len__(self) -> int:
         return len(self._now())
 
+    @entry
     def __iter__(self) -> Any:
         return iter(self.value())
 
@@ -264,6 +295,7 @@ class Variable(Operators, AbstractVariable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self._now().__array__(dtype, copy)
 
+    @entry
     def __hash__(self) -> NoReturn:
         raise DTypeError("Variables compare elementwise and have no hash; use v.ref() as the key.")
 

@@ -5,6 +5,7 @@ from dualflow.function.decorator import Function as Function
 from dualflow.function.decorator import function as function
 from dualflow.function.decorator import functions_run_eagerly as functions_run_eagerly
 from dualflow.function.decorator import run_functions_eagerly as run_functions_eagerly
+from dualflow.function.errors import CapturedValueWarning as CapturedValueWarning
 from dualflow.function.errors import RecursiveTraceError as RecursiveTraceError
 from dualflow.function.errors import RetracingWarning as RetracingWarning
 from dualflow.function.errors import SymbolicValueError as SymbolicValueError

@@ -14,13 +14,14 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
 from dualflow.function.execute import kernel_text, numba_function, short_way
-from dualflow.function.fit import as_tensor, parts
+from dualflow.function.fit import as_tensor, one_by_one, parts
 from dualflow.function.latest import LongWay, Names
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.outputs import Packer, collect
@@ -40,7 +41,8 @@ class ConcreteFunction:
     """A function traced for arguments of certain shapes, dtypes and Python values.
 
     Made by :meth:`Function.get_concrete_function`; a :class:`Function` holds one for each kind of call. Takes
-    the arguments of the Python function, where Python values may be left out but not changed.
+    the arguments of the Python function, where Python values may be left out but not changed; or its tensors
+    one by one, out of their lists and dicts.
 
     >>> import dualflow as df
     >>> add = df.function(lambda x, y: x + y).get_concrete_function(df.TensorSpec([]), df.TensorSpec([]))
@@ -96,9 +98,13 @@ class ConcreteFunction:
             DTypeError: a Python value differs from the traced one, or the arguments have another structure.
             InvalidArgumentError: a tensor has another dtype or shape than the traced one.
         """
-        if self._short is None or kwargs or dispatch.current() is not EAGER:
-            return self._call(args, kwargs)
-        return self._short(*args)
+        try:
+            if self._short is None or kwargs or dispatch.current() is not EAGER:
+                return self._call(args, kwargs)
+            return self._short(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""
@@ -213,9 +219,17 @@ class ConcreteFunction:
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
         structure, leaves = self.key
-        values = self._signature.completed(args, kwargs, self._static)
-        given = parts(structure, tuple(values.values()))
         names = self._signature.leaf_names(structure)
+        try:
+            values = self._signature.completed(args, kwargs, self._static)
+            given = parts(structure, tuple(values.values()))
+        except DTypeError as error:
+            flat = one_by_one(leaves, names, args, kwargs)
+            if flat is None:
+                raise DTypeError(
+                    f"{error} It was traced as {self!r}, whose tensors may also come one by one."
+                ) from None
+            given = flat
         fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
         if _variables(call.key) != _variables(self.key):

@@ -9,14 +9,19 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.bodies import Body, trace_body
+from dualflow.function.bodies import Body, inner_tracer, trace_body
+from dualflow.function.outputs import collect
+from dualflow.function.raising import Branch, Ended, check
 from dualflow.function.staging import choice_node, loop_node
 from dualflow.ops.choice import where
+from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
 
+@entry
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """The result of ``true_fn`` where the scalar ``pred`` holds, else of ``false_fn``; only one of them runs.
 
@@ -43,6 +48,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], nam
     )
 
 
+@entry
 def switch_case(
     branch_index: Any,
     branch_fns: Sequence[Callable[[], Any]],
@@ -64,6 +70,7 @@ def switch_case(
     return _choose(index, branches)
 
 
+@entry
 def case(
     pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
     default: Callable[[], Any] | None = None,
@@ -77,6 +84,7 @@ def case(
     return cond(pred, function, (lambda: case(rest, default)) if rest else default or function)
 
 
+@entry
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
@@ -164,11 +172,25 @@ def _as_vars(structure: Structure, result: Any) -> Any:
 def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     """A choice node for ``functions``, and its results in their structure.
 
-    Assigned variables get their new values.
+    Assigned variables get their new values. A function that ends with a ``raise`` is a check before it.
     """
-    bodies = [trace_body(f, (), lambda symbols: symbols) for f in functions]
+    traced = [_branch(f) for f in functions]
+    for i, (branch, _) in enumerate(traced):
+        if branch.ended is not None:
+            check(not_equal(index, i), branch)
+    bodies = [body for _, body in traced if body is not None]
+    if not bodies:
+        raise Ended(None)
     _check_branches(bodies)
-    return unflatten(bodies[0].structure, choice_node(index, bodies))
+    results = choice_node(index, [bodies[0] if body is None else body for _, body in traced])
+    return unflatten(bodies[0].structure, results)
+
+
+def _branch(function: Callable[[], Any]) -> tuple[Branch, Body | None]:
+    """The trace of a function, and its results; None if it ended with a ``raise``."""
+    branch = Branch(inner_tracer(getattr(function, "__name__", "branch")))
+    found = branch.trace(lambda: collect(function(), branch.tracer))
+    return branch, None if found is None else Body(branch.tracer, (), found[0], tuple(found[1]))
 
 
 def _check_branches(bodies: Sequence[Body]) -> None:

@@ -9,15 +9,18 @@ from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.autograph.conversion import Converted, converted
+from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.cache import MAX_TRACES, TraceCache
+from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, form
+from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
@@ -67,6 +70,7 @@ class Function:
         self._calls = 0
         self._misses = 0
         self._history = History(self._name)
+        self._captured = CapturedValues(self._name, python_function)
         self._cache = TraceCache()
         self._latest = self._cache.latest
         self._long_way = LongWay(self.long_way)
@@ -76,13 +80,17 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, from the trace that fits the arguments."""
-        self._calls += 1
-        if _settings.eagerly:
-            return self.python_function(*args, **kwargs)
-        if kwargs:
-            return self._named(args, kwargs)
-        short = self._latest.short
-        return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        try:
+            self._calls += 1
+            if _settings.eagerly:
+                return self.python_function(*args, **kwargs)
+            if kwargs:
+                return self._named(args, kwargs)
+            short = self._latest.short
+            return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
@@ -113,6 +121,7 @@ class Function:
             self._latest.keep(key, Found(concrete, tuple(places)))
         return concrete.run(inputs)
 
+    @entry
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, made if need be; nothing runs.
 
@@ -178,6 +187,7 @@ class Function:
                     self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
                 )
                 self._cache.add(found, now)
+                self._captured.note(self._history.count)
             return found
 
     def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
@@ -214,18 +224,33 @@ class Function:
     def _traced(self, call: Call) -> ConcreteFunction:
         """Trace the function; converted, from when a tensor first stands where Python wants a value."""
         strict = self._options["strict"]
-        try:
-            return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
-        except OperatorNotAllowedInGraphError as error:
-            if isinstance(self._as_traced, Converted) or not self._options["autograph"]:
-                raise
-            self._as_traced = converted(self.python_function, error)
+        if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
+            early = converted_early(self.python_function, self._tensors(call))
+            try:
+                if early is None:
+                    plain = as_written(self.python_function)
+                    return trace(plain, self._signature, call, self._name, self._creation, strict=strict)
+            except OperatorNotAllowedInGraphError as error:
+                early = converted(self.python_function, error)
+            self._as_traced = early
         return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
+
+    def _tensors(self, call: Call) -> list[str]:
+        """Where the arguments have tensors."""
+        names = self._signature.leaf_names(call.key[0])
+        return [
+            n
+            for n, leaf in zip(names, call.key[1], strict=True)
+            if isinstance(leaf, TensorLeaf | VariableLeaf)
+        ]
 
     # looking
 
     def explain(self) -> str:
         """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
+
+        Then the Python values that the traces keep, of globals and closures that the function's own code
+        reads, and whether they have changed since.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x, n: x * n, name="scale")
@@ -235,7 +260,7 @@ class Function:
         1. at call 1: x: float32[], n: 2
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
-        return self._history.explain()
+        return "\n".join([self._history.explain(), *self._captured.explain()])
 
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
@@ -343,9 +368,10 @@ def function(
 
     Tensors and arrays are arguments of the graph: others of the same shape and dtype run the same trace.
     Python numbers, strings and other objects are compiled in: another value is another trace. So are the
-    tensors and globals that the function uses; variables are read and assigned anew by each call. Python's
-    side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers) at each
-    call, in program order.
+    tensors and globals that the function uses, which calls don't look at again (``explain`` lists them, and
+    a CapturedValueWarning tells of traces that differ); variables are read and assigned anew by each call.
+    Python's side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers)
+    at each call, in program order.
 
     Args:
         func: the function; without it, a decorator is answered.

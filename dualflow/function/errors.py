@@ -21,5 +21,9 @@ class NotNativeError(FailedPreconditionError):
     """A part of a strict function would run through NumPy or in Python."""
 
 
+class CapturedValueWarning(UserWarning):
+    """A Python value that a function reads from outside has changed between two of its traces."""
+
+
 class RetracingWarning(UserWarning):
     """A function is traced so often that compiling it can't pay."""

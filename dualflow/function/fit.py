@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -11,6 +13,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.eager.tensor import wrap
+from dualflow.function.leaf import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 
 
 def parts(wanted: Structure, value: Any) -> list[Any]:
@@ -52,6 +55,31 @@ def _children(wanted: Structure, value: Any) -> Sequence[Any] | None:
         same = isinstance(value, Mapping) and value.keys() == set(wanted.keys)
         return [value[k] for k in wanted.keys] if same else None
     return [getattr(value, k) for k in wanted.keys] if type(value) is kind else None
+
+
+def one_by_one(
+    leaves: Sequence[Leaf], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Any] | None:
+    """A value for each leaf of a trace from those of its tensors alone, out of their structure.
+
+    Keywords are the names of arguments, or of their specs. None if the values are not as many, or are no
+    tensors, arrays or numbers.
+    """
+    if not all(isinstance(x, _SINGLE) for x in (*args, *kwargs.values())):
+        return None
+    tensors = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, TensorLeaf | VariableLeaf)}
+    known = {i: leaf.value for i, leaf in enumerate(leaves) if isinstance(leaf, ValueLeaf | ObjectLeaf)}
+    given = dict(zip(tensors, args, strict=False))
+    for i, leaf in tensors.items():
+        for name in (names[i], leaf.spec.name or names[i]):
+            if name in kwargs:
+                given.setdefault(i, kwargs[name])
+    if len(given) != len(tensors) or len(args) + len(kwargs) != len(tensors):
+        return None
+    return [given[i] if i in given else known[i] for i in range(len(leaves))]
+
+
+_SINGLE: Final = (AbstractTensor, AbstractVariable, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def as_tensor(spec: TensorSpec, value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.scan import Tensors, repeat
 from dualflow.ops.arrangement import expand_dims
@@ -15,6 +16,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 
 
+@entry
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -65,6 +67,7 @@ def map_fn(
     return unflatten(wanted, repeat(step, [], rows, length, False)[1])
 
 
+@entry
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
@@ -88,6 +91,7 @@ def vectorized_map(
     return unflatten(found[0], columns)
 
 
+@entry
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -132,6 +136,7 @@ def scan(
     return unflatten(carried, columns)
 
 
+@entry
 def foldl(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -150,6 +155,7 @@ def foldl(
     return _fold(fn, elems, initializer, False)
 
 
+@entry
 def foldr(
     fn: Callable[[Any, Any], Any],
     elems: Any,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from dualflow.function.decorator import Function
@@ -27,7 +28,11 @@ class BoundFunction:
         self.__self__ = instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
@@ -54,6 +59,14 @@ class WeakMethod:
                 "variable."
             )
         return self._function(instance, *args, **kwargs)
+
+    @property
+    def __func__(self) -> Callable[..., Any]:
+        return self._function
+
+    @property
+    def __self__(self) -> Any:
+        return self._instance()
 
     def with_function(self, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> WeakMethod:
         """The method of the same instance by what ``change`` makes of the function."""

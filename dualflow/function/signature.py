@@ -102,11 +102,17 @@ class Signature:
         key = structure, tuple([leaf for leaf, _ in pairs])
         return Call(structure, tuple([value for _, value in pairs]), key)
 
-    def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Each parameter's value, defaults filled in."""
+    def arguments(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        received: tuple[Sequence[Any], Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Each parameter's value, defaults filled in; errors show what was ``received``, if that differs."""
         try:
             bound = self._python.bind(*args, **kwargs)
         except TypeError as error:
+            args, kwargs = received or (args, kwargs)
             raise DTypeError(
                 f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self._python}."
@@ -137,7 +143,8 @@ class Signature:
         free = [p.name for p in self.parameters if p.kind in _POSITIONAL and p.name not in {*known, *kwargs}]
         if len(args) > len(free):
             return self.arguments(args, kwargs)
-        return self.arguments((), {**known, **dict(zip(free, args, strict=False)), **kwargs})
+        completed = {**known, **dict(zip(free, args, strict=False)), **kwargs}
+        return self.arguments((), completed, (args, kwargs))
 
     def spread(self, structure: Structure, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and keyword arguments with which Python calls the function."""

@@ -90,10 +90,12 @@ class Symbol(Tensor):
     def _refuse(self, use: str, remedy: str) -> NoReturn:
         here = caller()
         where = f"\n  {here}" if here is not None else ""
-        raise OperatorNotAllowedInGraphError(
+        error = OperatorNotAllowedInGraphError(
             f"{use} is not allowed. {self._described()} has no value {self._tracer.pending()}; "
             f"{remedy}.{self._tracer.hint}" + where
         )
+        self._tracer.refuse(error)
+        raise error
 
     def __bool__(self) -> NoReturn:
         self._refuse(

@@ -12,6 +12,7 @@ from dualflow.core.dtypes import DType, as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entries
 from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
@@ -46,6 +47,7 @@ class _Same:
         return self.array
 
 
+@entries
 class TensorArray:
     """Tensors of one shape and dtype in numbered places; a place never written holds zeros.
 

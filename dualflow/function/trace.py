@@ -47,6 +47,10 @@ class Tracer(Engine):
     Args:
         name: the traced function's.
         creation: what becomes of variables that the trace creates.
+
+    Attributes:
+        refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
+        settled: bool scalars that checks have made sure of, for what follows.
     """
 
     __slots__ = (
@@ -58,6 +62,8 @@ class Tracer(Engine):
         "creation",
         "name",
         "outer",
+        "refusal",
+        "settled",
         "symbols",
     )
 
@@ -67,6 +73,8 @@ class Tracer(Engine):
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
         self.symbols: dict[Value, Symbol] = {}
+        self.refusal: Exception | None = None
+        self.settled: dict[Value, bool] = {}
         self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
@@ -129,6 +137,13 @@ class Tracer(Engine):
 
     keys_feeds = False
     """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
+
+    def refuse(self, error: Exception) -> None:
+        """Note that ``error`` is about to be raised, which the user's code might catch."""
+        tracer: Tracer | None = self
+        while tracer is not None:
+            tracer.refusal = tracer.refusal or error
+            tracer = tracer.outer
 
     def tensor_name(self, value: Value) -> str:
         """The argument's name, or the op's, and which of its results ``value`` is."""

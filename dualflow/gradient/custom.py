@@ -12,6 +12,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
@@ -62,6 +63,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     2.0
     """
 
+    @entry
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         engine = dispatch.current()

@@ -14,8 +14,10 @@ order of ``nodes``. Bodies of fused nodes, branches and loops are graphs in ``at
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from dualflow.core.errors import InternalError
@@ -152,6 +154,20 @@ class Graph:
             for value in dict.fromkeys(node.inputs):
                 found.setdefault(value, []).append(node)
         return found
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
+
+        Kernels, branches and loops are boxes around their ops; variables, updates and effects have colours.
+
+        Args:
+            path: the file; its end, .svg, .png or .pdf, says which kind.
+
+        Raises:
+            InvalidArgumentError: another kind of file, or too large a graph for a png.
+            NotFoundError: matplotlib is not installed.
+        """
+        import_module("dualflow.graph.drawing").draw(self, path)
 
     def __str__(self) -> str:
         return printer.text(self)

@@ -10,7 +10,7 @@ The bodies of fused nodes, branches and loops stand indented under their node.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,15 +35,14 @@ def value_names(graph: Graph) -> dict[Value, str]:
     return names | {value: f"%{i}" for i, value in enumerate(made)}
 
 
-def call(node: Node, names: Mapping[Value, str]) -> str:
-    """The op with its inputs and attributes; bodies, and what only a compiler reads beside them, left out."""
-    bodies = bool(node.bodies)
-    attrs = [
+def attributes(node: Node) -> list[str]:
+    """The attributes as ``name=value``; bodies, and what only a compiler reads beside them, left out."""
+    bodies = {name.partition("[")[0] for name, _ in node.bodies}
+    return [
         f"{name}={_shown(value)}"
         for name, value in node.attrs.items()
-        if not bodies or (isinstance(value, _PLAIN) and not _is_body(node, name))
+        if not bodies or (isinstance(value, _PLAIN) and name not in bodies)
     ]
-    return f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attrs)})"
 
 
 def lines_of(node: Node) -> str:
@@ -62,17 +61,14 @@ def _lines(graph: Graph, margin: str, title: str = "") -> Iterator[str]:
     inner = margin + _INDENT
     for node in graph.nodes:
         results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
+        call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attributes(node))})"
         where = lines_of(node)
-        yield f"{inner}{results} = {call(node, names)}" + (f"   # {where}" if where else "")
+        yield f"{inner}{results} = {call}" + (f"   # {where}" if where else "")
         for name, body in node.bodies:
             yield from _lines(body, inner + _INDENT, f"{name}: ")
     for update in graph.updates:
         yield f"{inner}{names[update.input]} <- {names[update.value]}"
     yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
-
-
-def _is_body(node: Node, attribute: str) -> bool:
-    return any(name.partition("[")[0] == attribute for name, _ in node.bodies)
 
 
 def _input_names(graph: Graph) -> dict[Value, str]:

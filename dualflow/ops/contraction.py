@@ -10,6 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.forms import Contraction
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
@@ -137,4 +138,8 @@ def matmul(
     >>> df.matmul([[1, 2]], [[3], [4]]).numpy()
     array([[11]], dtype=int32)
     """
-    return _product(a, b, transpose_a, transpose_b)
+    try:
+        return _product(a, b, transpose_a, transpose_b)
+    except Exception as error:
+        hide_frames(error)
+        raise

@@ -13,6 +13,7 @@ from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, Promotion, register
@@ -125,13 +126,25 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
 
 def _function(op: Op, arity: int) -> OpFunction:
     def unary(x: Any, name: str | None = None) -> Any:
-        return dispatch.current().unary(op, x)
+        try:
+            return dispatch.current().unary(op, x)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def binary(x: Any, y: Any, name: str | None = None) -> Any:
-        return dispatch.current().binary(op, x, y)
+        try:
+            return dispatch.current().binary(op, x, y)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def ternary(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
-        return dispatch.current().apply(op, (x, y, z), {})
+        try:
+            return dispatch.current().apply(op, (x, y, z), {})
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     function = cast(OpFunction, (unary, binary, ternary)[arity - 1])
     function.op = op

@@ -12,6 +12,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, Shape, broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
 from dualflow.ops.assembly import assembling
 from dualflow.ops.choice import where
@@ -167,6 +168,14 @@ def getitem(x: Any, key: Any) -> Any:
     >>> df.constant([[1, 2, 3], [4, 5, 6]])[:, ::-1].numpy().tolist()
     [[3, 2, 1], [6, 5, 4]]
     """
+    try:
+        return _item(x, key)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+def _item(x: Any, key: Any) -> Any:
     if _is_mask(key):
         return boolean_mask(x, key)
     entries, dynamic = _canonical(key, shape_of(x))

@@ -12,10 +12,26 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
+from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.contraction import matmul
+from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
+
+
+def _reflected(function: OpFunction) -> Callable[[Any, Any], Any]:
+    """The method that Python calls when the tensor stands on the right."""
+    op = function.op
+
+    def reflected(self: Any, other: Any) -> Any:
+        try:
+            return dispatch.current().binary(op, other, self)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return reflected
 
 
 class Operators:
@@ -88,36 +104,31 @@ class Operators:
     def __pos__(self) -> Any:
         return self
 
-    def __rsub__(self, other: Any) -> Any:
-        return dispatch.current().binary(arithmetic.subtract.op, other, self)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return dispatch.current().binary(arithmetic.divide.op, other, self)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return dispatch.current().binary(arithmetic.floordiv.op, other, self)
-
-    def __rmod__(self, other: Any) -> Any:
-        return dispatch.current().binary(arithmetic.mod.op, other, self)
+    __rsub__ = _reflected(arithmetic.subtract)
+    __rtruediv__ = _reflected(arithmetic.divide)
+    __rfloordiv__ = _reflected(arithmetic.floordiv)
+    __rmod__ = _reflected(arithmetic.mod)
+    __rlshift__ = _reflected(bitwise.left_shift)
+    __rrshift__ = _reflected(bitwise.right_shift)
+    __rpow__ = _reflected(powers.pow)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return matmul(other, self)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return dispatch.current().binary(bitwise.left_shift.op, other, self)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return dispatch.current().binary(bitwise.right_shift.op, other, self)
+        try:
+            return matmul(other, self)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __pow__(self, other: Any) -> Any:
-        if (type(other) is int and other == 2) or (
-            type(other) is float and other == 2.0 and self.dtype.is_inexact
-        ):
-            return dispatch.current().unary(arithmetic.square.op, self)
-        return dispatch.current().binary(powers.pow.op, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return dispatch.current().binary(powers.pow.op, other, self)
+        try:
+            if (type(other) is int and other == 2) or (
+                type(other) is float and other == 2.0 and self.dtype.is_inexact
+            ):
+                return dispatch.current().unary(arithmetic.square.op, self)
+            return dispatch.current().binary(powers.pow.op, self, other)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __eq__(self, other: object) -> Any:
         if other is None or isinstance(other, str):

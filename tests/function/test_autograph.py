@@ -754,19 +754,6 @@ def test_code_without_source_says_so():
     assert any("not converted" in note and "<string>" in note for note in caught.value.__notes__)
 
 
-def test_syntax_that_is_not_converted_says_so():
-    def f(x):
-        match x:
-            case 1:
-                return x
-            case _:
-                return -x
-
-    with pytest.raises(OperatorNotAllowedInGraphError) as caught:
-        df.function(f)(df.constant(1))
-    assert any("can't be converted" in note and __file__ in note for note in caught.value.__notes__)
-
-
 def test_recursion_over_tensors_is_refused():
     def factorial(n):
         if n <= 1:

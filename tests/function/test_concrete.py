@@ -68,6 +68,65 @@ def test_another_structure_is_refused():
         f({"b": df.constant([1.0, 2.0])})
 
 
+def summed():
+    f = df.function(lambda p, q, n=2.0: (p["a"] - p["b"]) * q[0] * n)
+    return f.get_concrete_function({"a": SPEC, "b": SPEC}, (df.TensorSpec([2], name="weight"),))
+
+
+A, B, Q = df.constant([5.0, 6.0]), df.constant([1.0, 1.0]), df.constant([10.0, 20.0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: f({"a": A, "b": B}, (Q,)),
+        lambda f: f(p={"b": B, "a": A}, q=[Q]),
+        lambda f: f({"a": A, "b": B}, (Q,), 2.0),
+        lambda f: f(A, B, Q),
+        lambda f: f(A, B, weight=Q),
+        lambda f: f(A, np.ones(2, np.float32), Q),
+    ],
+)
+def test_tensors_come_in_their_structure_or_one_by_one(call):
+    f = summed()
+    for _ in range(3):
+        assert call(f).numpy().tolist() == [80.0, 200.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda f: f(A, B), "has not the structure of a dict with 2 leaves"),
+        (lambda f: f(A, B, Q, Q), "too many positional arguments"),
+        (lambda f: f(), "missing a required argument: 'p'"),
+        (lambda f: f({"a": A, "b": B}), "missing a required argument: 'q'"),
+        (lambda f: f(A, B, mass=Q), "mass"),
+        (lambda f: f({"a": A}, (Q,)), "has not the structure"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_with_the_signature(call, reason):
+    with pytest.raises(TypeError, match=reason) as caught:
+        call(summed())
+    assert "It was traced as <ConcreteFunction <lambda>(p['a']: float32[2], p['b']" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "reason"),
+    [
+        (df.constant([1, 2]), ValueError, r"x: float32\[2\]\. Can not cast .*int32.* to .*float32"),
+        (df.ones([3]), ValueError, r"Can not cast .*shape=\(3,\).* to .*shape=\(2,\)"),
+        (object(), ValueError, "can't become a tensor"),
+        (None, ValueError, "None can't become a tensor"),
+        (df.Variable([1.0, 2.0]), ValueError, "pass its value, v.read_value"),
+    ],
+)
+def test_what_can_not_stand_for_a_tensor_is_refused_with_its_place(value, error, reason):
+    f = df.function(lambda x: x, name="f").get_concrete_function(SPEC)
+    with pytest.raises(error, match=reason) as caught:
+        f(value)
+    assert str(caught.value).startswith("'f' was traced with x: float32[2].")
+
+
 def test_it_tells_its_inputs_and_outputs():
     v = df.Variable([1.0, 2.0], name="v")
     f = df.function(lambda x, n: (x * v, None)).get_concrete_function(SPEC, 3)

@@ -155,7 +155,8 @@ class Dense(Module):
                 f"shape to have value {self.kernel.shape[0]} but received input with shape {inputs.shape}"
             )
         with name_scope(self.name):
-            found = matmul(cast(inputs, self.dtype), self.kernel)
+            given = inputs if inputs.dtype is self.dtype else cast(inputs, self.dtype)
+            found = matmul(given, self.kernel)
             if self.use_bias:
                 found = found + self.bias
             return found if self.activation is None else self.activation(found)

@@ -63,8 +63,10 @@ def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwar
     full = names.unique(checked(name, names.scope))
     with graph.name_scope(f"{full}/"):
         result = function(*args, **kwargs)
-    first = result[0] if isinstance(result, list | tuple) and result else result
-    node = first._value.node if isinstance(first, Symbol) else None
-    if node is not None and node in graph.engine.builder.nodes[before:]:
-        names.rename(node, full)
+    results = result if isinstance(result, list | tuple) else [result]
+    makers = {x._value.node for x in results if isinstance(x, Symbol)}
+    if len(makers) == 1:
+        (node,) = makers
+        if node is not None and node in graph.engine.builder.nodes[before:]:
+            names.rename(node, full)
     return result

@@ -211,15 +211,12 @@ def variable_scope(
             raise InvalidArgumentError("If default_name is None then name_or_scope is required")
         if reuse is True:
             raise InvalidArgumentError("reuse=True cannot be used without a name_or_scope")
-        full = store.unused(_joined(around, default_name))
-        outer = around
+        full, outer, named = store.unused(_joined(around, default_name)), around, default_name
     elif isinstance(name_or_scope, VariableScope):
-        full, outer = name_or_scope.name, name_or_scope
+        full, outer, named = name_or_scope.name, name_or_scope, name_or_scope.name.rpartition("/")[2]
     else:
-        full, outer = _joined(around, name_or_scope), around
+        full, outer, named = _joined(around, name_or_scope), around, name_or_scope
     with ExitStack() as stack:
-        last = full.rpartition("/")[2]
-        named = name_scope(last) if auxiliary_name_scope and last else nullcontext("")
         scope = VariableScope(
             full,
             reuse or outer.reuse,
@@ -227,7 +224,7 @@ def variable_scope(
             outer.regularizer if regularizer is None else regularizer,
             outer.constraint if constraint is None else constraint,
             outer.dtype if dtype is None else dtype,
-            stack.enter_context(named),
+            stack.enter_context(name_scope(named) if auxiliary_name_scope and named else nullcontext("")),
         )
         counts = dict(store.opened)
         token = _innermost.set((store, scope))
@@ -355,7 +352,8 @@ def _created(
             f"{'not given' if sizes is None else sizes}."
         )
     else:
-        value = first(tuple(sizes), dtype=wanted)
+        with name_scope(""), name_scope(f"{full}/Initializer"):
+            value = first(tuple(sizes), dtype=wanted)
 
     with name_scope(""):
         return Variable(

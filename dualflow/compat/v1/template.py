@@ -69,8 +69,8 @@ class Template:
         self._scopes: WeakKeyDictionary[VariableStore, VariableScope] = WeakKeyDictionary()
         self._lines: WeakKeyDictionary[VariableStore, Origin | None] = WeakKeyDictionary()
         if create_scope_now:
-            with self._kept():
-                self._open()
+            with self._kept(), variable_scope(unique_name, name, auxiliary_name_scope=False) as scope:
+                self._scopes[store_here()] = scope
 
     @property
     def var_scope(self) -> VariableScope | None:
@@ -95,13 +95,13 @@ class Template:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._kept():
             store = store_here()
-            if store not in self._lines:
-                scope = self._scopes.get(store) or self._open()
-                with variable_scope(scope):
-                    result = self._function(*args, **kwargs)
-                self._lines[store] = caller()
-                return result
-            return self._again(store, args, kwargs)
+            if store in self._lines:
+                return self._again(store, args, kwargs)
+            with variable_scope(self._scopes.get(store) or self._unique_name, self.name) as scope:
+                self._scopes.setdefault(store, scope)
+                result = self._function(*args, **kwargs)
+            self._lines[store] = caller()
+            return result
 
     def _again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
         """A call after the first in this graph, or eagerly: it finds its variables."""
@@ -121,12 +121,6 @@ class Template:
                 f"{self._lines[store]}"
             )
         return result
-
-    def _open(self) -> VariableScope:
-        """The scope of this graph, or the eager one, named now."""
-        with variable_scope(self._unique_name, self.name, auxiliary_name_scope=False) as scope:
-            self._scopes[store_here()] = scope
-        return scope
 
     def _kept(self) -> Any:
         """The block in which variables are kept: eagerly in the template's own store."""

@@ -13,7 +13,7 @@ from typing import Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
-from dualflow.function.session import Operation, gradients, trainable_variables
+from dualflow.function.session import Operation, gradients, name_scope, trainable_variables
 from dualflow.function.session.graph import Graph, graph_recording
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import sqrt
@@ -125,7 +125,8 @@ class Optimizer:
         if key not in self._slots:
             # the variable is kept beside its slot, so that no other gets its id
             full = f"{self._name}/{variable.name.partition(':')[0]}/{name}"
-            self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
+            with name_scope(""):
+                self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
         return self._slots[key][1]
 
     def _rate(self) -> Any:
@@ -212,10 +213,11 @@ class AdamOptimizer(Optimizer):
         if self._powers is None:
             names = f"{self._name}/beta1_power", f"{self._name}/beta2_power"
             first, second = self._beta1, self._beta2
-            self._powers = (
-                Variable(first, trainable=False, name=names[0]),
-                Variable(second, trainable=False, name=names[1]),
-            )
+            with name_scope(""):
+                self._powers = (
+                    Variable(first, trainable=False, name=names[0]),
+                    Variable(second, trainable=False, name=names[1]),
+                )
         return self._powers
 
     def _rate(self) -> Any:

@@ -10,7 +10,7 @@ from malt.operators.variables import UndefinedReturnValue
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.core.tree import LEAF, flatten, unflatten
 from dualflow.function.autograph.values import (
     adapts,
     as_index,
@@ -24,13 +24,15 @@ from dualflow.function.autograph.values import (
     value_of,
     zeros,
 )
-from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control_flow import cond
+from dualflow.function.raising import Branch, Ended, check, conditional, settled, stop
 from dualflow.function.staging import choice_node
 from dualflow.function.symbol import Symbol
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.trace import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
+from dualflow.ops.creation import convert_to_tensor
 
 _NAMES: Final = ("main", "else")
 _RESULT: Final = "retval_"
@@ -64,6 +66,10 @@ def if_stmt(
     if symbol is None or (known is not None and not known.shape):
         (body if (condition if symbol is None else known) else orelse)()
         return
+    sure = settled(symbol)
+    if sure is not None:
+        (body if sure else orelse)()
+        return
     choose(symbol, (body, orelse), get_state, set_state, symbol_names, nouts, fill=False)
 
 
@@ -78,27 +84,52 @@ def choose(
     fill: bool,
 ) -> None:
     """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
-    condition = truth(condition, "an if statement")
-    index = as_index(condition)
+    condition = truth(condition, "an if or assert statement")
     before = get_state()
-    traced: list[tuple[Tracer, tuple[Any, ...]]] = []
-    for name, branch in zip(_NAMES, branches, strict=True):
-        tracer = inner_tracer(name)
-        with tracing(tracer):
-            branch()
-        traced.append((tracer, get_state()))
-        set_state(before)
-    tracers = [tracer for tracer, _ in traced]
+    main = Branch(inner_tracer(_NAMES[0]))
+    main.trace(branches[0])
+    left = get_state()
+    set_state(before)
+    if main.ended is not None:
+        check(logical_not(condition), main)
+        _go_on(branches[1])
+        return
+    other = Branch(inner_tracer(_NAMES[1]))
+    other.trace(branches[1])
+    right = get_state()
+    set_state(before)
+    if other.ended is not None:
+        check(condition, other)
+        set_state((*_brought_out(main.tracer, left[:count]), *before[count:]))
+        return
+    tracers = (main.tracer, other.tracer)
     merger = _Merger(tracers, fill)
-    (_, main), (_, other) = traced
     plans = [
         merger.merge(name, *_implied(condition, a, b, tracers))
-        for name, a, b in zip(names[:count], main[:count], other[:count], strict=True)
+        for name, a, b in zip(names[:count], left[:count], right[:count], strict=True)
     ]
-    bodies = [Body(t, (), Structure(), tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
-    results = iter(choice_node(index, bodies[::-1]))
-    merged = [plan(results) for plan in plans]
-    set_state((*merged, *before[count:]))
+    bodies = [Body(t, (), LEAF, tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
+    results = iter(choice_node(as_index(condition), bodies[::-1]))
+    set_state((*[plan(results) for plan in plans], *before[count:]))
+
+
+def _go_on(branch: Callable[[], None]) -> None:
+    """Run what is left after a check, which is all that goes on."""
+    with conditional(tracer_of(dispatch.current())):
+        try:
+            branch()
+        except Ended as ended:
+            raise stop(ended) from None
+
+
+def _brought_out(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
+    """What the trace of a branch has left, as values of the current one, where the branch always runs."""
+    flat = [flatten(x) for x in values]
+    own = [x for leaves, _ in flat for x in leaves if type(x) is Symbol and x._tracer is tracer]
+    outputs = tuple([x._value for x in own])
+    results = choice_node(convert_to_tensor(0), [Body(tracer, (), LEAF, outputs)])
+    found = {id(x): result for x, result in zip(own, results, strict=True)}
+    return [unflatten(structure, [found.get(id(x), x) for x in leaves]) for leaves, structure in flat]
 
 
 def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -> tuple[Any, Any]:
@@ -133,6 +164,8 @@ class _Merger:
         """How the variable ``name`` is made of the choice's results, which come from an iterator."""
         if is_same(main, other):
             return lambda results: main
+        if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
+            return lambda results: None
         pair = self._filled(name, main, other)
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]

@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from dualflow.core.dtypes import float32, int32
-from dualflow.core.errors import DTypeError
+from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
-from dualflow.function.autograph.sequences import Turns, enumerated, zipped
-from dualflow.function.autograph.values import symbolic, truth
+from dualflow.function.autograph.parts import items
+from dualflow.function.autograph.sequences import Progression, Turns, enumerated, turns_of, zipped
+from dualflow.function.autograph.values import here, symbolic, truth
 from dualflow.ops import positions
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
-from dualflow.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min
+from dualflow.ops.joining import stack, unstack
+from dualflow.ops.reduction import argmax, argmin, reduce_all, reduce_any, reduce_max, reduce_min
+from dualflow.ops.repetition import reverse
 from dualflow.ops.shapes import shape
+from dualflow.ops.sorting import argsort
+from dualflow.ops.taking import gather
 
 
 def _range(*limits: Any) -> Any:
@@ -52,23 +57,65 @@ def _bool(x: Any = False) -> Any:
 
 def _sum(x: Iterable[Any], /, start: Any = 0) -> Any:
     symbol = symbolic(x)
-    return sum(x, start) if symbol is None else reduce_sum(symbol, 0) + start
+    return sum(items(x), start) if symbol is None else reduce_sum(symbol, 0) + start
 
 
 def _extreme(
-    python: Callable[..., Any], reduction: Callable[..., Any], pair: Callable[[Any, Any], Any]
+    python: Callable[..., Any],
+    reduction: Callable[..., Any],
+    pair: Callable[[Any, Any], Any],
+    place: Callable[..., Any],
 ) -> Callable[..., Any]:
-    def extreme(*xs: Any, **named: Any) -> Any:
-        if named:
-            return python(*xs, **named)
-        if len(xs) == 1 and symbolic(xs[0]) is not None:
+    def extreme(*xs: Any, key: Any = None, **default: Any) -> Any:
+        if key is None and len(xs) == 1 and symbolic(xs[0]) is not None:
             return reduction(symbolic(xs[0]), 0)
-        several = tuple(xs[0]) if len(xs) == 1 else xs
-        if all(symbolic(x) is None for x in several):
-            return python(several)
-        return functools.reduce(pair, several)
+        several = tuple(items(xs[0])) if len(xs) == 1 else xs
+        keys = several if key is None else tuple(map(key, several))
+        if not several or all(symbolic(k) is None for k in keys):
+            return python(several, key=key, **default)
+        if key is None:
+            return functools.reduce(pair, several)
+        return gather(stack(several), place(stack(keys), 0))
 
     return extreme
+
+
+def _sorted(x: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> list[Any]:
+    several = list(items(x))
+    keys = several if key is None else [key(item) for item in several]
+    if all(symbolic(k) is None for k in keys):
+        return sorted(several, key=key, reverse=reverse)
+    order = argsort(stack(keys), 0, "DESCENDING" if reverse else "ASCENDING", stable=True)
+    return unstack(gather(stack(several), order))
+
+
+def _reversed(x: Any) -> Any:
+    turns = turns_of(x)
+    if isinstance(turns, Progression):
+        last = turns.start + (turns.count - 1) * turns.step
+        return Progression(turns.count, turns.counter, last, -turns.step, turns.dtype)
+    symbol = symbolic(x)
+    return reversed(x) if symbol is None else reverse(symbol, [0])
+
+
+def _map(function: Callable[..., Any], *xs: Any) -> Any:
+    return map(function, *map(items, xs))
+
+
+def _filter(function: Callable[..., Any] | None, x: Any) -> Any:
+    for item in items(x):
+        wanted = item if function is None else function(item)
+        if symbolic(wanted) is not None:
+            raise OperatorNotAllowedInGraphError(
+                "filter() asks for the truth of a tensor, and how many items are left would be known only "
+                f"when it runs; use df.boolean_mask, or a loop with an `if`.{here()}"
+            )
+        if wanted:
+            yield item
+
+
+def _sequence(python: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x=(): python(items(x))
 
 
 def _any(x: Iterable[Any]) -> Any:
@@ -76,7 +123,7 @@ def _any(x: Iterable[Any]) -> Any:
     if symbol is not None:
         return reduce_any(symbol, 0)
     found: Any = False
-    for item in x:
+    for item in items(x):
         found = or_(functools.partial(_itself, found), functools.partial(_bool, item))
         if found is True:
             break
@@ -88,7 +135,7 @@ def _all(x: Iterable[Any]) -> Any:
     if symbol is not None:
         return reduce_all(symbol, 0)
     found: Any = True
-    for item in x:
+    for item in items(x):
         found = and_(functools.partial(_itself, found), functools.partial(_bool, item))
         if found is False:
             break
@@ -118,8 +165,14 @@ OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.float: _float,
     builtins.bool: _bool,
     builtins.sum: _sum,
-    builtins.min: _extreme(builtins.min, reduce_min, minimum),
-    builtins.max: _extreme(builtins.max, reduce_max, maximum),
+    builtins.min: _extreme(builtins.min, reduce_min, minimum, argmin),
+    builtins.max: _extreme(builtins.max, reduce_max, maximum, argmax),
+    builtins.sorted: _sorted,
+    builtins.reversed: _reversed,
+    builtins.map: _map,
+    builtins.filter: _filter,
+    builtins.list: _sequence(builtins.list),
+    builtins.tuple: _sequence(builtins.tuple),
     builtins.any: _any,
     builtins.all: _all,
     builtins.enumerate: _enumerate,

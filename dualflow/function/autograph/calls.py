@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import sys
 import weakref
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any, Final
 
 from malt.operators import py_builtins
 
 from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.builtins import OVERLOADS
-from dualflow.function.autograph.marks import is_as_written
+from dualflow.function.autograph.marks import python_function
 
-_AS_WRITTEN: Final = frozenset(
-    {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
-)
 _HIGHER_ORDER: Final = frozenset({"dualflow.function.control_flow"})
 """Modules whose functions call the user's functions inside the trace."""
 _IN_CONTEXT: Final[dict[Any, Callable[..., Any]]] = {
@@ -54,7 +49,7 @@ class Converter:
             return self.call(function.func, (*function.args, *args), {**function.keywords, **named}, scope)
         if isinstance(function, type) or type(function) is type(len):
             return self._built_in(function, args, named, scope)
-        found = _python_function(function)
+        found = python_function(function)
         if found is None:
             if getattr(function, "__module__", None) in _HIGHER_ORDER:
                 args = tuple(map(self._argument, args))
@@ -74,7 +69,7 @@ class Converter:
         """``x``, converted when it is called if it is a Python function."""
         if type(x) in (list, tuple):
             return type(x)(map(self._argument, x))
-        if _python_function(x) is None:
+        if python_function(x) is None:
             return x
         return lambda *args, **kwargs: self.call(x, args, kwargs)
 
@@ -92,24 +87,3 @@ class Converter:
         except OperatorNotAllowedInGraphError as error:
             error.add_note(reason)
             raise
-
-
-def _python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | None:
-    """The user's Python function behind a callable, and its first arguments; None for what runs as it is."""
-    leading: tuple[Any, ...] = ()
-    if isinstance(function, MethodType):
-        leading = (function.__self__,)
-        function = function.__func__
-    elif not isinstance(function, FunctionType):
-        leading = (function,)
-        function = inspect.getattr_static(type(function), "__call__", None)
-    if not isinstance(function, FunctionType):
-        return None
-    if hasattr(function, "autograph_info__") or is_as_written(function):
-        return None
-    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
-        return None
-    package = (function.__module__ or "").partition(".")[0]
-    if package in _AS_WRITTEN or (package in sys.stdlib_module_names and package != "__main__"):
-        return None
-    return function, leading

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.autograph.foresight import foresees
 from dualflow.function.errors import RecursiveTraceError
+from dualflow.function.raising import whole
+from dualflow.function.trace import Tracer
 from dualflow.graph.origin import original
 
 _HEADING: Final = "in user code:"
@@ -25,7 +29,9 @@ class Converted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._function(*args, **kwargs)
+            with whole():
+                return self._function(*args, **kwargs)
+            return None
         except RecursiveTraceError:
             raise
         except RecursionError as error:
@@ -40,21 +46,52 @@ class Converted:
             raise
 
 
+def as_written(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, for a trace that is to end where a tensor stands in the place of a value.
+
+    It raises the error about that also where the user's code has caught it: a trace that goes on from an
+    ``except`` clause would be of another program.
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        tracer = dispatch.current().unrecorded
+        if isinstance(tracer, Tracer) and tracer.refusal is not None:
+            raise tracer.refusal
+        return result
+
+    return run
+
+
+def converted_early(function: Callable[..., Any], tensors: Sequence[str]) -> Converted | None:
+    """``function`` converted if its source shows that it tests one of its parameters ``tensors``."""
+    if not foresees(function, tensors):
+        return None
+    try:
+        return _convert(function)
+    except InvalidArgumentError:
+        return None
+
+
 def converted(function: Callable[..., Any], error: Exception) -> Converted:
     """``function`` with control flow that takes symbols, after tracing it as it is raised ``error``.
 
     Raises:
         Exception: ``error``, with the reason as a note, if it can't be converted.
     """
-    converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
     try:
-        return Converted(converter.convert(function))
+        return _convert(function)
     except InvalidArgumentError as reason:
         error.add_note(
             f"The function was not converted: {reason}. Define it in a file, or choose with df.cond and "
             "df.where and loop with df.while_loop."
         )
         raise error from None
+
+
+def _convert(function: Callable[..., Any]) -> Converted:
+    converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    return Converted(converter.convert(function))
 
 
 def _add_lines(error: Exception, raised: Exception) -> None:

@@ -13,10 +13,12 @@ from malt.operators.function_wrappers import FunctionScope
 from malt.pyct.errors import PyCTError
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.function.autograph import branches, loops
+from dualflow.function.autograph import branches, loops, parts, raising
 from dualflow.function.autograph.calls import Converter
+from dualflow.function.autograph.syntax import lowered
 from dualflow.function.autograph.values import here, symbolic
 from dualflow.function.method import WeakMethod
+from dualflow.function.raising import settled
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import register_generated
 
@@ -31,6 +33,17 @@ _OPERATORS: Final = (
     branches.not_,
     loops.while_stmt,
     loops.for_stmt,
+    raising.raise_stmt,
+    raising.catching,
+    raising.caught,
+    raising.kinds,
+    raising.caused,
+    parts.parts,
+    parts.items,
+    parts.contains,
+    parts.is_sequence,
+    AssertionError,
+    BaseException,
 )
 
 
@@ -39,7 +52,7 @@ class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
 
     def ret(self, value: Any, did_return: Any) -> Any:
         symbol = symbolic(did_return)
-        if symbol is not None:
+        if symbol is not None and value is not None and settled(symbol) is not True:
             node = symbol._value.node
             place = f"\n  {node.origin}" if node is not None and node.origin else here()
             raise InvalidArgumentError(
@@ -47,6 +60,14 @@ class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
                 f"return statement.{place}"
             )
         return super().ret(value, did_return)
+
+
+class _Context(ProgramContext):  # type: ignore[misc]  # malt is untyped
+    """What the conversion of one function is told."""
+
+    def __init__(self, class_name: str) -> None:
+        super().__init__(options=_OPTIONS)
+        self.class_name = class_name
 
 
 class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
@@ -60,6 +81,9 @@ class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
             names["FunctionScope"] = _Scope
         found: dict[str, Any] = self._extra_locals
         return found
+
+    def transform_ast(self, node: Any, ctx: Any) -> Any:
+        return super().transform_ast(lowered(node, ctx.user.class_name, ctx.namer.new_symbol), ctx)
 
 
 _TRANSPILER: Final = _Transpiler()
@@ -83,7 +107,7 @@ def convert(function: Any) -> Callable[..., Any]:
     if hasattr(function, "autograph_info__"):
         return function
     try:
-        converted, _, lines = _TRANSPILER.transform(function, ProgramContext(options=_OPTIONS))
+        converted, _, lines = _TRANSPILER.transform(function, _Context(_class_of(function.__qualname__)))
     except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
         code = function.__code__
         reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
@@ -95,6 +119,18 @@ def convert(function: Any) -> Callable[..., Any]:
     register_generated(generated, _origins(generated, lines, function))
     result: Callable[..., Any] = converted
     return result
+
+
+def _class_of(name: str) -> str:
+    """The class in whose body a function of this qualified name is written; empty for none.
+
+    >>> _class_of("Model.step"), _class_of("Model.step.<locals>.inner"), _class_of("f.<locals>.g")
+    ('Model', 'Model', '')
+    """
+    outer, _, _ = name.rpartition(".")
+    if outer.endswith("<locals>"):
+        return _class_of(outer.removesuffix(".<locals>"))
+    return outer.rpartition(".")[2]
 
 
 def _origins(generated: str, lines: Any, function: FunctionType) -> dict[int, Origin]:

@@ -27,8 +27,9 @@ from dualflow.function.autograph.values import (
     zeros,
 )
 from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.raising import Branch, Ended, stop
 from dualflow.function.staging import loop_node
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.trace import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
@@ -188,23 +189,38 @@ class _Loop:
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in plan.specs]
-        with tracing(tracer):
-            self._set_state(_packed(before, plans, iter(leaves)))
-            counters, go_on = turn(arguments[1:])
-            symbol = symbolic(go_on)
-            go_on = truth(go_on if symbol is None else symbol, "a loop")
-        after = self._get_state()
+        start = _packed(before, plans, iter(leaves))
+        self._set_state(start)
+        counters, go_on = _turned(tracer, turn, arguments[1:])
+        after = start if go_on is None else self._get_state()
         self._set_state(before)
         seen = [_seen(*row) for row in zip(self._names, before, after, plans, strict=True)]
         settled = all(new is old for new, old in zip(seen, plans, strict=True))
         outputs: list[Value] = []
         if settled:
+            go_on = arguments[0] if go_on is None else go_on
             outputs = [value_of(x, None, tracer) for x in (go_on, *counters)]
             for name, x, plan in zip(self._names, after, plans, strict=True):
                 if plan is not None:
                     outputs += _outputs(name, x, plan, tracer)
         inputs = tuple(x._value for x in (*arguments, *leaves))
         return Body(tracer, inputs, LEAF, tuple(outputs)), seen, settled
+
+
+def _turned(
+    tracer: Tracer, turn: Callable[[Sequence[Any]], tuple[list[Any], Any]], counters: Sequence[Any]
+) -> tuple[Sequence[Any], Any]:
+    """The next counters and whether the loop goes on, traced; None if the turn ends with a ``raise``."""
+
+    def run() -> tuple[Sequence[Any], Any]:
+        try:
+            following, go_on = turn(counters)
+        except Ended as ended:
+            raise stop(ended) from None
+        symbol = symbolic(go_on)
+        return following, truth(go_on if symbol is None else symbol, "a loop")
+
+    return Branch(tracer).trace(run) or (counters, None)
 
 
 def _plan(x: Any) -> _Carried | None:

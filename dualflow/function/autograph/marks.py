@@ -1,11 +1,17 @@
-"""Functions that are to stay as they are written."""
+"""Which functions are converted, and which stay as they are written."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 _MARK: Final = "_dualflow_as_written"
+_AS_WRITTEN: Final = frozenset(
+    {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
+)
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
@@ -30,3 +36,24 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 def is_as_written(function: Any) -> bool:
     """Whether :func:`do_not_convert` marked it."""
     return getattr(function, _MARK, False) is True
+
+
+def python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | None:
+    """The user's Python function behind a callable, and its first arguments; None for what runs as it is."""
+    leading: tuple[Any, ...] = ()
+    if isinstance(function, MethodType):
+        leading = (function.__self__,)
+        function = function.__func__
+    elif not isinstance(function, FunctionType):
+        leading = (function,)
+        function = inspect.getattr_static(type(function), "__call__", None)
+    if not isinstance(function, FunctionType):
+        return None
+    if hasattr(function, "autograph_info__") or is_as_written(function):
+        return None
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        return None
+    package = (function.__module__ or "").partition(".")[0]
+    if package in _AS_WRITTEN or (package in sys.stdlib_module_names and package != "__main__"):
+        return None
+    return function, leading

@@ -32,7 +32,8 @@ class OpenBuilder(GraphBuilder):
     Attributes:
         closed: whether nothing may be added any more.
         names: of nodes, of the inputs, and of operations that are groups of nodes.
-        origins: the line that asked for each input.
+        origins: the line that asked for each input, and for each group.
+        lines: behind every addition, in order.
         first: the nodes that run before those that are added now.
         after: the nodes that must run before each node that asks for it.
     """
@@ -41,18 +42,19 @@ class OpenBuilder(GraphBuilder):
         super().__init__(name)
         self.closed = False
         self.names: Names[Node | Value | Operation] = Names()
-        self.origins: dict[Value, Origin | None] = {}
+        self.origins: dict[Value | Operation, Origin | None] = {}
+        self.lines: list[Origin | None] = []
         self.first: tuple[Node, ...] = ()
         self.after: dict[Node, tuple[Node, ...]] = {}
 
     def argument(self, spec: TensorSpec) -> Value:
         self.check_open("a placeholder")
-        return self._named(super().argument(spec), spec.name or "Placeholder")
+        return self._input(super().argument(spec), spec.name or "Placeholder")
 
     def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
         self.check_open("a value from outside")
         base = source.name.partition(":")[0] if variable else "Const"
-        return self._named(super().capture(spec, source, variable=variable), base)
+        return self._input(super().capture(spec, source, variable=variable), base)
 
     def add(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
@@ -60,6 +62,7 @@ class OpenBuilder(GraphBuilder):
         self.check_open(f"the op {op.name}")
         node = super().add(op, inputs, attrs, origin)
         self.names.add(node, op.name)
+        self.lines.append(origin)
         if self.first and not isinstance(op.form, Literal):  # constants are shared beyond the block
             self.after[node] = self.first
         return node
@@ -74,10 +77,19 @@ class OpenBuilder(GraphBuilder):
                 + (f"\n  {where}" if where else "")
             )
 
-    def _named(self, value: Value, base: str) -> Value:
-        self.names.add(value, base)
-        self.origins[value] = caller()
+    def group(self, operation: Operation) -> None:
+        """Add an operation that is a group of nodes."""
+        self.check_open(f"the operation {operation.name}")
+        operation.name = self._named(operation, operation.name)
+
+    def _input(self, value: Value, base: str) -> Value:
+        self._named(value, base)
         return value
+
+    def _named(self, element: Value | Operation, base: str) -> str:
+        line = self.origins[element] = caller()
+        self.lines.append(line)
+        return self.names.add(element, base)
 
 
 class GraphEngine(Tracer):
@@ -228,9 +240,8 @@ class GraphEngine(Tracer):
 
     def group(self, name: str, nodes: Sequence[Node]) -> Operation:
         """A new operation that runs ``nodes``."""
-        self.open.check_open(f"the operation {name}")
         made = Operation(self.graph, name, "NoOp", nodes)
-        made.name = self.open.names.add(made, name)
+        self.open.group(made)
         return made
 
     def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:

@@ -120,8 +120,13 @@ class Graph:
         """The operation called ``name``.
 
         Raises:
+            InvalidArgumentError: ``name`` is a tensor's.
             UnknownNameError: there is none; it is a KeyError too.
         """
+        if ":" in name:
+            raise InvalidArgumentError(
+                f"Name {name!r} appears to refer to a Tensor, not a Operation: ask get_tensor_by_name for it."
+            )
         names = self.engine.open.names
         found = names.find(name)
         if found is None:

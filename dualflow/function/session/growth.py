@@ -29,11 +29,11 @@ class Growth:
 
     def look(self) -> None:
         """Note that a run begins; warn of a line that has added nodes before each of several."""
-        nodes = self._engine.builder.nodes
-        if len(nodes) == self._seen:
+        lines = self._engine.open.lines
+        if len(lines) == self._seen:
             return
-        new = {node.origin for node in nodes[self._seen :] if node.origin is not None}
-        self._seen = len(nodes)
+        new = {line for line in lines[self._seen :] if line is not None}
+        self._seen = len(lines)
         if not self._started:
             self._started = True
             return
@@ -44,7 +44,7 @@ class Growth:
             first = min(often, key=lambda line: (line.file, line.line))
             warnings.warn(
                 f"The graph grows at each run: {first} has added nodes before each of {REPEATS} runs, and it "
-                f"has {len(nodes)} nodes now. Build the graph once, before the loop, and only run it there; "
+                f"has {len(lines)} nodes now. Build the graph once, before the loop, and only run it there; "
                 "graph.finalize() turns such a line into an error.",
                 GraphGrowthWarning,
                 stacklevel=3,

@@ -57,8 +57,9 @@ class Operation:
 
     @property
     def origin(self) -> Origin | None:
-        """The line of the program that added it; None for a group."""
-        return self.graph.engine.origin(self.outputs[0]._value) if self.outputs else None
+        """The line of the program that added it."""
+        engine = self.graph.engine
+        return engine.origin(self.outputs[0]._value) if self.outputs else engine.open.origins[self]
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run it in ``session``, by default the innermost block's.

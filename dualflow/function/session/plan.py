@@ -185,9 +185,15 @@ class _Replay:
     def _reading(self, variable: Any) -> Value:
         start = self._start(variable)
         current = self._current[id(variable)]
-        if current is start:
-            self._read.add(id(variable))
-        return current
+        if current is not start:
+            return current
+        first = self._engine.value_of(variable)
+        if (
+            first is not None and first in self._fed
+        ):  # what is fed for the variable stands for its value in all of the run
+            return self._known[first]
+        self._read.add(id(variable))
+        return start
 
     def _update(self, variable: Any, start: Value) -> Update:
         value = self._current[id(variable)]

@@ -14,6 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.session.graph import Graph
+from dualflow.function.session.names import UnknownNameError
 from dualflow.function.session.operation import Operation
 from dualflow.function.session.plan import Plan
 from dualflow.function.symbol import Symbol
@@ -108,9 +109,8 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
     """What ``fetches`` and the ``keys`` of feeds mean in ``graph``.
 
     Raises:
-        InvalidArgumentError: one of them belongs to another graph, or one tensor is fed twice.
-        DTypeError: one of them can't be fetched, or fed.
-        UnknownNameError: the graph has nothing of that name.
+        InvalidArgumentError: the graph does not have a fetch, or one tensor is fed twice.
+        DTypeError: a fetch is of another type, or a key stands for no tensor of the graph.
     """
     leaves, structure = flatten(fetches)
     if _holds_none(structure):
@@ -130,7 +130,12 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
 
 
 def _fetch(graph: Graph, given: Any) -> Value | tuple[Node, ...]:
-    found = _element(graph, given, "Fetch argument")
+    try:
+        found = _element(graph, given)
+    except (InvalidArgumentError, UnknownNameError) as error:
+        raise InvalidArgumentError(
+            f"Fetch argument {given!r} cannot be interpreted as a Tensor. ({error})"
+        ) from None
     if found is None:
         raise DTypeError(
             f"Fetch argument {given!r} has invalid type {type(given).__name__}, must be a string or Tensor. "
@@ -140,7 +145,10 @@ def _fetch(graph: Graph, given: Any) -> Value | tuple[Node, ...]:
 
 
 def _feed(graph: Graph, key: Any) -> Feed:
-    found = _element(graph, key, "Feed argument")
+    try:
+        found = _element(graph, key)
+    except (InvalidArgumentError, UnknownNameError) as error:
+        raise DTypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
     if not isinstance(found, Symbol):
         raise DTypeError(
             f"Cannot interpret feed_dict key as Tensor: {key!r} is of type {type(key).__name__}, and keys "
@@ -150,14 +158,10 @@ def _feed(graph: Graph, key: Any) -> Feed:
     return Feed(key, found._value, found._value.spec.dtype.dtype)
 
 
-def _element(graph: Graph, given: Any, what: str) -> Symbol | Operation | None:
+def _element(graph: Graph, given: Any) -> Symbol | Operation | None:
     """What ``given`` is in the graph; None for what can't be in any."""
-    if not isinstance(given, Symbol | Operation | AbstractVariable | str):
-        return None
-    try:
-        return graph.as_graph_element(given)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{what} cannot be interpreted as a Tensor. ({error})") from None
+    known = isinstance(given, Symbol | Operation | AbstractVariable | str)
+    return graph.as_graph_element(given) if known else None
 
 
 def _holds_none(structure: Structure) -> bool:

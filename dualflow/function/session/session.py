@@ -139,15 +139,14 @@ class Session:
         Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
         """
         leaves, structure = flatten(fetches)
-        fed = tuple(map(id, feeds))
-        key = structure, tuple(map(id, leaves)), fed
-        request = self._requests.get(key)
-        if request is None:
-            request = self._keep(key, look_up(self.graph, fetches, feeds))
-        if structure is LEAF or (
-            type(fetches) in _FLAT and all(child is LEAF for child in structure.children)
-        ):
-            self._keep(_shallow_key(fetches, feeds), request)
+        key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
+        flat = type(fetches) in _FLAT and all(child is LEAF for child in structure.children)
+        with self._lock:
+            request = self._requests.get(key)
+            if request is None:
+                request = self._keep(key, look_up(self.graph, fetches, feeds))
+            if structure is LEAF or flat:
+                self._keep(_shallow_key(fetches, feeds), request)
         return request
 
     def _keep(self, key: Any, request: Request) -> Request:

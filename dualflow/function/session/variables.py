@@ -111,6 +111,9 @@ class Variable(StatefulVariable):
             )
         return self._graph
 
+    def __hash__(self) -> int:  # type: ignore[override]  # as a graph's tensors: such variables may be keys of feeds
+        return id(self) if self._graph is not None else super().__hash__()
+
     @property
     def op(self) -> Operation:
         """The operation that reads the value as a run begins."""

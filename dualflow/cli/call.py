@@ -1,38 +1,25 @@
-"""The command line: ``python -m dualflow compare MODULE:FUNCTION`` and ``python -m dualflow info``."""
+"""The call that a command line names: a function in a module, and its arguments."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import inspect
-import json
 import os
-import platform
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 import dualflow
-from dualflow.core.errors import DualflowError
-from dualflow.function.comparison import size
 
-_COMPARE = """\
-Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and
-kernels, what was fused, and the number of calls after which compiling has paid.
-
+ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
-module's example_args: a tuple, or a function that answers one.
-
-  python -m dualflow compare train:step
-  python -m dualflow compare model.py:loss --args "df.ones([32, 64]), rate=0.5"
-  python -m dualflow compare package.losses:focal --args "df.ones([8])" "df.zeros([8])" --json
-"""
+module's example_args: a tuple, or a function that answers one."""
 
 
 class CommandError(Exception):
@@ -51,61 +38,27 @@ class Arguments:
         return cls(args, tuple(kwargs.items()))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; answers the exit status: 0, or 2 with a message on stderr for what can't be done.
-
-    Args:
-        argv: the words after the program's name; those of the process by default.
-    """
-    parser = _parser()
-    options = parser.parse_args(argv)
-    try:
-        print(options.run(options))
-    except (CommandError, DualflowError) as error:
-        print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m dualflow",
-        description="Eager operations on NumPy, and the same Python compiled as a graph.",
-    )
-    parser.add_argument("--version", action="version", version=f"dualflow {dualflow.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    compare = commands.add_parser(
-        "compare",
-        help="a function run eagerly beside its compiled graph",
-        description=_COMPARE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    compare.add_argument(
+def take_call(parser: ArgumentParser) -> None:
+    """Let a command take a function and its arguments."""
+    parser.add_argument(
         "function",
         metavar="MODULE:FUNCTION",
         help="where the function is: a module's name or a file's, and a name in it",
     )
-    compare.add_argument(
+    parser.add_argument(
         "--args",
         nargs="+",
         metavar="EXPR",
         help="Python expressions; the module's names, df and np can be used",
     )
-    compare.add_argument("--json", action="store_true", help="print the figures as JSON")
-    compare.set_defaults(run=_compare)
-    info = commands.add_parser(
-        "info",
-        help="versions, processor, threads, BLAS and the object cache",
-        description="What dualflow runs on: versions, processor, threads, BLAS, object cache.",
-    )
-    info.set_defaults(run=_info)
-    return parser
 
 
-# compare
+def named_call(options: Namespace) -> tuple[Any, Arguments]:
+    """The function and the arguments that the words of a command line name.
 
-
-def _compare(options: argparse.Namespace) -> str:
+    Raises:
+        CommandError: there is no such function, or its arguments are missing.
+    """
     place, _, name = options.function.rpartition(":")
     if not place or not name:
         raise CommandError(
@@ -113,9 +66,7 @@ def _compare(options: argparse.Namespace) -> str:
         )
     module = _module(place)
     function = _attribute(module, name)
-    arguments = _arguments(module, function, name, options.args)
-    report = dualflow.compare(function, *arguments.args, **dict(arguments.kwargs))
-    return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
+    return function, _arguments(module, function, name, options.args)
 
 
 def _module(place: str) -> ModuleType:
@@ -217,58 +168,3 @@ def _needed(function: Callable[..., Any]) -> list[str]:
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-# info
-
-
-def _info(options: argparse.Namespace) -> str:
-    from dualflow.native import blas, object_cache, target, threads
-
-    multiplies = blas.find()
-    rows = [
-        ("dualflow", f"{dualflow.__version__} in {os.path.dirname(dualflow.__file__)}"),
-        ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()})"),
-        *((name, _version(name.lower())) for name in ("NumPy", "Numba", "llvmlite", "networkx")),
-        ("processor", f"{_processor()}, {os.cpu_count()} logical"),
-        ("vectors", f"{target.vector_bits()} bits"),
-        ("threads", _threads(threads.max_threads() if threads.available() else 1)),
-        (
-            "BLAS",
-            f"{multiplies.name}, {multiplies.int_bits}-bit integers" if multiplies else "none that is known",
-        ),
-        ("object cache", _cache(object_cache.folder())),
-    ]
-    return "\n".join(f"{name:<14}{value}" for name, value in rows)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _processor() -> str:
-    """The processor's own name where the system tells it."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            found = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        found = []
-    return found[0] if found else platform.processor() or platform.machine()
-
-
-def _threads(most: int) -> str:
-    return f"up to {most} for a kernel (DUALFLOW_NUM_THREADS sets it)" if most > 1 else "1 for a kernel"
-
-
-def _cache(folder: str | None) -> str:
-    if folder is None:
-        return "off"
-    try:
-        with os.scandir(folder) as entries:
-            sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".dfo")]
-    except OSError:
-        return f"{folder} (empty)"
-    return f"{folder} ({len(sizes)} objects, {size(sum(sizes))})"

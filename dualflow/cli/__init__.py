@@ -1,0 +1,111 @@
+"""The command line, ``python -m dualflow``: ``compare``, ``graph`` and ``info``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+import dualflow
+from dualflow.cli import info
+from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
+from dualflow.core.errors import DualflowError
+from dualflow.function.decorator import Function, function
+from dualflow.function.method import BoundFunction
+
+_COMPARE = f"""\
+Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and
+kernels, what was fused, and the number of calls after which compiling has paid.
+
+{ARGUMENTS}
+
+  python -m dualflow compare train:step
+  python -m dualflow compare model.py:loss --args "df.ones([32, 64]), rate=0.5"
+  python -m dualflow compare package.losses:focal --args "df.ones([8])" "df.zeros([8])" --json
+"""
+
+_GRAPH = f"""\
+Trace a function and print its graph: what each line of it does to tensors of these shapes. Nothing
+of it runs.
+
+{ARGUMENTS}
+
+  python -m dualflow graph train:step
+  python -m dualflow graph model.py:loss --args "df.TensorSpec([32, 64])" --optimised
+  python -m dualflow graph train:step --draw step.svg
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; answers the exit status: 0, or 2 with a message on stderr for what can't be done.
+
+    Args:
+        argv: the words after the program's name; those of the process by default.
+    """
+    parser = _parser()
+    options = parser.parse_args(argv)
+    try:
+        print(options.run(options))
+    except (CommandError, DualflowError) as error:
+        print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dualflow",
+        description="Eager operations on NumPy, and the same Python compiled as a graph.",
+    )
+    parser.add_argument("--version", action="version", version=f"dualflow {dualflow.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    compare = commands.add_parser(
+        "compare",
+        help="a function run eagerly beside its compiled graph",
+        description=_COMPARE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_call(compare)
+    compare.add_argument("--json", action="store_true", help="print the figures as JSON")
+    compare.set_defaults(run=_compare)
+    graph = commands.add_parser(
+        "graph",
+        help="a function's graph as text, and as a picture",
+        description=_GRAPH,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_call(graph)
+    graph.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
+    graph.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
+    graph.set_defaults(run=_graph)
+    about = commands.add_parser(
+        "info",
+        help="versions, processor, threads, BLAS and the object cache",
+        description="What dualflow runs on: versions, processor, threads, BLAS, object cache.",
+    )
+    about.set_defaults(run=_info)
+    return parser
+
+
+def _compare(options: argparse.Namespace) -> str:
+    called, arguments = named_call(options)
+    report = dualflow.compare(called, *arguments.args, **dict(arguments.kwargs))
+    return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
+
+
+def _graph(options: argparse.Namespace) -> str:
+    called, arguments = named_call(options)
+    traced = called if isinstance(called, Function | BoundFunction) else function(called)
+    concrete = traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
+    graph = concrete.optimised_graph if options.optimised else concrete.graph
+    if options.draw is not None:
+        try:
+            graph.draw(options.draw)
+        except OSError as error:
+            raise CommandError(f"{options.draw} can't be written: {error.strerror}.") from None
+    return str(graph)
+
+
+def _info(options: argparse.Namespace) -> str:
+    return info.table()

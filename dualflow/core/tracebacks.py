@@ -1,0 +1,166 @@
+"""Tracebacks that show the user's frames: dualflow's own are taken out where an error leaves it.
+
+Each function that users call ends with::
+
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+A ``try`` costs nothing in a call that succeeds, and a bare ``raise`` adds no frame of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from dualflow.core.errors import DualflowError, InternalError
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep
+_NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
+
+class _Filtering:
+    """Whether tracebacks are filtered."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+
+_filtering: Final = _Filtering()
+
+
+def enable_traceback_filtering() -> None:
+    """Let tracebacks of errors show the user's frames only, as they do from the start.
+
+    Errors that are dualflow's own fault (:class:`~dualflow.errors.InternalError`, and built-in errors that
+    its own code raises by mistake) keep all frames.
+
+    >>> import dualflow as df
+    >>> df.debugging.enable_traceback_filtering()
+    >>> df.debugging.is_traceback_filtering_enabled()
+    True
+    """
+    _filtering.enabled = True
+
+
+def disable_traceback_filtering() -> None:
+    """Let tracebacks show dualflow's frames too: to find a fault in it.
+
+    >>> import dualflow as df
+    >>> df.debugging.disable_traceback_filtering()
+    >>> df.debugging.is_traceback_filtering_enabled()
+    False
+    >>> df.debugging.enable_traceback_filtering()
+    """
+    _filtering.enabled = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether tracebacks hide dualflow's frames."""
+    return _filtering.enabled
+
+
+def hide_frames(error: Exception) -> None:
+    """Take dualflow's frames out of the traceback of ``error``.
+
+    The errors that dualflow itself was handling when it raised this one are dropped too: its message says
+    what they did.
+    """
+    if not _filtering.enabled or isinstance(error, InternalError):
+        return
+    frames = _frames(error.__traceback__)
+    raised_here = bool(frames) and frames[-1][1]
+    if raised_here and not isinstance(error, DualflowError):
+        return  # nobody meant to raise it: all frames are needed to see why it was
+    error.__traceback__ = _linked([tb for tb, ours in frames if not ours])
+    if raised_here:
+        context = error.__cause__ or error.__context__
+        while context is not None and all(ours for _, ours in _frames(context.__traceback__, ours=True)):
+            context = context.__context__
+        error.__cause__ = None
+        error.__context__ = context
+        error.__suppress_context__ = context is None
+
+
+def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[TracebackType, bool]]:
+    """Each entry of a traceback, outermost first, and whether it is dualflow's or of a library it called.
+
+    ``ours`` tells whether dualflow called the first one.
+    """
+    found = []
+    while start is not None:
+        file = start.tb_frame.f_code.co_filename
+        ours = file.startswith(_OURS) or (ours and _is_library(file))
+        found.append((start, ours))
+        start = start.tb_next
+    return found
+
+
+def _is_library(file: str) -> bool:
+    """Whether a file is of NumPy or of Python's own library."""
+    return file.startswith(_NUMPY) or (file.startswith(_STANDARD) and "site-packages" not in file)
+
+
+def _linked(entries: list[TracebackType]) -> TracebackType | None:
+    """The entries as one traceback."""
+    following: TracebackType | None = None
+    for tb in reversed(entries):
+        following = TracebackType(following, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    return following
+
+
+def entry(function: F) -> F:
+    """``function`` with errors whose tracebacks hide dualflow's frames, for 0.07 us a call.
+
+    Where that is much, the function has the three lines itself.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return call  # type: ignore[return-value]  # of the same signature
+
+
+def entries(owner: C) -> C:
+    """Make entries of the public methods that a class defines; those that have the three lines stay."""
+    for name, value in list(vars(owner).items()):
+        if isinstance(value, FunctionType) and not name.startswith("_") and not _hides(value):
+            setattr(owner, name, entry(value))
+    return owner
+
+
+def make_entries(module: ModuleType) -> None:
+    """Make entries of the functions for users that a module defines: those whose last argument is a ``name``.
+
+    Those that have the three lines themselves stay.
+    """
+    for name, value in list(vars(module).items()):
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and _is_named(value):
+            setattr(module, name, entry(value))
+
+
+def _is_named(function: FunctionType) -> bool:
+    code = function.__code__
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return arguments[-1:] == ("name",) and not function.__name__.startswith("_") and not _hides(function)
+
+
+def _hides(function: FunctionType) -> bool:
+    return hide_frames.__name__ in function.__code__.co_names

@@ -1,0 +1,89 @@
+"""``raise`` and ``assert`` under conditions that are tensors, and the ``try`` statements around them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import Engine
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.autograph.values import here
+from dualflow.function.raising import end, is_conditional, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """A ``try`` statement: the trace that runs it, and the exceptions that its clauses name."""
+
+    engine: Engine
+    kinds: Callable[[], Any]
+
+    def catches(self, kind: Any) -> bool:
+        """Whether a clause takes exceptions of ``kind``; of any that is not known before it is made."""
+        if isinstance(kind, BaseException):
+            kind = type(kind)
+        known = isinstance(kind, type) and issubclass(kind, BaseException)
+        return not known or issubclass(kind, self.kinds())
+
+
+_guards: ContextVar[tuple[_Guard, ...]] = ContextVar("dualflow_guards", default=())
+
+
+@contextmanager
+def catching(kinds: Callable[[], Any]) -> Iterator[None]:
+    """The body of a ``try`` statement whose ``except`` clauses name ``kinds()``, evaluated when needed."""
+    token = _guards.set((*_guards.get(), _Guard(dispatch.current().unrecorded, kinds)))
+    try:
+        yield
+    finally:
+        _guards.reset(token)
+
+
+def raise_stmt(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> NoReturn:
+    """``raise make(*reads)``: now, or under a condition that is a tensor where the graph takes the branch.
+
+    Args:
+        kind: the exception's class, where that is known before it is made.
+        make: the exception.
+        reads: what the expression reads; tensors are given to ``make`` when the graph runs.
+
+    Raises:
+        InvalidArgumentError: a ``try`` statement outside of the branch would have to catch it.
+    """
+    if dispatch.current().eager or not is_conditional():
+        raise make(*reads)
+    engine = dispatch.current().unrecorded
+    guard = next((g for g in reversed(_guards.get()) if g.catches(kind)), None)
+    if guard is None or guard.engine.eager:
+        raise end(make, reads)
+    if guard.engine is engine:
+        raise make(*reads)
+    refuse(
+        InvalidArgumentError(
+            "An exception raised under a condition that is a tensor can't be caught by a `try` around the "
+            "condition, which the graph no longer has. Put the `try` inside of the branch or around the call "
+            f"of the compiled function, or set a flag in the branch.{here()}"
+        )
+    )
+
+
+def caught() -> BaseException | None:
+    """The exception of the ``except`` clause that calls this."""
+    return sys.exception()
+
+
+def kinds(*classes: Any) -> tuple[Any, ...]:
+    """The classes that ``except`` clauses name, one by one or in tuples."""
+    return tuple([k for c in classes for k in (kinds(*c) if isinstance(c, tuple) else (c,))])
+
+
+def caused(error: Any, cause: Any) -> Any:
+    """What ``raise error from cause`` raises."""
+    made = error() if isinstance(error, type) else error
+    made.__cause__ = cause() if isinstance(cause, type) else cause
+    return made

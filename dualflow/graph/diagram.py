@@ -1,0 +1,143 @@
+"""What a drawing of a graph shows: boxes, the wires between them, and diagrams inside of boxes.
+
+Inputs, ops, updates and the result are boxes; a value is a wire, labelled with its name and spec where it
+begins. Constants are part of the boxes that read them. Kernels, choices and loops hold the diagrams of their
+bodies, whose inputs bear the names of the outer values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from dualflow.graph.printer import attributes, lines_of, value_names
+from dualflow.ops.forms import Choice, Literal, Loop
+
+if TYPE_CHECKING:
+    from dualflow.graph.ir import Graph, Node, Value
+
+Kind = OneOf["input", "variable", "op", "effect", "kernel", "control", "update", "result"]
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box.
+
+    Attributes:
+        kind: what it stands for.
+        title: the op's name, or the input's.
+        details: lines below the title.
+        inputs: how many wires may end at it, side by side.
+        labels: one for each wire that begins at it.
+        panels: the diagrams inside, each with a title.
+    """
+
+    kind: Kind
+    title: str
+    details: tuple[str, ...] = ()
+    inputs: int = 0
+    labels: tuple[str, ...] = ()
+    panels: tuple[tuple[str, Diagram], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """From output ``port`` of box ``source`` to input ``slot`` of box ``target``, a later one."""
+
+    source: int
+    port: int
+    target: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """Boxes, each behind those it reads, and their wires."""
+
+    boxes: tuple[Box, ...]
+    wires: tuple[Wire, ...]
+
+
+def diagram(graph: Graph) -> Diagram:
+    """The diagram of ``graph``."""
+    return _Drawing(graph, value_names(graph), {}).diagram()
+
+
+class _Drawing:
+    """One diagram being made: what its values are called, and other titles for the boxes of its inputs."""
+
+    def __init__(self, graph: Graph, names: Mapping[Value, str], titles: Mapping[Value, str]) -> None:
+        self._graph = graph
+        self._names = names
+        self._titles = titles
+        self._boxes: list[Box] = []
+        self._wires: list[Wire] = []
+        self._places: dict[Value, tuple[int, int]] = {}
+        users = graph.users()
+        self._read = {*users, *graph.results}
+
+    def diagram(self) -> Diagram:
+        graph = self._graph
+        captured = dict(zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True))
+        for value in graph.inputs:
+            if value in self._read:
+                kind: Kind = "variable" if value in captured and captured[value].variable else "input"
+                title = self._titles.get(value, self._names[value])
+                self._add(Box(kind, title, (), 0, (str(value.spec),)), (), (value,))
+        for node in graph.nodes:
+            if not isinstance(node.op.form, Literal) or node.output in graph.results:
+                self._node(node)
+        for update in graph.updates:
+            box = Box("update", f"{self._names[update.input]} <-", ("variable updated",), 1)
+            self._add(box, (update.value,), ())
+        if graph.outputs:
+            self._add(Box("result", "return", (), len(graph.outputs)), graph.outputs, ())
+        return Diagram(tuple(self._boxes), tuple(self._wires))
+
+    def _node(self, node: Node) -> None:
+        wired = [v for v in node.inputs if v in self._places]
+        labels = [f"{self._names[v]}: {v.spec}" if v in self._read else "" for v in node.outputs]
+        control = isinstance(node.op.form, Choice | Loop)
+        kind: Kind = "control" if control else "kernel" if node.bodies else "op"
+        panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
+        details = [f"constant {self._called(v)}" for v in node.inputs if v not in self._places]
+        details += attributes(node)
+        if node.op.effect is not None:
+            kind = "effect" if kind == "op" else kind
+            details.append(f"effect: {node.op.effect.value}")
+        if kind != "kernel":
+            details.append(lines_of(node))
+        shown = tuple([_short(line) for line in details if line])
+        title = "kernel" if kind == "kernel" else node.op.name
+        self._add(Box(kind, title, shown, len(wired), tuple(labels), panels), wired, node.outputs)
+
+    def _body(self, node: Node, body: Graph) -> Diagram:
+        """A body, whose inputs are the last of the node's; a loop's have these values in its first turn."""
+        outer = node.inputs[len(node.inputs) - len(body.inputs) :]
+        given = {inner: self._called(value) for inner, value in zip(body.inputs, outer, strict=False)}
+        own = value_names(body)
+        if not isinstance(node.op.form, Loop):
+            return _Drawing(body, own | given, {}).diagram()
+        titles = {v: name if name == own[v] else f"{own[v]} from {name}" for v, name in given.items()}
+        return _Drawing(body, own, titles).diagram()
+
+    def _called(self, value: Value) -> str:
+        """The name of a value that has a box, else what the constant is."""
+        if value.node is None or value in self._places:
+            return self._names[value]
+        return ", ".join(attributes(value.node)).removeprefix("value=")
+
+    def _add(self, box: Box, inputs: tuple[Value, ...] | list[Value], outputs: tuple[Value, ...]) -> None:
+        index = len(self._boxes)
+        self._boxes.append(box)
+        for slot, value in enumerate(inputs):
+            source, port = self._places[value]
+            self._wires.append(Wire(source, port, index, slot))
+        self._places.update({value: (index, port) for port, value in enumerate(outputs)})
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."

@@ -1,0 +1,520 @@
+"""What sessions promise: defaults, state, no growth, threads, and errors that say what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.compat import v1
+
+
+@pytest.fixture
+def graph() -> Iterator[v1.Graph]:
+    with v1.Graph().as_default() as found:
+        yield found
+
+
+@pytest.fixture
+def session(graph: v1.Graph) -> v1.Session:
+    return v1.Session()
+
+
+# The default session
+
+
+def test_a_tensor_and_an_operation_use_the_default_session(graph: v1.Graph) -> None:
+    x = v1.placeholder(v1.float32, [])
+    w = v1.Variable(1.0)
+    with v1.Session() as session:
+        assert v1.get_default_session() is session
+        w.initializer.run()
+        assert (x * 2.0).eval({x: 4.0}) == 8.0
+        assert v1.assign_add(w, 2.0).op.run() is None
+        assert w.eval() == 3.0
+    assert v1.get_default_session() is None
+
+
+def test_a_session_may_be_named(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(1.0)
+    w.initializer.run(session=session)
+    assert (w.eval(session), (w + 1.0).eval(session=session)) == (1.0, 2.0)
+
+
+def test_as_default_leaves_a_session_open(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.constant(1.0)
+    with session.as_default():
+        assert x.eval() == 1.0
+    assert session.run(x) == 1.0
+
+
+def test_the_innermost_session_is_the_default(graph: v1.Graph, session: v1.Session) -> None:
+    with session.as_default(), v1.Session().as_default() as inner:
+        assert v1.get_default_session() is inner
+
+
+@pytest.mark.parametrize("ask", [lambda x: x.eval(), lambda x: x.op.run()])
+def test_without_a_session_there_is_no_value(graph: v1.Graph, ask: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"No default session is registered\. Use `with sess\.as_default"):
+        ask(v1.constant(1.0))
+
+
+def test_a_session_of_another_graph_has_no_value(graph: v1.Graph) -> None:
+    x = v1.constant(1.0)
+    with v1.Session(graph=v1.Graph()), pytest.raises(ValueError, match="it runs another graph"):
+        x.eval()
+
+
+def test_an_interactive_session_is_the_default_at_once() -> None:
+    graph = v1.Graph()
+    session = v1.InteractiveSession(graph=graph)
+    x = v1.constant(1.0) + 1.0
+    assert (x.eval(), v1.get_default_session(), v1.get_default_graph()) == (2.0, session, graph)
+    session.close()
+    assert v1.get_default_session() is None
+    assert df.executing_eagerly()
+
+
+# Feeds
+
+
+def test_a_default_may_be_fed_in_other_sizes(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder_with_default([1.0, 2.0], [None], name="x")
+    total = v1.reduce_sum(x * 2.0)
+    (slope,) = v1.gradients(total, [x])
+    assert x.name == "x:0"
+    assert [session.run(total), session.run(total, {x: [1.0, 2.0, 3.0]})] == [6.0, 12.0]
+    assert session.run(slope, {x: [0.0, 0.0, 0.0]}).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_gradients_flow_to_a_default(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(3.0)
+    (slope,) = v1.gradients(v1.placeholder_with_default(w * 2.0, []) * 5.0, [w])
+    session.run(w.initializer)
+    assert session.run(slope) == 10.0
+
+
+def test_a_default_fits_the_placeholder(graph: v1.Graph) -> None:
+    with pytest.raises(ValueError, match="doesn't fit a placeholder of shape"):
+        v1.placeholder_with_default([1.0, 2.0], [3])
+
+
+def test_where_ops_run_a_default_is_the_value() -> None:
+    assert float(v1.placeholder_with_default(2.0, [])) == 2.0
+
+
+def test_a_variable_is_fed_for_one_run(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(1.0)
+    double, more = w * 2.0, v1.assign_add(w, 1.0)
+    assert session.run([double, w], {w: 4.0}) == [8.0, 4.0]
+    session.run(w.initializer)
+    assert session.run([double, w], {w: 4.0}) == [8.0, 4.0]
+    assert session.run(w) == 1.0
+    assert session.run(more, {w: 4.0}) == 5.0
+
+
+def test_a_variable_is_loaded_without_an_op(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable([1.0, 2.0])
+    graph.finalize()
+    w.load([3.0, 4.0], session)
+    assert session.run(w).tolist() == [3.0, 4.0]
+
+
+def test_an_initial_value_is_read_before_there_is_a_value(graph: v1.Graph, session: v1.Session) -> None:
+    w = v1.Variable(3.0)
+    twice = v1.Variable(w.initialized_value() * 2.0)
+    session.run(twice.initializer)
+    assert session.run(twice) == 6.0
+
+
+def test_a_callable_takes_feeds_in_order(graph: v1.Graph, session: v1.Session) -> None:
+    x, y = v1.placeholder(v1.float32, []), v1.placeholder(v1.float32, [None])
+    call = session.make_callable([x * y, x], [x, y])
+    product, given_x = call(2.0, [1.0, 3.0])
+    assert (product.tolist(), given_x) == ([2.0, 6.0], 2.0)
+
+
+def test_a_fed_array_may_change_after_the_run(graph: v1.Graph, session: v1.Session) -> None:
+    kept: list[Any] = []
+    x = v1.placeholder(v1.float32, [2])
+    y = v1.py_function(lambda t: (kept.append(t), t)[1], [x], v1.float32)
+    given = np.float32([1.0, 2.0])
+    out = session.run(y, {x: given})
+    given[:] = 0.0
+    out[:] = 9.0
+    assert kept[0].numpy().tolist() == [1.0, 2.0]
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["C", "F", "strided", "list", "float64"]), min_size=1, max_size=4),
+)
+def test_a_run_gives_what_numpy_gives_for_any_form_of_feed(sizes: list[int], forms: list[str]) -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [None, 3])
+        y = x * 2.0 + 1.0
+        for size, form in zip(sizes, forms, strict=False):
+            array = np.arange(size * 3, dtype=np.float32).reshape(size, 3)
+            given: Any = {
+                "C": array,
+                "F": np.asfortranarray(array),
+                "strided": np.repeat(array, 2, axis=0)[::2],
+                "list": array.tolist() if size else array,
+                "float64": array.astype(np.float64),
+            }[form]
+            found, fed = session.run([y, x], {x: given})
+            np.testing.assert_array_equal(found, array * 2 + 1)
+            np.testing.assert_array_equal(fed, array)
+            assert found.dtype == fed.dtype == np.float32
+            assert not np.shares_memory(fed, given) or isinstance(given, list)
+
+
+# Fetches and what is kept between runs
+
+
+def test_two_results_of_one_value_share_no_memory(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.constant([1.0, 2.0]) + 1.0
+    one, two = session.run([x, x])
+    one[:] = 0.0
+    assert two.tolist() == [2.0, 3.0]
+
+
+def test_fetches_of_other_kinds_are_not_mixed_up(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.constant(1.0)
+    y = x + 1.0
+    for _ in range(2):
+        assert session.run(x) == 1.0
+        assert session.run([x]) == [1.0]
+        assert session.run((x,)) == (1.0,)
+        assert session.run([[x], y]) == [[1.0], 2.0]
+        assert session.run({"x": x, "none": y.op}) == {"x": 1.0, "none": None}
+        assert session.run([]) == []
+
+
+def test_a_list_of_fetches_may_change_between_runs(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.constant(1.0)
+    fetches: list[Any] = [x]
+    assert session.run(fetches) == [1.0]
+    fetches[0] = x + 1.0
+    assert session.run(fetches) == [2.0]
+
+
+def test_many_different_fetches_are_run_right(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(v1.float32, [])
+    found = {i: x + float(i) for i in range(300)}
+    for i, tensor in found.items():
+        assert session.run([tensor, x] if i % 2 else tensor, {x: 1.0}) == (
+            [i + 1.0, 1.0] if i % 2 else i + 1.0
+        )
+    assert session.run(found[0], {x: 5.0}) == 5.0
+
+
+def test_repeated_runs_neither_add_nor_compile(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(v1.float32, [None])
+    w = v1.Variable(1.0)
+    step = v1.train.MomentumOptimizer(0.1, 0.9).minimize(v1.reduce_mean((x * w - 1.0) ** 2.0))
+    session.run(v1.global_variables_initializer())
+    session.run([step, w], {x: [1.0, 2.0]})
+    before = len(graph.get_operations()), compiled()
+    graph.finalize()
+    for _ in range(5):
+        session.run([step, w], {x: [3.0, 4.0]})
+    assert (len(graph.get_operations()), compiled()) == before
+
+
+def compiled() -> int:
+    """How many pieces of machine code this process has asked for."""
+    from dualflow.native import executable
+
+    return len(executable._libraries)
+
+
+def test_a_line_outside_of_loops_is_no_trap(graph: v1.Graph, session: v1.Session, recwarn: Any) -> None:
+    x = v1.placeholder(v1.float32, [])
+    session.run(x + 1.0, {x: 1.0})
+    session.run(x + 2.0, {x: 1.0})
+    session.run(x + 3.0, {x: 1.0})
+    session.run(x + 4.0, {x: 1.0})
+    assert not [w for w in recwarn if issubclass(w.category, v1.GraphGrowthWarning)]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session, w: session.run(v1.assign_add(w, 1.0)),
+        lambda session, w: session.run(v1.global_variables_initializer()),
+        lambda session, w: (w * 2.0).eval(session=session),
+    ],
+)
+def test_each_way_into_the_trap_is_named(session: v1.Session, ask: Callable[[Any, Any], Any]) -> None:
+    w = v1.Variable(1.0)
+    session.run(w.initializer)
+
+    def loop() -> None:
+        for _ in range(6):
+            ask(session, w)
+
+    with pytest.warns(v1.GraphGrowthWarning, match=r"test_sessions\.py"):
+        loop()
+
+
+# Threads
+
+
+def in_threads(work: Callable[[int], None], count: int = 4) -> None:
+    """Run ``work(i)`` in each of some threads, and raise what any of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(i: int) -> None:
+        try:
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_threads_build_and_run_graphs_of_their_own() -> None:
+    found: dict[int, Any] = {}
+
+    def work(i: int) -> None:
+        with v1.Graph().as_default(), v1.Session() as session:
+            w = v1.Variable(float(i))
+            step = v1.assign_add(w, 1.0)
+            session.run(v1.global_variables_initializer())
+            for _ in range(50):
+                session.run(step)
+            found[i] = session.run(w)
+
+    in_threads(work)
+    assert found == {i: i + 50.0 for i in range(4)}
+
+
+def test_threads_run_one_graph_in_sessions_of_their_own() -> None:
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.float32, [None])
+        total = v1.Variable(0.0)
+        step = v1.assign_add(total, v1.reduce_sum(x))
+        start = v1.global_variables_initializer()
+    found: dict[int, Any] = {}
+
+    def work(i: int) -> None:
+        session = v1.Session(graph=graph)
+        session.run(start)
+        for _ in range(20):
+            session.run(step, {x: np.full(i + 1, 1.0, np.float32)})
+        found[i] = session.run(total)
+
+    in_threads(work)
+    assert found == {i: 20.0 * (i + 1) for i in range(4)}
+
+
+def test_threads_that_share_a_session_lose_no_update(graph: v1.Graph, session: v1.Session) -> None:
+    count = v1.Variable(0)
+    step = v1.assign_add(count, 1)
+    session.run(count.initializer)
+    in_threads(lambda i: [session.run(step) for _ in range(100)] and None)
+    assert session.run(count) == 400
+
+
+def test_a_thread_begins_outside_of_its_starters_blocks(graph: v1.Graph) -> None:
+    seen = []
+    with v1.Session():
+        in_threads(lambda i: seen.append((df.executing_eagerly(), v1.get_default_session())), 1)
+    assert seen == [(True, None)]
+
+
+# Programs in which graphs are the rule
+
+
+PROGRAM = """
+from threading import Thread
+from dualflow.compat import v1 as tf
+
+tf.disable_v2_behavior()
+assert not tf.executing_eagerly()
+x = tf.placeholder(tf.float32, [None], name="x")
+w = tf.Variable(2.0, name="w")
+y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: x * w, lambda: x - w)
+(slope,) = tf.gradients(y, [w])
+thread = Thread(target=lambda: tf.constant(1.0, name="from_a_thread"))
+thread.start()
+thread.join()
+assert tf.get_default_graph().get_tensor_by_name("from_a_thread:0") is not None
+sess = tf.Session()
+sess.run(tf.global_variables_initializer())
+print(sess.run([y, slope], {x: [1.0, 2.0]}))
+with tf.Graph().as_default():
+    assert not tf.global_variables()
+tf.reset_default_graph()
+assert not tf.global_variables()
+assert tf.placeholder(tf.float32, [], name="x").name == "x:0"
+try:
+    with tf.GradientTape():
+        tf.enable_eager_execution()
+except RuntimeError as error:
+    print(error)
+tf.enable_eager_execution()
+print(float(tf.constant(1.0) + 1.0))
+"""
+
+
+def test_a_program_may_make_graphs_the_rule() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second, third = done.stdout.splitlines()
+    assert first == "[array([2., 4.], dtype=float32), np.float32(3.0)]"
+    assert "must be called at program startup" in second
+    assert third == "2.0"
+
+
+# Errors: what, where, why, and what to do
+
+
+def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
+    """Misuses by name."""
+    x = v1.placeholder(v1.float32, [None], name="x")
+    n = v1.placeholder(v1.int32, [], name="n")
+    w = v1.Variable([1.0], name="w")
+    with v1.Graph().as_default():
+        strange = v1.constant(1.0, name="strange") + 1.0
+        foreign = v1.Variable(1.0, name="foreign")
+    closed = v1.Session()
+    closed.close()
+    return {
+        "not fed": lambda: session.run(x * 2.0),
+        "shape": lambda: session.run(x, {x: [[1.0]]}),
+        "kind": lambda: session.run(n, {n: 2.5}),
+        "ragged": lambda: session.run(x, {x: [[1.0], [1.0, 2.0]]}),
+        "text": lambda: session.run(x, {x: "one"}),
+        "twice": lambda: session.run(x, {x: [1.0], "x:0": [2.0]}),
+        "strange": lambda: session.run(strange),
+        "strange feed": lambda: session.run(x, {strange: 1.0}),
+        "strange input": lambda: strange * x,
+        "strange variable": lambda: foreign * 2.0,
+        "strange initializer": lambda: v1.variables_initializer([foreign]),
+        "uninitialised": lambda: session.run(w * 2.0),
+        "closed": lambda: closed.run(w),
+        "bool": lambda: "positive" if x[0] > 0.0 else "negative",
+        "float": lambda: float(x[0]),
+        "numpy": lambda: x.numpy(),
+        "np": lambda: np.sin(x),
+    }
+
+
+@pytest.mark.parametrize(
+    ("misuse", "kind", "words"),
+    [
+        (
+            "not fed",
+            ValueError,
+            ["must feed a value for placeholder tensor 'x:0'", "(None,)", "feed_dict={x:"],
+        ),
+        (
+            "shape",
+            ValueError,
+            ["Cannot feed value of shape (1, 1) for Tensor x:0", "has shape (None,)", "Feed an"],
+        ),
+        ("kind", TypeError, ["Cannot feed Tensor n:0", "int32 from 2.5", "cast"]),
+        ("ragged", ValueError, ["Cannot feed Tensor x:0", "different lengths"]),
+        ("text", TypeError, ["Cannot feed Tensor x:0", "Strings can't become tensors"]),
+        ("strange", ValueError, ["is not an element of this graph", "Session(graph=g)"]),
+        ("strange feed", TypeError, ["Cannot interpret feed_dict key", "is not an element of this graph"]),
+        ("strange input", ValueError, ["is not an element of this graph", "feed that"]),
+        ("uninitialised", RuntimeError, ["resource variable w", "global_variables_initializer()"]),
+        ("bool", TypeError, ["as a Python `bool` is not allowed", "df.cond", "session.run(x)"]),
+        ("float", TypeError, ["as a Python `float` is not allowed", "session.run(x)"]),
+        ("numpy", AttributeError, ["has no .numpy() before a session runs the graph", "session.run(x)"]),
+        ("np", NotImplementedError, ["Cannot convert a symbolic tf.Tensor (x:0)", "session.run(x)"]),
+    ],
+)
+def test_an_error_says_what_and_where_and_what_to_do(
+    session: v1.Session, misuse: str, kind: type[Exception], words: list[str]
+) -> None:
+    with pytest.raises(kind) as caught:
+        made_here(session)[misuse]()
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    assert f'File "{__file__}", line ' in message, "the line of the program"
+
+
+@pytest.mark.parametrize(
+    ("misuse", "kind", "words"),
+    [
+        ("twice", ValueError, ["A tensor is fed twice", "'x:0'"]),
+        ("strange variable", ValueError, ["foreign:0", "another graph holds it", "Create it in the block"]),
+        ("strange initializer", ValueError, ["foreign:0", "is not a variable of this graph"]),
+        ("closed", RuntimeError, ["Attempted to use a closed Session", "make a new session"]),
+    ],
+)
+def test_an_error_about_no_line_says_what_to_do(
+    session: v1.Session, misuse: str, kind: type[Exception], words: list[str]
+) -> None:
+    with pytest.raises(kind) as caught:
+        made_here(session)[misuse]()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_a_finalized_graph_names_the_line_that_would_add(graph: v1.Graph) -> None:
+    x = v1.constant(1.0)
+    graph.finalize()
+    for add in (lambda: x * 2.0, lambda: v1.placeholder(v1.float32, []), lambda: v1.Variable(1.0), v1.no_op):
+        with pytest.raises(
+            RuntimeError, match=r"Graph is finalized and cannot be modified(.|\n)*test_sessions"
+        ):
+            add()
+
+
+def test_a_run_that_fails_leaves_variables_uninitialised(graph: v1.Graph, session: v1.Session) -> None:
+    index = v1.placeholder(v1.int32, [])
+    w = v1.Variable(v1.gather([1.0, 2.0], v1.placeholder_with_default(5, [])))
+    with pytest.raises(IndexError):
+        session.run(w.initializer)
+    with pytest.raises(RuntimeError, match="uninitialized"):
+        session.run(w)
+    assert session.run(index, {index: 1}) == 1
+
+
+def test_a_while_loop_has_gradients(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(v1.float32, [])
+    n = v1.placeholder(v1.int32, [])
+    _, power = v1.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, p * x), (0, v1.constant(1.0)))
+    (slope,) = v1.gradients(power, [x])
+    assert [session.run([power, slope], {x: 2.0, n: k}) for k in (0, 1, 3)] == [
+        [1.0, 0.0],
+        [2.0, 1.0],
+        [8.0, 12.0],
+    ]
+
+
+def test_a_choice_has_gradients(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(v1.float32, [])
+    y = v1.cond(x > 0.0, lambda: x * x, lambda: -x)
+    (slope,) = v1.gradients(y, [x])
+    assert [session.run(slope, {x: v}) for v in (3.0, -3.0)] == [6.0, -1.0]
+
+
+def test_a_seed_makes_two_programs_draw_the_same() -> None:
+    def draws() -> list[Any]:
+        with v1.Graph().as_default(), v1.Session() as session:
+            v1.set_random_seed(7)
+            x = v1.random_normal([3])
+            return [session.run(x).tolist() for _ in range(2)]
+
+    first = draws()
+    assert first == draws()
+    assert first[0] != first[1]

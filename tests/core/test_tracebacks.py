@@ -1,0 +1,242 @@
+"""Tracebacks of errors that pass through dualflow: they show the user's lines, and those alone."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import subprocess
+import sys
+import traceback
+import types
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import DualflowError, InternalError
+from dualflow.core.tracebacks import entry, hide_frames
+
+X, M = df.constant([1.0, 2.0, 3.0]), df.ones([2, 2])
+
+
+class Mine(Exception):
+    """What the user's own code raises in these tests."""
+
+
+def refuse(*_):
+    raise Mine("no")
+
+
+def files(error):
+    """Where the frames of an error's traceback are."""
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def raised_by(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is not the matter here
+        call()
+    return caught.value
+
+
+@df.function
+def divided(x, y):
+    return x // y
+
+
+@df.function
+def mistaken(x):
+    return df.reshape(x, [7])
+
+
+@df.function
+def nested(x):
+    return mistaken(x + 1.0)
+
+
+@df.function
+def raising(x):
+    refuse()
+    return x
+
+
+@df.function
+def calling(x):
+    return df.py_function(refuse, [x], df.float32)
+
+
+@df.function(input_signature=[df.TensorSpec([2])])
+def signed(x):
+    return x
+
+
+@df.custom_gradient
+def without_gradient(x):
+    return x * 1.0, refuse
+
+
+def taped(function):
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        y = function(X)
+    return tape.gradient(y, X)
+
+
+ERRORS = {
+    "an operator": lambda: X + M,
+    "an operator from the right": lambda: np.ones(7) - X,
+    "a power": lambda: X ** df.ones([2]),
+    "an elementwise function": lambda: df.add(X, M),
+    "a matrix product": lambda: M @ X,
+    "another op": lambda: df.reshape(X, [7]),
+    "an op with keywords": lambda: df.concat(values=[X, M], axis=0),
+    "an op in a module": lambda: df.nn.softmax(X, axis=5),
+    "an index": lambda: X[7],
+    "a conversion": lambda: df.constant([[1], [1, 2]]),
+    "the truth of a tensor": lambda: bool(X),
+    "a number of a tensor": lambda: float(X),
+    "the length of a scalar": lambda: len(df.constant(1.0)),
+    "random numbers": lambda: df.random.normal([-1]),
+    "an assignment": lambda: df.Variable(X).assign(M),
+    "a part of a variable": lambda: df.Variable(X)[7].assign(1.0),
+    "a new variable": lambda: df.Variable("text"),
+    "a tape": lambda: taped(lambda x: 1.0),
+    "a user's gradient": lambda: taped(without_gradient),
+    "a trace": lambda: mistaken(X),
+    "a trace by name": lambda: mistaken(x=X),
+    "a trace in a trace": lambda: nested(X),
+    "a user's error in a trace": lambda: raising(X),
+    "a run": lambda: divided(df.constant(1), df.constant(0)),
+    "Python that a run calls": lambda: calling(X),
+    "Python that an op calls": lambda: df.py_function(refuse, [X], df.float32),
+    "a gradient of a function": lambda: taped(calling),
+    "a signature": lambda: signed(X),
+    "arguments": lambda: signed(X, X),
+    "a concrete function": lambda: signed.get_concrete_function()(M),
+    "a branch": lambda: df.cond(True, refuse, refuse),
+    "a loop": lambda: df.while_loop(refuse, lambda i: i, [0]),
+    "a map": lambda: df.map_fn(refuse, X),
+    "an array of tensors": lambda: df.TensorArray(df.float32, 2).read(5),
+}
+
+
+@pytest.mark.parametrize("how", ERRORS)
+def test_only_the_users_frames_are_shown(how):
+    found = files(raised_by(ERRORS[how]))
+    assert set(found) == {__file__}
+
+
+@pytest.mark.parametrize("how", ["a run", "a trace", "Python that a run calls"])
+def test_a_repeated_call_shows_no_more(how):
+    assert len({len(files(raised_by(ERRORS[how]))) for _ in range(4)}) == 1
+
+
+@pytest.mark.parametrize("how", ERRORS)
+def test_no_other_error_of_dualflow_is_shown_beside_it(how):
+    error = raised_by(ERRORS[how])
+    shown = "".join(traceback.format_exception(error))
+    assert shown.count("Traceback (most recent call last)") == 1
+
+
+def public_functions():
+    for module in (df, df.math, df.nn, df.linalg, df.random):
+        for name, value in vars(module).items():
+            if isinstance(value, types.FunctionType) and "name" in inspect.signature(value).parameters:
+                yield pytest.param(value, id=f"{module.__name__}.{name}")
+
+
+@pytest.mark.parametrize("function", list(public_functions()))
+def test_every_function_hides_its_frames(function):
+    arguments = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    error = None
+    try:
+        function(*[object()] * len(arguments))
+    except Exception as raised:
+        error = raised
+    assert not isinstance(error, DualflowError) or set(files(error)) == {__file__}
+
+
+def test_the_users_frames_are_all_there_in_their_order():
+    def outer():
+        return inner()
+
+    def inner():
+        return nested(X)
+
+    names = [frame.name for frame in traceback.extract_tb(raised_by(outer).__traceback__)]
+    assert names[-4:] == ["outer", "inner", "nested", "mistaken"]
+
+
+def test_the_users_own_chain_of_errors_stays():
+    @df.function
+    def f(x):
+        try:
+            refuse()
+        except Mine as error:
+            raise KeyError("other") from error
+        return x
+
+    error = raised_by(lambda: f(X))
+    assert isinstance(error, KeyError)
+    assert isinstance(error.__cause__, Mine)
+
+
+def test_what_an_operation_was_doing_stays_as_the_context_of_a_users_error():
+    def handled():
+        try:
+            refuse()
+        except Mine:
+            return X + M
+
+    assert isinstance(raised_by(handled).__context__, Mine)
+
+
+def test_libraries_that_the_user_calls_are_shown():
+    @df.function
+    def f(x):
+        np.linalg.inv(np.ones((2, 3)))
+        return x
+
+    assert any("numpy" in file for file in files(raised_by(lambda: f(X))))
+
+
+def test_an_internal_error_shows_all():
+    @entry
+    def broken():
+        raise InternalError("a promise")
+
+    assert len(files(raised_by(broken))) > len(files(raised_by(refuse)))
+
+
+def test_an_error_that_nobody_meant_to_raise_shows_all():
+    error = raised_by(lambda: df.custom_gradient(lambda x: 3)(X))
+    assert any("dualflow" in file for file in files(error)) or isinstance(error, DualflowError)
+
+
+def test_filtering_can_be_switched_off_and_on():
+    assert df.debugging.is_traceback_filtering_enabled()
+    df.debugging.disable_traceback_filtering()
+    try:
+        assert not df.debugging.is_traceback_filtering_enabled()
+        assert set(files(raised_by(lambda: X + M))) != {__file__}
+    finally:
+        df.debugging.enable_traceback_filtering()
+    assert set(files(raised_by(lambda: X + M))) == {__file__}
+
+
+def test_logs_and_the_interpreter_show_the_same(caplog):
+    try:
+        X + M
+    except ValueError:
+        logging.getLogger("user").exception("failed")
+    assert "dualflow/" not in caplog.text.replace("\\", "/")
+    program = "import dualflow as df\ndf.constant([1.0, 2.0]) + df.constant([1.0, 2.0, 3.0])\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert [line for line in done.stderr.splitlines() if line.strip().startswith("File")] == [
+        '  File "<string>", line 2, in <module>'
+    ]
+
+
+def test_an_error_without_a_traceback_is_left_alone():
+    error = ValueError("fresh")
+    hide_frames(error)
+    assert error.__traceback__ is None
