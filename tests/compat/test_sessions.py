@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -518,3 +520,18 @@ def test_a_seed_makes_two_programs_draw_the_same() -> None:
     first = draws()
     assert first == draws()
     assert first[0] != first[1]
+
+
+def test_a_graph_and_its_sessions_are_freed() -> None:
+    def build() -> list[weakref.ref[Any]]:
+        with v1.Graph().as_default() as graph, v1.Session() as session:
+            w = v1.get_variable("w", [3])
+            step = v1.train.AdamOptimizer().minimize(v1.reduce_sum(w * w))
+            session.run(v1.global_variables_initializer())
+            for _ in range(3):
+                session.run(step)
+            return [weakref.ref(graph), weakref.ref(session)]
+
+    alive = build()
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
