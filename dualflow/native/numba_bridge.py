@@ -239,7 +239,7 @@ class _Call:
                     self._raise_now(executable.failure(number))
             self._raise_now(KeyboardInterrupt())
 
-    def _raise_now(self, error: Exception) -> None:
+    def _raise_now(self, error: BaseException) -> None:
         self.context.call_conv.return_user_exc(self.builder, type(error), error.args)
 
 

@@ -18,6 +18,7 @@ from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.loops import merge_loops, trim_loops
 from dualflow.graph.passes.scatters import add_in_scatters
+from dualflow.graph.passes.stacks import loop_over_stacks
 
 
 class Pass(NamedTuple):
@@ -42,6 +43,7 @@ def fuse_body(graph: Graph) -> Graph:
 
 SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
     Pass("loops", merge_loops, "first: a loop is found again by its inputs, which others would replace"),
+    Pass("stacks", loop_over_stacks, "no other pass knows what to do with sizes that are not known"),
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
