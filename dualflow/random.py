@@ -107,7 +107,9 @@ def _key(seed: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence()
     value = known_value(seed)
     if value is None or value.dtype.kind not in "iu":
-        raise InvalidArgumentError(f"A seed is an integer known now, not {seed!r}.")
+        raise InvalidArgumentError(
+            f"A seed is a Python integer or an array of some, known now, not {seed!r}."
+        )
     return np.random.SeedSequence([int(v) & _WORD for v in value.reshape(-1)])
 
 

@@ -1,4 +1,4 @@
-"""A graph built first and run in a session, as in TensorFlow 1: a model, its training, and what sessions promise.
+"""A graph built first and run in a session, as in TensorFlow 1: a model, its training, sessions' promises.
 
 python examples/explicit_graph.py
 """
@@ -30,7 +30,7 @@ def network(x: tf.Tensor) -> tf.Tensor:
 
 
 def train() -> None:
-    """The graph is built once and closed; each run computes the part that it fetches, for any number of points."""
+    """The graph is built once and closed; each run computes what it fetches, for any number of points."""
     generator = np.random.default_rng(0)
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(0)
@@ -54,7 +54,7 @@ def train() -> None:
             points, labels = spirals(128, generator)
             sess.run(step, feed_dict={x: points, label: labels})
         points, labels = spirals(1000, generator)
-        found = sess.run({"loss": loss, "accuracy": "accuracy:0"}, {x: points, label: labels})
+        found = sess.run({"loss": loss, "accuracy": accuracy}, {x: points, label: labels})
     print(f"accuracy {found['accuracy']:.3f}, loss {found['loss']:.3f}")
     print(f"operations added by 602 runs: {len(graph.get_operations()) - size}")
 

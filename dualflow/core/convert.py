@@ -64,18 +64,20 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
             raise InvalidArgumentError(
                 f"Rows of different lengths can't make one tensor: {_short(value)}."
             ) from None
-        raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}.") from None
+        raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}; give numbers.") from None
     except OverflowError:
-        raise InvalidArgumentError(f"An integer in {_short(value)} is outside int64.") from None
+        raise InvalidArgumentError(f"An integer in {_short(value)} is outside int64; give floats.") from None
     except MemoryError:
-        raise ResourceExhaustedError(f"{_short(value)} is too large for memory.") from None
+        raise ResourceExhaustedError(
+            f"{_short(value)} is too large for memory; make tensors of its parts."
+        ) from None
     leaves = _leaves(value)
     if array.dtype.kind not in "biufc":
         odd = next((x for x in leaves if not isinstance(x, numbers.Number | np.generic)), value)
         raise (
             DTypeError(_unsuitable(odd))
             if array.dtype.kind != "O" or not all(isinstance(x, int) for x in leaves)
-            else InvalidArgumentError(f"An integer in {_short(value)} is outside int64.")
+            else InvalidArgumentError(f"An integer in {_short(value)} is outside int64; give floats.")
         )
     if leaves and type(leaves[0]) is bool and array.dtype.kind != "b":
         raise InvalidArgumentError(

@@ -42,5 +42,9 @@ class NotFoundError(DualflowError, LookupError):
     """A name, file or op that does not exist."""
 
 
+class MissingAttributeError(DualflowError, AttributeError):
+    """An attribute that a tensor of another kind has."""
+
+
 class InternalError(DualflowError, AssertionError):
     """A broken promise inside dualflow: please report it, with the message."""

@@ -87,7 +87,9 @@ def as_shape(value: Any) -> Shape:
     try:
         shape = Shape(None if d is None else operator.index(d) for d in entries)
     except TypeError:
-        raise DTypeError(f"A shape is a sequence of integers, not {value!r}.") from None
+        raise DTypeError(
+            f"A shape is a sequence of integers, or of None for an open size, not {value!r}."
+        ) from None
     check_size(shape)
     return shape
 
@@ -95,11 +97,13 @@ def as_shape(value: Any) -> Shape:
 def check_size(shape: Sequence[Dim]) -> None:
     """Refuse negative sizes, and shapes that no machine can hold."""
     if any(d is not None and d < 0 for d in shape):
-        raise InvalidArgumentError(f"A shape has no negative sizes, but got {tuple(shape)}.")
+        raise InvalidArgumentError(
+            f"A shape has no negative sizes, but got {tuple(shape)}; only df.reshape takes a -1."
+        )
     known = [d for d in shape if d is not None]
     if math.prod(known) > MAX_BYTES:
         raise ResourceExhaustedError(
-            f"A tensor of shape {tuple(shape)} has more elements than memory can hold."
+            f"A tensor of shape {tuple(shape)} has more elements than memory can hold; make it smaller."
         )
 
 
@@ -141,7 +145,7 @@ def normalize_axis(axis: int, rank: int) -> int:
     try:
         index = operator.index(axis)
     except TypeError:
-        raise DTypeError(f"An axis is an integer, not {axis!r}.") from None
+        raise DTypeError(f"An axis is a Python integer, such as 0 or -1, not {axis!r}.") from None
     if not -rank <= index < rank:
         raise InvalidArgumentError(
             f"axis {index} is out of range for a tensor of rank {rank}: use {-rank}..{rank - 1}."
@@ -156,5 +160,5 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     given = axis if isinstance(axis, Iterable) else (axis,)
     axes = [normalize_axis(a, rank) for a in given]
     if len(set(axes)) != len(axes):
-        raise InvalidArgumentError(f"axis {axis} names an axis twice.")
+        raise InvalidArgumentError(f"axis {axis} names an axis twice; name each once.")
     return tuple(sorted(axes))

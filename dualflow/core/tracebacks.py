@@ -25,6 +25,10 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONVERTER: Final = os.path.join("site-packages", "malt", "")
+_generated: Final[set[str]] = set()
+USER_CODE: Final = "in user code:"
+"""How a note begins that says which of the user's lines generated code stands for."""
 _STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
@@ -72,6 +76,11 @@ def is_traceback_filtering_enabled() -> bool:
     return _filtering.enabled
 
 
+def hide_file(file: str) -> None:
+    """Let tracebacks hide the frames of generated code, of errors with a note that says the user's lines."""
+    _generated.add(file)
+
+
 def hide_frames(error: Exception) -> None:
     """Take dualflow's frames out of the traceback of ``error``.
 
@@ -84,7 +93,8 @@ def hide_frames(error: Exception) -> None:
     raised_here = bool(frames) and frames[-1][1]
     if raised_here and not isinstance(error, DualflowError):
         return  # nobody meant to raise it: all frames are needed to see why it was
-    error.__traceback__ = _linked([tb for tb, ours in frames if not ours])
+    told = any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ()))
+    error.__traceback__ = _linked([tb for tb, ours in frames if not (ours or (told and _is_converted(tb)))])
     if raised_here:
         context = error.__cause__ or error.__context__
         while context is not None and all(ours for _, ours in _frames(context.__traceback__, ours=True)):
@@ -111,6 +121,12 @@ def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[Trace
 def _is_library(file: str) -> bool:
     """Whether a file is of NumPy or of Python's own library."""
     return file.startswith(_NUMPY) or (file.startswith(_STANDARD) and "site-packages" not in file)
+
+
+def _is_converted(entry: TracebackType) -> bool:
+    """Whether an entry is of generated code or of the package that runs it."""
+    file = entry.tb_frame.f_code.co_filename
+    return file in _generated or _CONVERTER in file
 
 
 def _linked(entries: list[TracebackType]) -> TracebackType | None:

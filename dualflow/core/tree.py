@@ -96,7 +96,9 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
             return built
     except StopIteration:
         pass
-    raise InvalidArgumentError(f"a structure of {structure.leaves} leaves was given {len(leaves)}")
+    raise InvalidArgumentError(
+        f"a structure of {structure.leaves} leaves was given {len(leaves)}; give one value for each"
+    )
 
 
 def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
@@ -138,6 +140,8 @@ def map_structure(function: Callable[..., Any], *trees: Any) -> Any:
     for tree in trees[1:]:
         other, other_structure = flatten(tree)
         if other_structure != structure:
-            raise DTypeError(f"The structures differ: {trees[0]!r} and {tree!r}.")
+            raise DTypeError(
+                f"The structures differ: {trees[0]!r} and {tree!r}. Give trees of one structure."
+            )
         rows.append(other)
     return unflatten(structure, [function(*row) for row in zip(*rows, strict=True)])

@@ -197,7 +197,7 @@ def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: di
     shown = ", ".join(str(x.spec) for x in inputs)
     if isinstance(error, MemoryError):
         raise ResourceExhaustedError(
-            f"{op.name}({shown}) needs more memory than there is: {error}"
+            f"{op.name}({shown}) needs more memory than there is: {error}. Do it in smaller parts."
         ) from error
     op.specs([x.spec for x in inputs], attrs)
     error.add_note(f"in the dualflow op {op.name}({shown})")

@@ -77,7 +77,7 @@ class GradientTape:
 
     def _pause(self) -> None:
         if not self._recording or self._tape is None:
-            raise InvalidArgumentError("Tape is not recording.")
+            raise InvalidArgumentError("Tape is not recording. Stop it inside of its with block.")
         recording.ignore(self._tape)
         self._recording = False
 
@@ -271,7 +271,9 @@ def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
     """The cotangent of each target."""
     flat = [None] * len(targets) if given is None else _flat_weights(given)
     if len(flat) != len(targets):
-        raise InvalidArgumentError(f"{len(targets)} targets need as many output_gradients, not {len(flat)}.")
+        raise InvalidArgumentError(
+            f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None where none is."
+        )
     return [_one(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
 
 
@@ -300,7 +302,9 @@ def _connected(found: list[Any], sources: Sequence[Any], unconnected: Unconnecte
 def _units(target: Any, shape: Any) -> Iterator[Any]:
     """For each element of a row of ``target`` of ``shape``, the cotangent that picks it."""
     if not target.shape.is_static:
-        raise InvalidArgumentError(f"A jacobian needs a target of static shape, not {target.shape}.")
+        raise InvalidArgumentError(
+            f"A jacobian needs a target of static shape, not {target.shape}; give known shapes."
+        )
     engine = dispatch.current()
     lead = len(target.shape) - len(shape)
     for index in np.ndindex(*shape):

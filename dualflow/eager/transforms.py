@@ -49,7 +49,8 @@ def value_and_gradients_function(
         places = range(len(args)) if params is None else params
         if not args or any(not 0 <= p < len(args) for p in places):
             raise InvalidArgumentError(
-                f"{len(args)} arguments were given, and gradients wanted for {list(places)}."
+                f"{len(args)} arguments were given, and gradients wanted for {list(places)}; name "
+                "arguments that are given."
             )
         given = [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
         tape = Tape(accessed=True)

@@ -14,7 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -136,20 +136,24 @@ class ConcreteFunction:
         return self.section.graph
 
     @property
+    @entry
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes."""
         return self._runner.optimised
 
     @property
+    @entry
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
         return self._runner.executable.parts
 
     @property
+    @entry
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
         return kernel_text(self._runner.executable)
 
+    @entry
     def njit(self) -> Any:
         """This trace as a function that ``numba.njit`` code can call with arrays.
 
@@ -233,7 +237,9 @@ class ConcreteFunction:
         fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
         if _variables(call.key) != _variables(self.key):
-            raise DTypeError(f"{self!r} was called with variables that coincide otherwise than in its trace.")
+            raise DTypeError(
+                f"{self!r} was called with variables that coincide otherwise than in its trace; get another."
+            )
         return call
 
     @cached_property

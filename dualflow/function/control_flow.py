@@ -12,6 +12,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.bodies import Body, inner_tracer, trace_body
+from dualflow.function.errors import here
 from dualflow.function.outputs import collect
 from dualflow.function.raising import Branch, Ended, check
 from dualflow.function.staging import choice_node, loop_node
@@ -40,7 +41,9 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], nam
     """
     pred = convert_to_tensor(pred)
     if pred.shape:
-        raise InvalidArgumentError(f"cond takes a scalar, not a tensor of shape {pred.shape}; use df.where.")
+        raise InvalidArgumentError(
+            f"cond takes a scalar, not a tensor of shape {pred.shape}; use df.where.{here()}"
+        )
     if dispatch.current().eager:
         return true_fn() if bool(pred) else false_fn()
     return _choose(
@@ -128,7 +131,7 @@ def _in_order(branches: Any) -> list[Callable[[], Any]]:
         branches = sorted(branches.items())
     items = [b if callable(b) else b[1] for b in branches]
     if not items:
-        raise InvalidArgumentError("switch_case takes at least one branch.")
+        raise InvalidArgumentError(f"switch_case takes at least one branch.{here()}")
     return items
 
 
@@ -197,17 +200,25 @@ def _check_branches(bodies: Sequence[Body]) -> None:
     first = bodies[0]
     for other in bodies[1:]:
         if other.structure != first.structure:
-            raise InvalidArgumentError("The branches of a choice must return the same structure of tensors.")
+            raise InvalidArgumentError(
+                "The branches of a choice must return the same structure of tensors, and one returns "
+                f"{_shown(first)}, another {_shown(other)}.{here()}"
+            )
         for a, b in zip(first.outputs, other.outputs, strict=True):
             if a.spec.dtype is not b.spec.dtype:
                 raise DTypeError(
                     f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in "
-                    "another; cast one of them."
+                    f"another; cast one of them with df.cast.{here()}"
                 )
             if a.spec.shape != b.spec.shape:
                 raise InvalidArgumentError(
-                    f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another."
+                    f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another; "
+                    f"give both one shape.{here()}"
                 )
+
+
+def _shown(body: Body) -> str:
+    return str(unflatten(body.structure, [str(v.spec) for v in body.outputs]))
 
 
 def _loop_node(
@@ -226,7 +237,10 @@ def _loop_node(
     turn = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
     _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
     if test.outputs[0].spec.shape:
-        raise InvalidArgumentError(f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}.")
+        raise InvalidArgumentError(
+            f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
+            f"df.reduce_any.{here()}"
+        )
     return unflatten(structure, loop_node(test, turn, initial, limit))
 
 
@@ -234,15 +248,18 @@ def _check_turn(
     structure: Structure, specs: Sequence[TensorSpec], found: Structure, now: Sequence[TensorSpec]
 ) -> None:
     if found != structure:
-        raise InvalidArgumentError("The body of a loop must return the structure of its loop variables.")
+        raise InvalidArgumentError(
+            "The body of a loop must return new values for its loop variables, in their structure: "
+            f"{structure.leaves} tensors, and not {found.leaves}.{here()}"
+        )
     for i, (before, after) in enumerate(zip(specs, now, strict=True)):
         if before.dtype is not after.dtype:
             raise DTypeError(
                 f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype "
-                f"{after.dtype.name} after one iteration; cast it."
+                f"{after.dtype.name} after one iteration; cast it with df.cast.{here()}"
             )
         if before.shape != after.shape:
             raise InvalidArgumentError(
                 f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after "
-                "one iteration."
+                f"one iteration; give it its final shape before the loop.{here()}"
             )

@@ -306,7 +306,11 @@ class Function:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return BoundFunction(self._methods.get(instance, lambda: self._method(instance)), instance)
+        try:
+            return BoundFunction(self._methods.get(instance, lambda: self._method(instance)), instance)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _method(self, instance: Any) -> Function:
         signature = Signature(self.python_function, self.input_signature, skip_first=True)
@@ -404,7 +408,7 @@ def function(
     np.float32(5.0)
     """
     make = functools.partial(
-        Function,
+        _make,
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
@@ -412,4 +416,14 @@ def function(
         strict=strict,
         name=name,
     )
-    return make if func is None else make(func)
+    try:
+        return make if func is None else make(func)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+@entry
+def _make(func: Callable[..., Any], **options: Any) -> Function:
+    """What the decorator with arguments calls."""
+    return Function(func, **options)

@@ -7,6 +7,7 @@ from dualflow.core.errors import (
     FailedPreconditionError,
     OperatorNotAllowedInGraphError,
 )
+from dualflow.graph.origin import caller
 
 
 class SymbolicValueError(OperatorNotAllowedInGraphError, NotImplementedError):
@@ -27,3 +28,9 @@ class CapturedValueWarning(UserWarning):
 
 class RetracingWarning(UserWarning):
     """A function is traced so often that compiling it can't pay."""
+
+
+def here() -> str:
+    """The user's line, as the end of an error's message."""
+    place = caller()
+    return "" if place is None else f"\n  {place}"

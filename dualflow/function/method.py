@@ -52,13 +52,7 @@ class WeakMethod:
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        instance = self._instance()
-        if instance is None:
-            raise FailedPreconditionError(
-                f"The object whose method {self.__name__!r} is called no longer exists; keep it in a "
-                "variable."
-            )
-        return self._function(instance, *args, **kwargs)
+        return self._function(self.__self__, *args, **kwargs)
 
     @property
     def __func__(self) -> Callable[..., Any]:
@@ -66,11 +60,17 @@ class WeakMethod:
 
     @property
     def __self__(self) -> Any:
-        return self._instance()
+        instance = self._instance()
+        if instance is None:
+            raise FailedPreconditionError(
+                f"The object whose method {self.__name__!r} is called no longer exists; keep it in a "
+                "variable."
+            )
+        return instance
 
     def with_function(self, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> WeakMethod:
         """The method of the same instance by what ``change`` makes of the function."""
-        return WeakMethod(change(self._function), self._instance())
+        return WeakMethod(change(self._function), self.__self__)
 
 
 class MethodTable:

@@ -27,7 +27,7 @@ from dualflow.ops.record import Op
 Array = np.ndarray[Any, Any]
 
 
-def enable_check_numerics() -> None:
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
     """From now on, the first op that makes a nan or an infinity out of finite inputs is an error.
 
     It names the op, your line, and the first such element, in eager code and in traced functions alike, their
@@ -37,6 +37,10 @@ def enable_check_numerics() -> None:
 
     It holds for this thread (or task) until it is disabled; doing so twice is doing it once. Sessions of
     explicit graphs are not checked, nor is what Python functions called by ops do inside.
+
+    Args:
+        stack_height_limit: ignored: one line is named, the user's.
+        path_length_limit: ignored: the file's name is told in full.
 
     Raises:
         FailedPreconditionError: called while a function is traced or a tape records.

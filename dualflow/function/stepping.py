@@ -69,7 +69,7 @@ class Walk:
         inside = bool(node.bodies)
         self._depth += inside
         try:
-            with observed(self.run):
+            with observed(self.run if inside else None):
                 return run_node(node, arrays)
         finally:
             self._depth -= inside

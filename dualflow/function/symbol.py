@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import DTypeError, MissingAttributeError, OperatorNotAllowedInGraphError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.errors import SymbolicValueError
@@ -70,7 +70,7 @@ class Symbol(Tensor):
     @property
     def numpy(self) -> NoReturn:
         """Absent, as TensorFlow's: a symbol has no value to give."""
-        raise AttributeError(
+        raise MissingAttributeError(
             f"{self._described()} has no .numpy() {self._tracer.pending()}. {self._tracer.way_to_value()}, "
             "or hand it to Python with df.py_function."
         )

@@ -14,7 +14,12 @@ from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, InvalidArgumentError
+from dualflow.core.errors import (
+    FailedPreconditionError,
+    InaccessibleTensorError,
+    InvalidArgumentError,
+    MissingAttributeError,
+)
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
@@ -130,7 +135,9 @@ class Tracer(Engine):
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:
-            raise InaccessibleTensorError(f"{self.name!r} can't create variables.")
+            raise InaccessibleTensorError(
+                f"{self.name!r}, which may run any number of times, can't create variables; create it before."
+            )
         self.creation.create(variable, self.known(self.adopt(initial)._value, "initial value"), caller())
 
     # what the function room asks
@@ -170,11 +177,11 @@ class Tracer(Engine):
 
     def operation(self, symbol: Symbol) -> Any:
         """What an explicit graph calls the maker of ``symbol``."""
-        raise AttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
+        raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
 
     def graph_of(self, symbol: Symbol) -> Any:
         """The explicit graph of ``symbol``."""
-        raise AttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
+        raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
 
     def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
         """The value of ``symbol`` by a session."""

@@ -10,10 +10,9 @@ from dualflow.graph.ir import Origin
 
 TRACE = "trace"
 COMPILE = "compile"
-_HALVES = {
-    TRACE: "Python runs it with other values than those that the trace has kept",
-    COMPILE: "machine code gives another result than the op's NumPy kernel",
-}
+_TRACED = "Python runs it with other values than those that the trace has kept"
+_COMPILED = "machine code gives another result than the op's NumPy kernel"
+_TOGETHER = "compiled with the ops before it, though not on its own; their rounding may have added up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,9 @@ class Culprit:
         index: where the first element stands that is too far off; None where shapes or dtypes differ.
         expected: that element, eagerly or by NumPy.
         found: the same element in the trace or as compiled.
+        alone: whether the op differs also when it is compiled by itself, for the very inputs that NumPy has;
+            if not, the differences of ops before it, each within rounding, have added up, or it is compiled
+            wrongly together with them.
     """
 
     stage: str
@@ -39,6 +41,7 @@ class Culprit:
     index: tuple[int, ...] | None
     expected: Any
     found: Any
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,11 @@ class Verification:
 
 
 def _told(culprit: Culprit) -> list[str]:
-    what = f"the first op to differ is {culprit.op}" if culprit.op else "no single op differs, only the whole"
-    lines = [f"{what}: {_HALVES[culprit.stage]}"]
+    if not culprit.op:
+        lines = ["no single op differs, only the whole"]
+    else:
+        why = _TRACED if culprit.stage == TRACE else _COMPILED if culprit.alone else _TOGETHER
+        lines = [f"the first op to differ is {culprit.op}: {why}"]
     if culprit.origin is not None:
         lines.append(f"  {culprit.origin}")
     if culprit.index is None:

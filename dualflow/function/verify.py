@@ -180,9 +180,10 @@ class _Verifying:
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
-            return _culprit(COMPILE, "", None, [results[wrong[0]]], [found[wrong[0]]])
+            return _culprit(COMPILE, None, [results[wrong[0]]], [found[wrong[0]]])
         outputs = [known[v] for v in node.outputs]
-        return _culprit(COMPILE, node.op.name, node.origin, outputs, search.compiled(node))
+        ran = _Ran(node.op, node.origin, outputs)
+        return _culprit(COMPILE, ran, outputs, search.compiled(node), alone=search.differs_alone(node))
 
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
@@ -227,10 +228,17 @@ class _Search:
         """The outputs of ``node`` from the graph that ends with it, compiled."""
         found = self._compiled.get(node)
         if found is None:
-            part = optimise(extract(self._graph, self._given, node.outputs))
-            arrays = [np.array(self._known[v], order="C") for v in self._given]
-            found = self._compiled[node] = make_executable(part).run(arrays)
+            found = self._compiled[node] = self._run(self._given, node)
         return found
+
+    def differs_alone(self, node: Node) -> bool:
+        """Whether ``node`` differs also when it is compiled by itself."""
+        return self._apart(node, self._run(list(dict.fromkeys(node.inputs)), node))
+
+    def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
+        """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
+        part = optimise(extract(self._graph, given, node.outputs))
+        return make_executable(part).run([np.array(self._known[v], order="C") for v in given])
 
     def _behind(self, value: Value) -> list[Node]:
         """The computing nodes that ``value`` depends on, in program order."""
@@ -244,8 +252,10 @@ class _Search:
         return self._differs(node)
 
     def _differs(self, node: Node) -> bool:
-        pairs = zip(node.outputs, self.compiled(node), strict=True)
-        return not all(agree(self._known[v], found) for v, found in pairs)
+        return self._apart(node, self.compiled(node))
+
+    def _apart(self, node: Node, found: Sequence[Array]) -> bool:
+        return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
 
 
 def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:
@@ -258,17 +268,19 @@ def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Differe
         if same:
             expected = same.popleft().outputs
             if not all(map(agree, expected, ran.outputs)):
-                return _culprit(TRACE, ran.op.name, ran.origin, expected, ran.outputs)
-    return Culprit(TRACE, "", None, difference, None, None, None)
+                return _culprit(TRACE, ran, expected, ran.outputs)
+    return Culprit(TRACE, "", None, difference, None, None, None, alone=False)
 
 
 def _culprit(
-    stage: str, op: str, origin: Origin | None, expected: Sequence[Array], found: Sequence[Array]
+    stage: str, ran: _Ran | None, expected: Sequence[Array], found: Sequence[Array], *, alone: bool = False
 ) -> Culprit:
+    op, origin = (ran.op.name, ran.origin) if ran is not None else ("", None)
     a, b = next((a, b) for a, b in zip(expected, found, strict=True) if not agree(a, b))
     if a.shape != b.shape or a.dtype != b.dtype:
         reason = f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
-        return Culprit(stage, op, origin, Difference(np.inf, np.inf, reason), None, None, None)
+        return Culprit(stage, op, origin, Difference(np.inf, np.inf, reason), None, None, None, alone)
     index = first_apart(a, b)
     assert index is not None, "arrays that don't agree have such an element"
-    return Culprit(stage, op, origin, Difference(*distance(a, b), "too far apart"), index, a[index], b[index])
+    difference = Difference(*distance(a, b), "too far apart")
+    return Culprit(stage, op, origin, difference, index, a[index], b[index], alone)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,6 +64,34 @@ def strided_view(
         return None
     offset = seen.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
     return seen.shape, seen.strides, offset if seen.size else 0
+
+
+def row_major(value: Value) -> Value:
+    """The value whose elements ``value`` has, all of them in the same order, if under another shape."""
+    while value.node is not None and is_view(value.node):
+        form = value.node.op.form
+        assert isinstance(form, View)
+        if not _keeps_order(form.view, tuple(value.node.attrs.items()), sizes(value.node.inputs[0])):
+            break
+        value = value.node.inputs[0]
+    return value
+
+
+@functools.lru_cache(4096)
+def _keeps_order(view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> bool:
+    array = _virtual(shape)
+    try:
+        seen = view(array, **dict(attrs))
+    except ValueError:
+        return False
+    same = seen.__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    return bool(seen.size == array.size > 0 and seen.flags.c_contiguous and same)
+
+
+def _virtual(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array in row-major order without memory behind it."""
+    strides = list(itertools.accumulate(reversed(shape[1:]), operator.mul, initial=1))[::-1]
+    return as_strided(_ORIGIN, shape, strides[: len(shape)], writeable=False)
 
 
 def dims_through(node: Node) -> tuple[int | None, ...] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("svg", "png", "pdf")
 _MARGIN = 12.0
+_HEAD = 4.0
 _TITLE = 20.0
 _DPI = 144
 _MOST_PIXELS = 30_000
@@ -72,7 +74,10 @@ def _inches(picture: Picture, title: str) -> tuple[float, float]:
 
 def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
     """The picture under another name first, then moved to its place."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "wb") as file:
             painter.save(file, kind, dpi)
@@ -108,8 +113,7 @@ class _Painter:
             self._figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
 
     def _picture(self, picture: Picture, x: float, y: float, order: int) -> None:
-        for stretch in picture.stretches:
-            self._stretch(stretch, x, y, order)
+        self._wires(picture.stretches, x, y, order)
         for placed in picture.boxes:
             self._box(placed, x, y, order)
         for label in picture.labels:
@@ -136,7 +140,7 @@ class _Painter:
     def _rectangle(
         self, x: float, y: float, width: float, height: float, fill: str, order: float, faint: bool = False
     ) -> None:
-        self._axes.add_patch(
+        self._axes.add_artist(
             self._patches.FancyBboxPatch(
                 (x, y),
                 width,
@@ -149,20 +153,24 @@ class _Painter:
             )
         )
 
-    def _stretch(self, stretch: Stretch, x: float, y: float, order: float) -> None:
-        start, end = (x + stretch.x0, y + stretch.y0), (x + stretch.x1, y + stretch.y1)
-        middle = (start[1] + end[1]) / 2
+    def _wires(self, stretches: Sequence[Stretch], x: float, y: float, order: float) -> None:
+        """All wires of a picture as one path, and all arrowheads as another: matplotlib is slow with many."""
         path = self._path
-        curve = path(
-            [start, (start[0], middle), (end[0], middle), end],
-            [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4],
-        )
-        style = "-|>,head_length=3,head_width=1.6" if stretch.last else "-"
-        self._axes.add_patch(
-            self._patches.FancyArrowPatch(
-                path=curve, arrowstyle=style, color=_WIRE, linewidth=0.9, zorder=order, mutation_scale=1.0
-            )
-        )
+        lines: list[tuple[float, float]] = []
+        heads: list[tuple[float, float]] = []
+        for stretch in stretches:
+            x0, y0, x1, y1 = x + stretch.x0, y + stretch.y0, x + stretch.x1, y + stretch.y1
+            middle = (y0 + y1) / 2
+            lines += [(x0, y0), (x0, middle), (x1, middle), (x1, y1)]
+            if stretch.last:
+                heads += [(x1, y1), (x1 - _HEAD / 2, y1 - _HEAD), (x1 + _HEAD / 2, y1 - _HEAD), (x1, y1)]
+        curve = [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]
+        triangle = [path.MOVETO, path.LINETO, path.LINETO, path.CLOSEPOLY]
+        for points, codes, fill in ((lines, curve, False), (heads, triangle, True)):
+            if points:
+                drawn = path(points, codes * (len(points) // 4))
+                style = {"facecolor": _WIRE if fill else "none", "edgecolor": _WIRE, "linewidth": 0.9}
+                self._axes.add_artist(self._patches.PathPatch(drawn, zorder=order, **style))
 
     def _text(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
         given = {"ha": "center", "va": "center", "fontfamily": _FONT, "fontsize": size, **style}

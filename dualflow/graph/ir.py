@@ -166,6 +166,14 @@ class Graph:
         Raises:
             InvalidArgumentError: another kind of file, or too large a graph for a png.
             NotFoundError: matplotlib is not installed.
+
+        >>> import os, tempfile
+        >>> import dualflow as df
+        >>> concrete = df.function(df.nn.softmax).get_concrete_function(df.TensorSpec([8, 100]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     concrete.optimised_graph.draw(os.path.join(folder, "softmax.svg"))
+        ...     os.listdir(folder)
+        ['softmax.svg']
         """
         import_module("dualflow.graph.drawing").draw(self, path)
 

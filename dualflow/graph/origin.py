@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 
+from dualflow.core.tracebacks import hide_file
 from dualflow.graph.ir import Origin
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -44,6 +45,7 @@ def caller() -> Origin | None:
 def register_generated(file: str, lines: Mapping[int, Origin]) -> None:
     """Say which of the user's lines each line of the generated code ``file`` stands for."""
     _generated[file] = lines
+    hide_file(file)
 
 
 def original(file: str, line: int) -> Origin | None:

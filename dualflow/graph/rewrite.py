@@ -15,7 +15,7 @@ apply to the nodes they make. The walk carries over the lines of the nodes that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -42,6 +42,51 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     behind, unused, for dead code elimination.
     """
     return _Walk(rule).run(graph)
+
+
+class Expansion(NamedTuple):
+    """Nodes that take the place of one, and the values that take the place of its outputs."""
+
+    nodes: Sequence[Node]
+    values: Sequence[Value]
+
+
+def expand(graph: Graph, rule: Callable[[Node], Expansion | None]) -> Graph:
+    """``graph`` where nodes stand as others: ``rule`` answers which, or None for a node that stays.
+
+    It sees a node with its inputs already moved. Unlike those of :func:`rewrite`, values may get other specs,
+    where their readers know.
+    """
+    moved: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    changed = False
+    for node in graph.nodes:
+        current = reading(node, moved)
+        found = rule(current)
+        changed |= found is not None
+        nodes += (current,) if found is None else found.nodes
+        outputs = current.outputs if found is None else found.values
+        if outputs is not node.outputs:
+            moved.update(zip(node.outputs, outputs, strict=True))
+    if not changed:
+        return graph
+    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+
+def reading(node: Node, moved: Mapping[Value, Value]) -> Node:
+    """``node``, which reads what ``moved`` says in the place of its inputs."""
+    if moved.keys().isdisjoint(node.inputs):
+        return node
+    return node.with_inputs([moved.get(v, v) for v in node.inputs])
+
+
+def copied(nodes: Iterable[Node], moved: dict[Value, Value]) -> list[Node]:
+    """Copies of nodes for another graph, where ``moved`` has what they read; it learns their outputs."""
+    copies = []
+    for node in nodes:
+        copies.append(node.with_inputs([moved[v] for v in node.inputs]))
+        moved.update(zip(node.outputs, copies[-1].outputs, strict=True))
+    return copies
 
 
 def first_of(rules: Iterable[Rule]) -> Rule:

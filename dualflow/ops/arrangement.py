@@ -35,14 +35,18 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
     """``new`` with its -1 replaced by what the number of elements leaves."""
     count, known = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
     free = len([d for d in new if d == -1])
-    if any(d < -1 for d in new) or free > 1:
-        raise InvalidArgumentError(f"{tuple(new)} is no shape: sizes are 0 or more, and one may be -1.")
+    _check_sizes(new)
     if (count != known) if not free else (known == 0 or count % known):
         raise InvalidArgumentError(
             f"{count} elements of shape {old} do not fill shape {tuple(new)}"
             + (f", which has {known}." if not free else f": {count} is no multiple of {known}.")
         )
     return Shape(count // known if d == -1 else d for d in new)
+
+
+def _check_sizes(shape: Sequence[Dim]) -> None:
+    if any(d is not None and d < -1 for d in shape):
+        raise InvalidArgumentError(f"{tuple(shape)} is no shape: sizes are 0 or more, and one may be -1.")
 
 
 RESHAPE = register(
@@ -71,6 +75,7 @@ def _reshape_like(g: Any, x: Any) -> Any:
 
 def _with_one_free(shape: Sequence[Dim]) -> Shape:
     """A shape with one unknown size as reshape takes it."""
+    _check_sizes(shape)
     if len([d for d in shape if d is None or d == -1]) > 1:
         raise InvalidArgumentError(
             f"Only one size of {tuple(shape)} may be unknown; give the others as Python ints."
@@ -145,7 +150,7 @@ def _squeezed(sizes: Sequence[Any], axis: tuple[int, ...]) -> list[Any]:
     odd = [a for a in axis if sizes[a] not in (1, None)]
     if odd:
         raise InvalidArgumentError(
-            f"axis {odd[0]} of shape {tuple(sizes)} is not of size 1 and can't be squeezed."
+            f"axis {odd[0]} of shape {tuple(sizes)} is not of size 1 and can't be squeezed; index it first."
         )
     return [d for a, d in enumerate(sizes) if a not in axis]
 
@@ -231,6 +236,6 @@ def matrix_transpose(a: Any, name: str | None = None) -> Any:
     rank = len(shape_of(a))
     if rank < 2:
         raise InvalidArgumentError(
-            f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}."
+            f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}; give it two or more."
         )
     return transpose(a, (*range(rank - 2), rank - 1, rank - 2))

@@ -30,7 +30,7 @@ def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     target = Shape(shape)
     if broadcast([x.shape, target]) != target:
         raise InvalidArgumentError(
-            f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1."
+            f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1; reshape it first."
         )
     return TensorSpec.of(target, x.dtype)
 

@@ -168,7 +168,8 @@ def conv2d_transpose(
     counts = tuple(window_count(*axis) for axis in zip(wide, size, steps, apart, strict=True))
     if len(target) != 4 or tuple(x.shape) != (target[0], *counts, w.shape[-1]) or target[-1] != w.shape[-2]:
         raise InvalidArgumentError(
-            f"conv2d of {target} with {w.shape} does not give the input's shape {x.shape}."
+            f"conv2d of {target} with {w.shape} does not give the input's shape {x.shape}: choose another "
+            "output_shape."
         )
     columns = matmul(reshape(x, [-1, x.shape[-1]]), reshape(w, [-1, w.shape[-1]]), transpose_b=True)
     spread = reshape(columns, [target[0], *counts, *size, target[-1]])

@@ -110,7 +110,9 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Any:
     [[7, 7], [7, 7]]
     """
     if len(shape_of(value)):
-        raise InvalidArgumentError(f"fill takes one number, not a value of shape {shape_of(value)}.")
+        raise InvalidArgumentError(
+            f"fill takes one number, not a value of shape {shape_of(value)}; use df.broadcast_to."
+        )
     return dispatch.current().apply(BROADCAST_TO, (value,), {"shape": Shape(static_shape(dims))})
 
 

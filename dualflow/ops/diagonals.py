@@ -23,7 +23,9 @@ def _places(rows: int, columns: int) -> tuple[Any, Any]:
 def _matrices(x: Any) -> tuple[Any, int, int]:
     x = convert_to_tensor(x)
     if len(x.shape) < 2 or None in x.shape[-2:]:
-        raise InvalidArgumentError(f"takes matrices of known size, but the shape is {x.shape}.")
+        raise InvalidArgumentError(
+            f"takes matrices of known size, but the shape is {x.shape}; give it two axes or more."
+        )
     return x, x.shape[-2], x.shape[-1]
 
 
@@ -36,7 +38,9 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(diagonal)
     if not len(x.shape) or x.shape[-1] is None:
-        raise InvalidArgumentError(f"diag takes vectors of known size, but the shape is {x.shape}.")
+        raise InvalidArgumentError(
+            f"diag takes vectors of known size, but the shape is {x.shape}; give it an axis."
+        )
     return where(equal(*_places(x.shape[-1], x.shape[-1])), expand_dims(x, -1), 0)
 
 

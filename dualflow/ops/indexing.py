@@ -105,7 +105,7 @@ def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
     place = _getitem_infer(x, key).shape
     if broadcast([place, part.shape]) != place:
         raise InvalidArgumentError(
-            f"a value of shape {part.shape} does not broadcast to the part's shape {place}."
+            f"a value of shape {part.shape} does not broadcast to the part's shape {place}; reshape it first."
         )
     return x
 
@@ -150,7 +150,10 @@ def replace(x: Any, key: Any, part: Any) -> Any:
     """
     entries, dynamic = _canonical(key, shape_of(x))
     if dynamic:
-        raise DTypeError(f"A part is replaced at integers known while tracing, not {dynamic[0][1]!r}.")
+        raise DTypeError(
+            f"A part is replaced at integers known while tracing, not {dynamic[0][1]!r}; use "
+            "scatter_nd_update."
+        )
     return _replace(x, part, entries)
 
 

@@ -40,7 +40,8 @@ def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
     known = {d for d in sizes if d is not None}
     if len(known) > 1:
         raise InvalidArgumentError(
-            f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined."
+            f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined; only the "
+            "axis along which they are joined may."
         )
     return known.pop() if known else None
 
@@ -69,7 +70,8 @@ def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
     sizes = [x.shape[axis] for x in inputs]
     if None in sizes[: i + 1]:
         raise InvalidArgumentError(
-            "the gradient of concat needs to know the sizes along its axis while tracing."
+            "the gradient of concat needs to know the sizes along its axis while tracing; give the tensors "
+            "known shapes."
         )
     start = sum(sizes[:i])
     return part(g, axis, start, start + sizes[i])
@@ -131,7 +133,8 @@ def _stack_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
     shapes = [x.shape for x in inputs]
     if any(len(s) != len(shapes[0]) for s in shapes):
         raise InvalidArgumentError(
-            f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape."
+            f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape, others are "
+            "joined with df.concat."
         )
     same = [_same([s[a] for s in shapes], shapes, a) for a in range(len(shapes[0]))]
     return TensorSpec.of(Shape([*same[:axis], len(inputs), *same[axis:]]), inputs[0].dtype)
@@ -203,7 +206,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     count = value.shape[where]
     if count is None or num not in (None, count):
-        raise InvalidArgumentError(f"axis {axis} of shape {value.shape} does not unstack into {num} tensors.")
+        raise InvalidArgumentError(
+            f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."
+        )
     return [_at(value, where, i) for i in range(count)]
 
 
@@ -234,11 +239,14 @@ def split(
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     size = value.shape[where]
     if size is None:
-        raise InvalidArgumentError(f"split needs to know the size of axis {axis} of shape {value.shape}.")
+        raise InvalidArgumentError(
+            f"split needs to know the size of axis {axis} of shape {value.shape}; give known shapes."
+        )
     parts = _parts(num_or_size_splits, size)
     if sum(parts) != size or min(parts, default=0) < 0:
         raise InvalidArgumentError(
-            f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}."
+            f"parts of sizes {num_or_size_splits} do not make up the size {size} of axis {axis}; let them "
+            "add up to it."
         )
     starts = np.cumsum([0, *parts]).tolist()
     return [part(value, where, a, b) for a, b in pairwise(starts)]
@@ -248,7 +256,9 @@ def _parts(given: Any, size: int) -> list[int]:
     if not isinstance(given, list | tuple) and not len(shape_of(given)):
         count = static_int(given, "num_or_size_splits")
         if count < 1 or size % count:
-            raise InvalidArgumentError(f"an axis of size {size} can't be cut into {count} equal parts.")
+            raise InvalidArgumentError(
+                f"an axis of size {size} can't be cut into {count} equal parts; give a list of sizes."
+            )
         return [size // count] * count
     parts = list(ints(given, "num_or_size_splits"))
     if parts.count(-1) == 1:

@@ -31,7 +31,7 @@ def _labels_infer(labels: TensorSpec, classes: int) -> TensorSpec:
 
 
 def _bad_label(classes: int) -> str:
-    return f"a label is outside of [0, {classes}), the classes of the logits"
+    return f"a label is outside of [0, {classes}), the classes of the logits; mask such rows"
 
 
 def _labels_kernel(labels: Any, classes: int) -> Any:
@@ -88,7 +88,10 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
         )
     classes, last = x.shape[-1], len(ids.shape)
     if classes is None:
-        raise InvalidArgumentError(f"the number of classes must be known while tracing, not {x.shape}.")
+        raise InvalidArgumentError(
+            f"the number of classes must be known while tracing, not {x.shape}; give logits a known last "
+            "axis."
+        )
     ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
     hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
     return reduce_logsumexp(x, last) - reduce_sum(masked(hot, x), last)
@@ -126,7 +129,9 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
     if len(x.shape) != len(z.shape) or _differ(x.shape, z.shape):
-        raise InvalidArgumentError(f"labels and logits have one shape, but got {z.shape} and {x.shape}.")
+        raise InvalidArgumentError(
+            f"labels and logits have one shape, but got {z.shape} and {x.shape}; reshape one of them."
+        )
     return softplus(x) - x * z
 
 

@@ -33,7 +33,8 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
         raise DTypeError(f"a mask is of bools, not {mask.dtype.name}; write a comparison such as x > 0.")
     if not len(mask.shape) or not _agree(mask.shape, x.shape):
         raise InvalidArgumentError(
-            f"a mask of shape {mask.shape} does not fit the first axes of shape {x.shape}."
+            f"a mask of shape {mask.shape} does not fit the first axes of shape {x.shape}; their sizes "
+            "must be equal."
         )
     return TensorSpec.of(Shape([None, *x.shape[len(mask.shape) :]]), x.dtype)
 

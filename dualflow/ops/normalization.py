@@ -119,7 +119,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     axis = 1 if channel_first else len(value.shape) - 1
     if len(bias.shape) != 1 or len(value.shape) < 2 or value.shape[axis] != bias.shape[0]:
         raise InvalidArgumentError(
-            f"a bias of shape {bias.shape} does not fit axis {axis} of shape {value.shape}."
+            f"a bias of shape {bias.shape} does not fit axis {axis} of shape {value.shape}: it is a "
+            "vector of that size."
         )
     if channel_first:
         bias = reshape(bias, [-1] + [1] * (len(value.shape) - 2))

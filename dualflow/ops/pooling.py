@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor, ones
 from dualflow.ops.reduction import reduce_max
@@ -23,6 +24,10 @@ from dualflow.ops.windows import Sizes, windows
 def _pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, mean: bool) -> Any:
     x = convert_to_tensor(input)
     axes = len(x.shape) - 2
+    if axes < 1:
+        raise InvalidArgumentError(
+            f"pooling takes (batch, axes, channels), not a tensor of shape {x.shape}; df.reshape it first."
+        )
     first = channels_first(data_format, axes + 2)
     x = channels_last(x) if first else x
     window = per_axis(ksize, axes, "ksize")

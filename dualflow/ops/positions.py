@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,16 @@ def _arange(start: Any, limit: Any, delta: Any) -> Array:
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 
+def _check_range(numbers: Sequence[TensorSpec]) -> None:
+    shown = ", ".join(map(str, numbers))
+    if any(x.dtype.kind not in "iuf" for x in numbers):
+        raise DTypeError(f"range({shown}): counts in real numbers; convert them with df.cast.")
+    if any(len(x.shape) for x in numbers):
+        raise InvalidArgumentError(f"range({shown}): takes scalars; index or reduce the others.")
+
+
 def _range_infer(start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
-    if start.dtype.kind not in "iuf":
-        raise DTypeError(f"counts in real numbers, not {start.dtype.name}.")
-    if any(len(x.shape) for x in (start, limit, delta)):
-        raise InvalidArgumentError(
-            f"takes scalars, not shapes {start.shape}, {limit.shape} and {delta.shape}."
-        )
+    _check_range((start, limit, delta))
     return TensorSpec.of(Shape([None]), start.dtype)
 
 
@@ -126,6 +130,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         found = dispatch.current().apply(RANGE, (start, limit, delta), {})
         return found if dtype is None else cast(found, dtype)
     first, last, step = (x for x in known if x is not None)
+    _check_range([TensorSpec(x.shape, as_dtype(x.dtype)) for x in (first, last, step)])
     given = [x.dtype for x in (first, last, step)]
     floats = [t for t in given if t.kind == "f"]
     target = as_dtype(np.result_type(*(floats or given)) if dtype is None else dtype)

@@ -65,7 +65,9 @@ def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
         count = static_int(axes, "axes")
         first, second = tuple(range(left - count, left)), tuple(range(count))
     if len(first) != len(second):
-        raise InvalidArgumentError(f"tensordot pairs axes one to one, but got {first} and {second}.")
+        raise InvalidArgumentError(
+            f"tensordot pairs axes one to one, but got {first} and {second}; give as many of each."
+        )
     return [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
 
 
@@ -145,7 +147,8 @@ def _pair(a: Any, left: str, b: Any, right: str, wanted: set[str]) -> tuple[Any,
     size = dict(zip(left + right, (*a.shape, *b.shape), strict=True))
     if None in size.values():
         raise InvalidArgumentError(
-            f"einsum needs to know every size while tracing, but has {a.shape} and {b.shape}."
+            f"einsum needs to know every size while tracing, but has {a.shape} and {b.shape}; give known "
+            "shapes."
         )
     first = _matrices(a, left, batch, rows, inner, size)
     second = _matrices(b, right, batch, inner, columns, size)

@@ -120,7 +120,7 @@ POISSON = _record(
 def _floating(dtype: Any, what: str) -> DType:
     found = as_dtype(dtype)
     if not found.is_floating:
-        raise DTypeError(f"{what} numbers are floats, not {found.name}.")
+        raise DTypeError(f"{what} numbers are floats, not {found.name}; df.random.uniform draws integers.")
     return found
 
 
@@ -190,6 +190,8 @@ def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = i
         "dtype": as_dtype(dtype),
         "generator": generator,
     }
+    logits = convert_to_tensor(logits)
+    CATEGORICAL.specs([logits.spec], attrs)  # kernels that draw numbers are not asked why they failed
     return dispatch.current().apply(CATEGORICAL, (logits,), attrs)
 
 
@@ -216,7 +218,7 @@ def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> An
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
-        raise DTypeError(f"dropout takes floats, not {x.dtype.name}.")
+        raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
     known = known_value(rate)
     if known is not None and not 0 <= known < 1:
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")

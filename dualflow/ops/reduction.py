@@ -48,7 +48,8 @@ def _reduction(
             raise DTypeError(f"does not take {x.dtype.name}; convert the input with df.cast.")
         if extreme and any(x.shape[a] == 0 for a in axis):
             raise InvalidArgumentError(
-                f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape})."
+                f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape}); leave "
+                "empty tensors out."
             )
         return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
 
@@ -94,7 +95,7 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     count = Shape(moved[len(kept) :]).num_elements()
     if count is None:
         raise InvalidArgumentError(
-            "the gradient of reduce_prod needs to know the reduced sizes while tracing."
+            "the gradient of reduce_prod needs to know the reduced sizes while tracing; give known shapes."
         )
     rows = reshape(flat, (*moved[: len(kept)], count))
     others = _before(rows, count, 1) * _before(rows, count, -1)
@@ -215,9 +216,11 @@ def _position(
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
         if x.dtype.kind not in "biuf":
-            raise DTypeError(f"takes real numbers, not {x.dtype.name}.")
+            raise DTypeError(f"takes real numbers, not {x.dtype.name}; convert the input with df.cast.")
         if any(x.shape[a] == 0 for a in axis):
-            raise InvalidArgumentError(f"no position exists among no elements (shape {x.shape}).")
+            raise InvalidArgumentError(
+                f"no position exists among no elements (shape {x.shape}); leave empty tensors out."
+            )
         return TensorSpec.of(reduced(x.shape, axis, keepdims), int64)
 
     def search(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

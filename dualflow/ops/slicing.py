@@ -24,10 +24,14 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(input_)
     starts, sizes = ints(begin, "begin"), ints(size, "size")
     if not len(starts) == len(sizes) == len(x.shape):
-        raise InvalidArgumentError(f"begin {begin} and size {size} name each axis of shape {x.shape}.")
+        raise InvalidArgumentError(
+            f"begin {begin} and size {size} must have one number for each axis of shape {x.shape}."
+        )
     parts = []
     for start, length, whole in zip(starts, sizes, x.shape, strict=True):
         if start < 0 or length < -1 or (whole is not None and start + max(length, 0) > whole):
-            raise InvalidArgumentError(f"begin {begin} and size {size} leave shape {x.shape}.")
+            raise InvalidArgumentError(
+                f"begin {begin} and size {size} leave shape {x.shape}; a size of -1 takes what is left."
+            )
         parts.append(builtins.slice(start, None if length < 0 else start + length))
     return getitem(x, tuple(parts))

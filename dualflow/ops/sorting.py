@@ -21,7 +21,7 @@ from dualflow.ops.taking import check_indices
 
 def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
     if x.dtype.kind not in "biuf":
-        raise DTypeError(f"takes real numbers, not {x.dtype.name}.")
+        raise DTypeError(f"takes real numbers, not {x.dtype.name}; convert them with df.cast.")
     return TensorSpec.of(x.shape, int32)
 
 
@@ -56,7 +56,7 @@ def _along_infer(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
         raise DTypeError(f"indices are integers, not {indices.dtype.name}; cast them with df.cast.")
     if len(indices.shape) != len(x.shape):
         raise InvalidArgumentError(
-            f"indices of shape {indices.shape} and x of shape {x.shape} differ in rank."
+            f"indices of shape {indices.shape} and x of shape {x.shape} differ in rank; reshape one of them."
         )
     return TensorSpec.of(indices.shape, x.dtype)
 

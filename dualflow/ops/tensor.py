@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
@@ -76,7 +76,9 @@ class Operators:
         """
         rank = len(self.shape)
         if rank < 2:
-            raise InvalidArgumentError(f".mT swaps the last two axes, but the shape is {self.shape}.")
+            raise InvalidArgumentError(
+                f".mT swaps the last two axes, but the shape is {self.shape}; df.expand_dims adds one."
+            )
         return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     # An op's function is the method itself, which saves a call.
@@ -187,7 +189,7 @@ class Tensor(Operators, AbstractTensor):
         try:
             variable, key = self._part_of
         except AttributeError:
-            raise AttributeError(
+            raise MissingAttributeError(
                 "A tensor does not change; variables, and their parts v[key], have assign."
             ) from None
         return lambda value: variable.assign_part(key, value, change)

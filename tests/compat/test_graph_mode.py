@@ -117,6 +117,12 @@ def test_a_key_that_is_no_tensor_is_an_error(graph: v1.Graph, session: v1.Sessio
         session.run(df.constant(1.0), {3: 1.0})
 
 
+def test_feeds_are_a_dict(graph: v1.Graph, session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [])
+    with pytest.raises(TypeError, match="feed_dict is a dict of tensors and their values, not a list"):
+        session.run(x, [(x, 1.0)])  # type: ignore[arg-type]  # on purpose
+
+
 def test_feeds_take_the_dtype_of_the_placeholder(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [2])
     assert session.run(x, {x: np.array([1.0, 2.0])}).dtype == np.float32
@@ -457,129 +463,3 @@ def test_a_closed_session_runs_nothing(graph: v1.Graph, session: v1.Session) -> 
     session.close()
     with pytest.raises(RuntimeError, match="closed Session"):
         session.run(x)
-
-
-# Together with the rest
-
-
-def test_functions_are_part_of_the_graph_that_calls_them(graph: v1.Graph, session: v1.Session) -> None:
-    f = df.function(lambda x: df.reduce_sum(x * x))
-    x = v1.placeholder(df.float32, [2])
-    assert session.run(f(x), {x: [3.0, 4.0]}) == 25.0
-
-
-def test_branches_are_chosen_at_each_run(graph: v1.Graph, session: v1.Session) -> None:
-    x = v1.placeholder(df.float32, [])
-    y = df.cond(x > 0.0, lambda: x * 2.0, lambda: x - 1.0)
-    assert [session.run(y, {x: 3.0}), session.run(y, {x: -3.0})] == [6.0, -4.0]
-
-
-def test_loops_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -> None:
-    x = v1.placeholder(df.float32, [None])
-    _, y = df.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2.0), (df.constant(0), x))
-    assert [session.run(y, {x: np.ones(n)}).tolist() for n in (1, 3)] == [[8.0], [8.0, 8.0, 8.0]]
-
-
-def test_eager_values_are_constants_of_the_graph() -> None:
-    outside = df.reshape(df.range(100), [10, 10])
-    with v1.Graph().as_default() as graph:
-        y = outside + 1
-    assert v1.Session(graph=graph).run(y).sum() == 5050
-
-
-def test_branches_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -> None:
-    x = v1.placeholder(df.float32, [None])
-    y = df.cond(df.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x - 1.0)
-    (slope,) = v1.gradients(y, [x])
-    for n in (1, 3):
-        doubled, two = session.run([y, slope], {x: np.ones(n)})
-        assert (doubled.tolist(), two.tolist()) == ([2.0] * n, [2.0] * n)
-
-
-def test_what_a_function_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
-    w = v1.Variable(1.0)
-    result = df.function(lambda: w.assign_add(1.0) * 10.0)()
-    session.run(v1.global_variables_initializer())
-    assert [session.run(result), session.run(result)] == [20.0, 30.0]
-    assert session.run(w) == 3.0
-
-
-def test_what_a_branch_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
-    x = v1.placeholder(df.float32, [])
-    w = v1.Variable(1.0)
-    sign = df.cond(x > 0.0, lambda: w.assign(5.0) * 0.0 + 1.0, lambda: w.assign(7.0) * 0.0 - 1.0)
-    session.run(v1.global_variables_initializer())
-    assert session.run(w) == 1.0
-    assert (session.run(sign, {x: -2.0}), session.run(w)) == (-1.0, 7.0)
-
-
-def test_an_assignment_that_no_result_goes_with_is_an_error(graph: v1.Graph) -> None:
-    w = v1.Variable(1.0)
-
-    @df.function
-    def count() -> None:
-        w.assign_add(1.0)
-
-    with pytest.raises(FailedPreconditionError, match="no run could ask for it"):
-        count()
-
-
-def test_a_part_of_a_variable_is_assigned_by_an_op(graph: v1.Graph, session: v1.Session) -> None:
-    w = v1.Variable([1.0, 2.0])
-    change = w[1].assign(5.0)
-    session.run(v1.global_variables_initializer())
-    assert session.run(w).tolist() == [1.0, 2.0]
-    assert session.run(change).tolist() == [1.0, 5.0]
-
-
-# Training
-
-
-OPTIMIZERS = [
-    lambda: v1.train.GradientDescentOptimizer(0.1),
-    lambda: v1.train.MomentumOptimizer(0.1, 0.9),
-    lambda: v1.train.AdamOptimizer(0.1),
-]
-
-
-FEEDS = np.array([[1.0, 2.0], [-0.5, 0.25], [3.0, 1.0]], np.float32)
-
-
-def trained_by_a_session(optimizer: Any) -> Any:
-    with v1.Graph().as_default(), v1.Session() as session:
-        x = v1.placeholder(df.float32, [2])
-        w = v1.Variable([1.0, 2.0])
-        train = optimizer.minimize(df.reduce_sum((w * x - 1.0) ** 2.0))
-        session.run(v1.global_variables_initializer())
-        for feed in FEEDS:
-            assert session.run(train, {x: feed}) is None
-        return session.run(w)
-
-
-def trained_eagerly(optimizer: Any) -> Any:
-    w = df.Variable([1.0, 2.0])
-    for x in map(df.constant, FEEDS):
-        optimizer.minimize(lambda x=x: df.reduce_sum((w * x - 1.0) ** 2.0))
-    return w.numpy()
-
-
-@pytest.mark.parametrize("make", OPTIMIZERS)
-def test_a_training_operation_does_what_eager_steps_do(make: Any) -> None:
-    np.testing.assert_allclose(trained_by_a_session(make()), trained_eagerly(make()), rtol=1e-5)
-
-
-def test_a_training_operation_counts_steps(graph: v1.Graph, session: v1.Session) -> None:
-    w, count = v1.Variable(1.0), v1.Variable(0, trainable=False)
-    train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w, global_step=count)
-    session.run(v1.global_variables_initializer())
-    for _ in range(3):
-        session.run(train)
-    assert session.run(count) == 3
-
-
-def test_building_a_training_operation_starts_nothing(graph: v1.Graph, session: v1.Session) -> None:
-    w = v1.Variable(1.0)
-    train = v1.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
-    session.run(w.initializer)
-    with pytest.raises(FailedPreconditionError, match="uninitialized"):
-        session.run(train)

@@ -94,6 +94,11 @@ def test_the_name_of_a_constant(graph: v1.Graph) -> None:
     assert v1.constant(1.0, name="one").name == "one:0"
 
 
+def test_the_name_of_a_device_is_no_ops(graph: v1.Graph) -> None:
+    with v1.device("/cpu:0"):
+        assert scalar("x").name == "x:0"
+
+
 def test_names_are_ignored_where_ops_run() -> None:
     assert float(v1.add(1.0, 2.0, name="nobody asks")) == 3.0
 

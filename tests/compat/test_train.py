@@ -46,6 +46,27 @@ def test_minimize_counts_steps_and_takes_the_variables_it_is_given():
     assert (x.numpy(), y.numpy(), step.numpy()) == (0.0, 5.0, 1)
 
 
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_a_loss_of_several_numbers_is_weighed(in_graph):
+    optimizer = v1.train.GradientDescentOptimizer(1.0)
+    if not in_graph:
+        x = v1.Variable([1.0, 1.0])
+        optimizer.minimize(lambda: x * x, grad_loss=df.constant([0.25, 0.5]))
+        assert x.numpy().tolist() == [0.5, 0.0]
+        return
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.Variable([1.0, 1.0])
+        step = optimizer.minimize(x * x, grad_loss=[0.25, 0.5])
+        session.run(x.initializer)
+        session.run(step)
+        assert session.run(x).tolist() == [0.5, 0.0]
+
+
+def test_a_graph_without_variables_has_nothing_to_train():
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="No variables to optimize"):
+        v1.train.GradientDescentOptimizer(1.0).minimize(v1.constant(1.0))
+
+
 def test_gradients_that_are_none_are_left_out():
     x, y = df.Variable(3.0), df.Variable(5.0, name="y")
     optimizer = v1.train.MomentumOptimizer(0.1, 0.9)

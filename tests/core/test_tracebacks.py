@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.compat import v1
 from dualflow.core.errors import DualflowError, InternalError
 from dualflow.core.tracebacks import entry, hide_frames
 
@@ -81,7 +82,20 @@ def taped(function):
     return tape.gradient(y, X)
 
 
+def session_run():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [2])
+        session.run(x + 1.0)
+
+
+def session_build():
+    with v1.Graph().as_default():
+        v1.get_variable("weight", shape=[2], initializer=df.zeros([3]))
+
+
 ERRORS = {
+    "a session": session_run,
+    "an explicit graph": session_build,
     "an operator": lambda: X + M,
     "an operator from the right": lambda: np.ones(7) - X,
     "a power": lambda: X ** df.ones([2]),

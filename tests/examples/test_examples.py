@@ -116,6 +116,40 @@ def test_an_explicit_graph_is_built_once_and_run_often() -> None:
     assert re.search(r'Warning: The graph grows at each run: File ".*explicit_graph\.py", line \d+', output)
 
 
+def test_control_flow_is_the_same_both_ways() -> None:
+    output = run_example("control_flow.py")
+    assert "bounces of a lively ball: 73\n" in output
+    assert "never rests: AssertionError: a ball that keeps its height never comes to rest" in output
+    assert number(r"x with x exp\(x\) = 1: ([\d.]+)", output) == pytest.approx(0.567143, abs=1e-5)
+    assert "ValueError: -1.0 is left of the interval, which begins at 0.0" in output
+    assert "ArithmeticError: sixty halvings were not enough" in output
+    assert "before a leap: 6.0" in output
+    assert "the whole path: 13.0" in output
+    assert "the sign of -7: -1" in output
+    assert number(r"compiled: (\d+) times as fast", output) >= 10
+
+
+def test_debugging_shows_graph_values_nan_difference_and_refusal(tmp_path: Path) -> None:
+    picture = tmp_path / "newton.png"
+    output = run_example("debugging.py", "--out", str(picture))
+    source = (ROOT / "examples" / "debugging.py").read_text(encoding="utf-8").splitlines()
+
+    def line(part: str) -> int:
+        return 1 + next(i for i, text in enumerate(source) if part in text)
+
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "body: graph loop_body" in output
+    assert re.search(rf"divide\(.*# debugging.py:{line('root = 0.5')}$", output, re.MULTILINE)
+    assert f"turn 5, line {line('root = 0.5')}: divide(float32[2], float32[2])" in output
+    assert "answer [1.4142135 3.       ]" in output
+    assert "entropy nan\nbecause log(float32[3]) made -inf at [1] of float32[3], from 0.0" in output
+    assert f"line {line('-df.reduce_sum(weights')}, in " in output
+    assert "newton(x: float32[2]) agrees" in output
+    assert "the first op to differ is multiply: Python runs it with other values" in output
+    assert "'noisy' is strict" in output
+    assert "draw the numbers outside of the function" in output
+
+
 def test_every_example_is_run_here() -> None:
     run = set(re.findall(r"\b\w+\.py\b", Path(__file__).read_text(encoding="utf-8")))
     assert {path.name for path in (ROOT / "examples").glob("*.py")} <= run

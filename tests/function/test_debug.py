@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,30 @@ def test_bodies_are_entered_turn_by_turn() -> None:
     assert deep == [("add", 1.5), ("multiply", 3.0), ("multiply", 6.0)]
     assert [s.op for s in steps if s.depth == 0][-1] == "loop"
     assert steps[-1].op == "loop"
+
+
+@pytest.mark.parametrize("above", range(12, 20))
+def test_lines_inside_of_loops_hold_wherever_the_function_stands(tmp_path: Path, above: int) -> None:
+    """The lines of the code that a loop is converted to are not the user's; each place in a new process."""
+    source = """\
+        @df.function
+        def f(x):
+            root = df.ones_like(x)
+            while df.reduce_max(df.abs(root * root - x)) > 1e-4:
+                root = 0.5 * (root + x / root)
+            return root
+
+        f.debug(df.ones([2]) * 4.0, step=lambda step: print(step.op, step.origin.line))
+    """
+    script = tmp_path / "below.py"
+    script.write_text("import dualflow as df\n" + "\n" * above + textwrap.dedent(source))
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment, check=True
+    )
+    lines = dict(line.split() for line in done.stdout.splitlines())
+    assert int(lines["divide"]) - above == 6
+    assert int(lines["reduce_max"]) - above == int(lines["loop"]) - above == 5
 
 
 def test_the_python_function_does_not_run_again() -> None:

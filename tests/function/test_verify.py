@@ -72,6 +72,7 @@ def test_the_report_says_line_element_and_distance() -> None:
     assert culprit.expected == pytest.approx(np.exp(2.5))
     assert culprit.found == pytest.approx(2.5)
     assert culprit.difference.largest == pytest.approx(np.exp(2.5) - 2.5)
+    assert culprit.alone
     told = str(report)
     assert "the first op to differ is exp_wrong_above_two" in told
     assert f'File "{__file__}", line ' in told
@@ -85,6 +86,19 @@ def test_an_op_hidden_behind_one_that_agrees_is_found() -> None:
         return flat + df.exp(y)
 
     assert df.verify(f, df.ones([3])).culprit.op == "wrong_exp"
+
+
+def test_an_op_that_differs_only_by_what_came_before_is_told_apart() -> None:
+    """An error of 1e-6 is within rounding, until a difference of almost equal numbers magnifies it."""
+    almost = broken("almost_exp", code=lambda m, x: m.exp(x) * (1 + 1e-6))
+
+    def f(x):
+        return df.math.log(run(almost, x) - 1.0)
+
+    culprit = df.verify(f, df.constant([1e-4, 2e-4])).culprit
+    assert culprit.op == "subtract"
+    assert not culprit.alone
+    assert "compiled with the ops before it, though not on its own" in str(df.verify(f, df.constant([1e-4])))
 
 
 def test_updates_of_variables_are_verified_and_put_back() -> None:

@@ -132,6 +132,13 @@ def test_a_failure_leaves_nothing_half_written(traced, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["graph.svg"]
 
 
+def test_a_folder_that_is_not_there_is_told_by_the_files_own_name(traced, tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "graph.svg"
+    with pytest.raises(FileNotFoundError) as caught:
+        traced(lambda x: x + 1.0, [3]).draw(path)
+    assert caught.value.filename == str(path)
+
+
 def test_another_kind_of_file_is_refused(traced, tmp_path: Path) -> None:
     with pytest.raises(df.errors.InvalidArgumentError, match=r"\.svg, \.png, \.pdf"):
         traced(lambda x: x, [3]).draw(tmp_path / "graph.jpeg")

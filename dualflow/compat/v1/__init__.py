@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow
-from dualflow.compat.v1 import initializers as initializers
+from dualflow.compat.v1 import differing, initializers
 from dualflow.compat.v1 import layers as layers
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
 from dualflow.compat.v1.collection import get_collection as get_collection
-from dualflow.compat.v1.naming import named
+from dualflow.compat.v1.naming import Namespace, named
 from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
 from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
 from dualflow.compat.v1.scopes import VariableScope as VariableScope
@@ -48,7 +48,6 @@ from dualflow.function.session import placeholder_with_default as placeholder_wi
 from dualflow.function.session import reset_default_graph as reset_default_graph
 from dualflow.function.session import trainable_variables as trainable_variables
 from dualflow.function.session import variables_initializer as variables_initializer
-from dualflow.ops.arithmetic import divide
 from dualflow.random import normal, set_seed, shuffle, truncated_normal, uniform
 
 constant_initializer = initializers.Constant
@@ -60,11 +59,18 @@ random_uniform_initializer = initializers.RandomUniform
 truncated_normal_initializer = initializers.TruncatedNormal
 zeros_initializer = initializers.Zeros
 
-div = named(divide)
+div = named(differing.div)
+nn = Namespace(dualflow.nn, dropout=differing.dropout)
+random = Namespace(dualflow.random, poisson=differing.poisson)
+random_poisson = random.poisson
 random_normal = named(normal)
 random_shuffle = named(shuffle)
 random_uniform = named(uniform)
 set_random_seed = set_seed
+to_double = named(differing.to_double)
+to_float = named(differing.to_float)
+to_int32 = named(differing.to_int32)
+to_int64 = named(differing.to_int64)
 truncated_normal = named(truncated_normal)
 disable_v2_behavior = disable_eager_execution
 

@@ -9,7 +9,11 @@ from dualflow.function.session import GLOBAL_VARIABLES, TRAINABLE_VARIABLES, get
 
 
 class GraphKeys:
-    """The names of collections that the library itself fills or reads, and some that programs agree on."""
+    """The names of collections that the library itself fills or reads, and some that programs agree on.
+
+    >>> GraphKeys.TRAINABLE_VARIABLES
+    'trainable_variables'
+    """
 
     GLOBAL_VARIABLES: Final = GLOBAL_VARIABLES
     TRAINABLE_VARIABLES: Final = TRAINABLE_VARIABLES
@@ -32,5 +36,12 @@ def add_to_collection(name: str, value: Any) -> None:
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """What is in a collection of the default graph; see :meth:`Graph.get_collection`."""
+    """What is in a collection of the default graph; see :meth:`Graph.get_collection`.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     w = v1.Variable(1.0, name="w")
+    ...     [v.name for v in v1.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)]
+    ['w:0']
+    """
     return get_default_graph().get_collection(key, scope)

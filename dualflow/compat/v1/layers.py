@@ -9,6 +9,7 @@ from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import Reuse, VariableScope, get_variable, variable_scope
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
 from dualflow.function.session import name_scope
 from dualflow.ops.contraction import matmul
@@ -164,6 +165,7 @@ class Dense(Module):
     apply = __call__
 
 
+@entry
 def dense(
     inputs: Any,
     units: int,

@@ -1,19 +1,34 @@
-"""Functions that name what they add to an explicit graph: their ``name`` argument is TensorFlow's.
+"""dualflow's functions as TensorFlow 1 takes them: with old names of arguments, and with names in a graph.
 
-Where ops run at once nothing has a name, and the functions are dualflow's own behind one check.
+In an explicit graph a function's ``name`` names what it adds. What is only done, as printing, answers its
+operation there, for a session to run. Where ops run at once nothing has a name, and the functions are
+dualflow's own behind one check.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
-from dualflow.function.session import Graph, graph_recording
+from dualflow.core.errors import DTypeError
+from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.symbol import Symbol
+from dualflow.graph.ir import Node
+
+OLDER: Final = {
+    "dim": "axis",
+    "dimension": "axis",
+    "filter": "filters",
+    "keep_dims": "keepdims",
+    "reduction_indices": "axis",
+    "squeeze_dims": "axis",
+    "value": "input",
+}
+"""Names of arguments in TensorFlow 1, where a function doesn't have them, and those that it has instead."""
 
 
 def named(found: Any) -> Any:
@@ -22,19 +37,30 @@ def named(found: Any) -> Any:
         return Namespace(found)
     if not isinstance(found, FunctionType):
         return found
-    place = list(inspect.signature(found).parameters)
-    return _naming(found, place.index("name")) if "name" in place else found
+    parameters = inspect.signature(found).parameters
+    optional = "name" in parameters and isinstance(parameters["name"].default, str | None)
+    if not optional:  # another name is no op's
+        return found
+    positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    older = {old: new for old, new in OLDER.items() if new in parameters and old not in parameters}
+    return _naming(found, list(parameters).index("name") if positional else None, older)
 
 
 class Namespace(ModuleType):
-    """A module of dualflow whose functions name what they add to a graph."""
+    """A module of dualflow whose functions name what they add to a graph.
 
-    def __init__(self, module: ModuleType) -> None:
+    Args:
+        module: of dualflow.
+        others: functions in the place of its own.
+    """
+
+    def __init__(self, module: ModuleType, **others: Any) -> None:
         super().__init__(module.__name__, module.__doc__)
         self._module = module
+        self._others = others
 
     def __getattr__(self, name: str) -> Any:
-        found = named(getattr(self._module, name))
+        found = named(self._others.get(name) or getattr(self._module, name))
         setattr(self, name, found)
         return found
 
@@ -42,18 +68,35 @@ class Namespace(ModuleType):
         return dir(self._module)
 
 
-def _naming(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """``function``, whose argument at ``place`` is the name."""
+def _naming(function: Callable[..., Any], place: int | None, older: dict[str, str]) -> Callable[..., Any]:
+    """``function``, whose argument at ``place`` is the name; without a place it is given by keyword."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and not older.keys().isdisjoint(kwargs):
+            kwargs = _renamed(function, older, kwargs)
         graph = graph_recording()
         if graph is None:
             return function(*args, **kwargs)
-        name = args[place] if len(args) > place else kwargs.get("name")
-        return function(*args, **kwargs) if name is None else _call(graph, name, function, args, kwargs)
+        before = len(graph.engine.builder.nodes)
+        name = args[place] if place is not None and len(args) > place else kwargs.get("name")
+        result = function(*args, **kwargs) if name is None else _call(graph, name, function, args, kwargs)
+        return _done(graph, before) if result is None else result
 
     return call
+
+
+def _renamed(function: Callable[..., Any], older: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the names that ``function`` has for them; None for an old one is nothing given."""
+    found = {name: value for name, value in kwargs.items() if name not in older}
+    for old, value in kwargs.items():
+        if old in older and value is not None:
+            if older[old] in found:
+                raise DTypeError(
+                    f"{function.__name__}() got {older[old]!r} and {old!r}, an older name for it."
+                )
+            found[older[old]] = value
+    return found
 
 
 def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -63,10 +106,21 @@ def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwar
     full = names.unique(checked(name, names.scope))
     with graph.name_scope(f"{full}/"):
         result = function(*args, **kwargs)
+    added = graph.engine.builder.nodes[before:]
     results = result if isinstance(result, list | tuple) else [result]
-    makers = {x._value.node for x in results if isinstance(x, Symbol)}
+    makers = {x._value.node for x in results if isinstance(x, Symbol)} or set(_effects(added))
     if len(makers) == 1:
         (node,) = makers
-        if node is not None and node in graph.engine.builder.nodes[before:]:
+        if node is not None and node in added:
             names.rename(node, full)
     return result
+
+
+def _done(graph: Graph, before: int) -> Operation | None:
+    """The operation of what a function that answers nothing has added to the graph."""
+    effects = _effects(graph.engine.builder.nodes[before:])
+    return graph.engine.operation_of(effects[-1]) if effects else None
+
+
+def _effects(nodes: Sequence[Node]) -> list[Node]:
+    return [node for node in nodes if node.op.effect is not None]

@@ -17,6 +17,7 @@ from dualflow.compat.v1.initializers import GlorotUniform, Zeros
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import as_shape
+from dualflow.core.tracebacks import entry
 from dualflow.function.session import Variable, graph_recording, name_scope
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
@@ -158,7 +159,13 @@ class EagerVariableStore:
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope of the innermost ``variable_scope`` block, in the graph that is being built or eagerly."""
+    """The scope of the innermost ``variable_scope`` block, in the graph that is being built or eagerly.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.variable_scope("layer"):
+    ...     v1.get_variable_scope()
+    <variable scope 'layer' reuse=False>
+    """
     store = store_here()
     found = _innermost.get()
     if found is not None and found[0] is store:
@@ -240,6 +247,7 @@ def variable_scope(
                 store.close(full)
 
 
+@entry
 def get_variable(
     name: str,
     shape: Any = None,
@@ -275,6 +283,13 @@ def get_variable(
         InvalidArgumentError: the variable is there and may not be used again, or is not there and has to be;
             it has another shape or dtype; a new one has no shape.
         FailedPreconditionError: eagerly, variables are to be found where no store keeps them.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.get_variable("w", [2, 2], initializer=v1.ones_initializer())
+    ...     session.run(w.initializer)
+    ...     print(w.name, session.run(w).tolist())
+    w:0 [[1.0, 1.0], [1.0, 1.0]]
     """
     scope, store = get_variable_scope(), store_here()
     kept = store is not _UNKEPT

@@ -38,17 +38,35 @@ class Optimizer:
         """The optimizer's name."""
         return self._name
 
-    def compute_gradients(self, loss: Any, var_list: Sequence[Any] | None = None) -> Pairs:
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Sequence[Any] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> Pairs:
         """The gradient of ``loss()`` for each variable of ``var_list``, by default those that it reads.
 
         In an explicit graph ``loss`` may be a tensor; the default is the graph's trainable variables.
 
+        Args:
+            loss: a function without arguments, or a graph's tensor.
+            var_list: variables.
+            gate_gradients, aggregation_method, colocate_gradients_with_ops: ignored; as in TensorFlow.
+            grad_loss: the cotangent of the loss, ones by default.
+
         Raises:
             FailedPreconditionError: ``loss`` is no function, where ops run now.
+            InvalidArgumentError: the graph has no variables to train.
         """
         if graph_recording() is not None and not callable(loss):
             wanted = trainable_variables() if var_list is None else list(var_list)
-            return list(zip(gradients(loss, wanted), wanted, strict=True))
+            if not wanted:
+                raise InvalidArgumentError("No variables to optimize: the graph has no trainable variables.")
+            cotangents = None if grad_loss is None else [grad_loss]
+            return list(zip(gradients(loss, wanted, cotangents), wanted, strict=True))
         if not callable(loss):
             raise FailedPreconditionError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is "
@@ -57,7 +75,7 @@ class Optimizer:
         with GradientTape() as tape:
             value = loss()
         variables = list(tape.watched_variables() if var_list is None else var_list)
-        return list(zip(tape.gradient(value, variables), variables, strict=True))
+        return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
@@ -106,10 +124,15 @@ class Optimizer:
         loss: Any,
         global_step: Any = None,
         var_list: Sequence[Any] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
         name: str | None = None,
+        grad_loss: Any = None,
     ) -> Operation | None:
         """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`, whose answer it gives."""
-        return self.apply_gradients(self.compute_gradients(loss, var_list), global_step, name)
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        return self.apply_gradients(pairs, global_step, name)
 
     def variables(self) -> list[Variable]:
         """The slots made so far."""

@@ -14,7 +14,6 @@ from dualflow.core.tree import LEAF, flatten, unflatten
 from dualflow.function.autograph.values import (
     adapts,
     as_index,
-    here,
     is_numeric,
     is_same,
     is_undefined,
@@ -26,6 +25,7 @@ from dualflow.function.autograph.values import (
 )
 from dualflow.function.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control_flow import cond
+from dualflow.function.errors import here
 from dualflow.function.raising import Branch, Ended, check, conditional, settled, stop
 from dualflow.function.staging import choice_node
 from dualflow.function.symbol import Symbol
@@ -166,41 +166,46 @@ class _Merger:
             return lambda results: main
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
             return lambda results: None
+        what = _called(name)
         pair = self._filled(name, main, other)
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]
         if structure != flat[1][1]:
             raise InvalidArgumentError(
-                f"{name!r} has another structure in the main branch than in the else branch: both must leave "
+                f"{what} has another structure in the main branch than in the else branch: both must leave "
                 f"the same kinds of lists, tuples and dicts, of the same lengths.{here()}"
             )
-        leaves = [self._leaf(name, *leaf) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
+        leaves = [self._leaf(what, *leaf) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
         return lambda results: unflatten(
             structure, [next(results) if leaf is _NOTHING else leaf for leaf in leaves]
         )
 
     def _filled(self, name: str, main: Any, other: Any) -> tuple[Any, Any]:
+        what = _called(name)
         for which, x, y in (("main", main, other), ("else", other, main)):
             if is_undefined(x):
                 if not (self._fill or isinstance(x, UndefinedReturnValue) or name == _RESULT):
                     raise InvalidArgumentError(
-                        f"{name!r} must also be initialized in the {which} branch{here()}"
+                        f"{what} must also be initialized in the {which} branch; assign it in both "
+                        f"branches, or before the `if`.{here()}"
                     )
                 zeros = _zeros_like(name, y)
                 return (zeros, other) if which == "main" else (main, zeros)
             if x is None:
-                what = "return value" if name == _RESULT else repr(name)
-                raise InvalidArgumentError(f"{what} is None at the end of the {which} branch.{here()}")
+                raise InvalidArgumentError(
+                    f"{what} is None at the end of the {which} branch; give it a tensor in both branches, or "
+                    f"in none.{here()}"
+                )
         return main, other
 
-    def _leaf(self, name: str, main: Any, other: Any) -> Any:
+    def _leaf(self, what: str, main: Any, other: Any) -> Any:
         """The leaf itself where both branches have it, else a mark that it comes from the choice."""
         if is_same(main, other):
             return main
         for which, x in zip(_NAMES, (main, other), strict=True):
             if not is_numeric(x):
                 raise DTypeError(
-                    f"{name!r} is a {type(x).__name__} at the end of the {which} branch and something else "
+                    f"{what} is a {type(x).__name__} at the end of the {which} branch and something else "
                     f"at the end of the other; only tensors and numbers can depend on a tensor.{here()}"
                 )
         dtype = _meeting(main, other)
@@ -209,13 +214,13 @@ class _Merger:
         a, b = (outputs[-1].spec for outputs in self.outputs)
         if a.dtype is not b.dtype:
             raise DTypeError(
-                f"{name!r} has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else "
-                f"branch{here()}"
+                f"{what} has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else "
+                f"branch; cast one of them with df.cast.{here()}"
             )
         if a.shape != b.shape:
             raise InvalidArgumentError(
-                f"{name!r} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
-                f"branch{here()}"
+                f"{what} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
+                f"branch; give both one shape, or use each inside of its branch alone.{here()}"
             )
         return _NOTHING
 
@@ -228,11 +233,18 @@ def _meeting(a: Any, b: Any) -> DType | None:
     return None
 
 
+def _called(name: str) -> str:
+    return "return value" if name == _RESULT else repr(name)
+
+
 def _zeros_like(name: str, x: Any) -> Any:
     """Arrays of zeros in the structure of ``x``: what a variable holds where nothing will read it."""
     leaves, structure = flatten(x)
     if not all(map(is_numeric, leaves)):
-        raise DTypeError(f"{name!r} depends on a tensor, and so must be a tensor, not {x!r}.{here()}")
+        raise DTypeError(
+            f"{_called(name)} is {x!r} on some ways alone, and which one runs depends on a tensor: only "
+            f"tensors and numbers can. Assign it on all ways, or before.{here()}"
+        )
     return unflatten(structure, [zeros(spec_of(leaf)) for leaf in leaves])
 
 

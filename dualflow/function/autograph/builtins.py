@@ -12,7 +12,8 @@ from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
 from dualflow.function.autograph.parts import items
 from dualflow.function.autograph.sequences import Progression, Turns, enumerated, turns_of, zipped
-from dualflow.function.autograph.values import here, symbolic, truth
+from dualflow.function.autograph.values import symbolic, truth
+from dualflow.function.errors import here
 from dualflow.ops import positions
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.broadcasting import reduce_sum

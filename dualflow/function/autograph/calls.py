@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
 from collections.abc import Callable
 from types import FunctionType
@@ -14,8 +15,14 @@ from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraph
 from dualflow.function.autograph.builtins import OVERLOADS
 from dualflow.function.autograph.marks import python_function
 
-_HIGHER_ORDER: Final = frozenset({"dualflow.function.control_flow"})
+_HIGHER_ORDER: Final = frozenset(
+    {"dualflow.function.control_flow", "dualflow.function.maps", "dualflow.core.tree"}
+)
 """Modules whose functions call the user's functions inside the trace."""
+_CALLING: Final = frozenset(
+    {map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap}
+)
+"""Python's functions that call the user's."""
 _IN_CONTEXT: Final[dict[Any, Callable[..., Any]]] = {
     eval: lambda args, scope: py_builtins.eval_in_original_context(eval, args, scope),
     super: lambda args, scope: py_builtins.super_in_original_context(super, args, scope),
@@ -52,8 +59,7 @@ class Converter:
         found = python_function(function)
         if found is None:
             if getattr(function, "__module__", None) in _HIGHER_ORDER:
-                args = tuple(map(self._argument, args))
-                named = {name: self._argument(x) for name, x in named.items()}
+                args, named = self._arguments(args, named)
             return function(*args, **named)
         target, leading = found
         if target in self._refused:
@@ -65,6 +71,11 @@ class Converter:
             return self._as_written(function, args, named, str(error))
         return converted(*leading, *args, **named)
 
+    def _arguments(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(map(self._argument, args)), {name: self._argument(x) for name, x in named.items()}
+
     def _argument(self, x: Any) -> Any:
         """``x``, converted when it is called if it is a Python function."""
         if type(x) in (list, tuple):
@@ -73,11 +84,12 @@ class Converter:
             return x
         return lambda *args, **kwargs: self.call(x, args, kwargs)
 
-    @staticmethod
-    def _built_in(function: Any, args: tuple[Any, ...], named: dict[str, Any], scope: Any) -> Any:
+    def _built_in(self, function: Any, args: tuple[Any, ...], named: dict[str, Any], scope: Any) -> Any:
         in_context = _IN_CONTEXT.get(function)
         if in_context is not None:
             return in_context(args, scope)
+        if function in _CALLING:
+            args, named = self._arguments(args, named)
         return OVERLOADS.get(function, function)(*args, **named)
 
     @staticmethod

@@ -6,17 +6,16 @@ import linecache
 import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import USER_CODE
 from dualflow.function.autograph.foresight import foresees
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.raising import whole
 from dualflow.function.trace import Tracer
 from dualflow.graph.origin import original
-
-_HEADING: Final = "in user code:"
 
 
 class Converted:
@@ -96,7 +95,7 @@ def _convert(function: Callable[..., Any]) -> Converted:
 
 def _add_lines(error: Exception, raised: Exception) -> None:
     """Note the user's lines that led to ``raised``, each once, in the order of the calls."""
-    if any(note.startswith(_HEADING) for note in getattr(error, "__notes__", ())):
+    if any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ())):
         return
     frames = traceback.walk_tb(raised.__traceback__)
     places = dict.fromkeys(original(frame.f_code.co_filename, line) for frame, line in frames)
@@ -104,4 +103,4 @@ def _add_lines(error: Exception, raised: Exception) -> None:
         f"  {place}\n    {linecache.getline(place.file, place.line).strip()}" for place in places if place
     ]
     if lines:
-        error.add_note("\n".join([_HEADING, *lines]))
+        error.add_note("\n".join([USER_CODE, *lines]))

@@ -10,13 +10,14 @@ from typing import Any, Final
 from malt.core.converter import ConversionOptions, ProgramContext
 from malt.impl import api
 from malt.operators.function_wrappers import FunctionScope
-from malt.pyct.errors import PyCTError
+from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.function.autograph import branches, loops, parts, raising
 from dualflow.function.autograph.calls import Converter
 from dualflow.function.autograph.syntax import lowered
-from dualflow.function.autograph.values import here, symbolic
+from dualflow.function.autograph.values import symbolic
+from dualflow.function.errors import here
 from dualflow.function.method import WeakMethod
 from dualflow.function.raising import settled
 from dualflow.graph.ir import Origin
@@ -57,7 +58,7 @@ class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
             place = f"\n  {node.origin}" if node is not None and node.origin else here()
             raise InvalidArgumentError(
                 f"A value is returned under a condition that is a tensor: the else branch must also have a "
-                f"return statement.{place}"
+                f"return statement. Return a value of the same shape and dtype on all ways.{place}"
             )
         return super().ret(value, did_return)
 
@@ -65,9 +66,10 @@ class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
 class _Context(ProgramContext):  # type: ignore[misc]  # malt is untyped
     """What the conversion of one function is told."""
 
-    def __init__(self, class_name: str) -> None:
+    def __init__(self, function: FunctionType) -> None:
         super().__init__(options=_OPTIONS)
-        self.class_name = class_name
+        self.class_name = _class_of(function.__qualname__)
+        self.file = function.__code__.co_filename
 
 
 class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
@@ -81,6 +83,9 @@ class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
             names["FunctionScope"] = _Scope
         found: dict[str, Any] = self._extra_locals
         return found
+
+    def get_caching_key(self, ctx: Any) -> Any:
+        return ctx.file, ctx.class_name  # equal code of another file has other lines to name
 
     def transform_ast(self, node: Any, ctx: Any) -> Any:
         return super().transform_ast(lowered(node, ctx.user.class_name, ctx.namer.new_symbol), ctx)
@@ -107,10 +112,12 @@ def convert(function: Any) -> Callable[..., Any]:
     if hasattr(function, "autograph_info__"):
         return function
     try:
-        converted, _, lines = _TRANSPILER.transform(function, _Context(_class_of(function.__qualname__)))
+        converted, _, lines = _TRANSPILER.transform(function, _Context(function))
     except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
         code = function.__code__
         reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, InaccessibleSourceCodeError):
+            reason = "its source is not to be found, as that of code from exec, python -c or the prompt"
         raise InvalidArgumentError(
             f"{function.__qualname__} can't be converted: {reason} "
             f'(File "{code.co_filename}", line {code.co_firstlineno})'
@@ -139,6 +146,7 @@ def _origins(generated: str, lines: Any, function: FunctionType) -> dict[int, Or
     return {
         at.lineno: Origin(file, origin.loc.lineno, origin.function_name or function.__name__)
         for at, origin in lines.items()
+        if at.filename == generated  # the map has places in the user's file, too
     }
 
 

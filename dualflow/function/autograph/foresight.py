@@ -26,7 +26,9 @@ from dualflow.function.method import WeakMethod
 
 _DEPTH: Final = 8
 _JUMPS: Final = frozenset(
-    code for name, code in dis.opmap.items() if "JUMP_IF" in name or name in ("FOR_ITER", "UNARY_NOT")
+    code
+    for name, code in dis.opmap.items()
+    if ("JUMP" in name and "_IF_" in name) or name in ("FOR_ITER", "UNARY_NOT")
 )
 _KNOWN: Final = frozenset(
     {"shape", "dtype", "ndim", "rank", "name", "device", "trainable", "get_shape", "is_tensor", "size"}
@@ -242,9 +244,9 @@ def _may_branch(function: FunctionType, known: Mapping[str, Any]) -> bool:
     code = function.__code__
     if _jumps(code):
         return True
-    owners = [known[name] for name in code.co_varnames[:1] if name in known]
-    used = [known.get(name) for name in (*code.co_names, *code.co_freevars)]
-    used += [_attribute(owner, name) for owner in owners for name in code.co_names]
+    names = (*code.co_varnames[:1], *code.co_names, *code.co_freevars)
+    used = [known[name] for name in names if name in known]
+    used += [_attribute(owner, name) for owner in used for name in code.co_names]
     return any(x is not None and not isinstance(x, type) and python_function(x) is not None for x in used)
 
 

@@ -16,7 +16,6 @@ from dualflow.function.autograph.branches import choose
 from dualflow.function.autograph.sequences import Turns, turns_of
 from dualflow.function.autograph.values import (
     adapts,
-    here,
     is_numeric,
     is_same,
     is_undefined,
@@ -27,14 +26,15 @@ from dualflow.function.autograph.values import (
     zeros,
 )
 from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.errors import here
 from dualflow.function.raising import Branch, Ended, stop
 from dualflow.function.staging import loop_node
 from dualflow.function.trace import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
-_TRIALS: Final = 8
-"""How often a body is traced at most: each trial settles the dtype or existence of one variable or more."""
+_TRIALS: Final = 3
+"""How often a body is traced for each variable at most: to see it, and for integers that meet floats."""
 
 State = tuple[Any, ...]
 
@@ -168,12 +168,14 @@ class _Loop:
         flag = truth(flag, "a loop")
         before = self._get_state()
         plans = [_plan(x) for x in before]
-        for _ in range(_TRIALS):
+        for _ in range(2 + _TRIALS * len(before)):
             body, plans, settled = self._trial(before, plans, [flag, *counters], turn)
             if settled:
                 break
         else:
-            raise DTypeError(f"The dtypes of a loop's variables don't settle; cast them.{here()}")
+            raise DTypeError(
+                f"The dtypes of a loop's variables change with each turn; cast them with df.cast.{here()}"
+            )
         initial = [flag, *counters, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         results = loop_node(_first_argument(body), body, initial)[1 + len(counters) :]
         self._set_state(_packed(before, plans, iter(results)))
@@ -245,13 +247,14 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
             return replace(found, initial=(before,))
         was = "None" if before is None else f"a {type(before).__name__}"
         raise InvalidArgumentError(
-            f"{name!r} is {was} before the loop, but another object after one iteration.{here()}"
+            f"{name!r} is {was} before the loop, but another object after one iteration. Give it a tensor "
+            f"of its final shape and dtype before the loop.{here()}"
         )
     leaves, structure = flatten(after)
     if is_undefined(after) or structure != plan.structure:
         raise InvalidArgumentError(
             f"{name!r} has another structure after one iteration than before the loop; lists and dicts can't "
-            f"grow in a loop over tensors.{here()}"
+            f"grow in a loop over tensors. Collect rows in a df.TensorArray, or concatenate them.{here()}"
         )
     specs = [_leaf_spec(name, *row) for row in zip(leaves, plan.initial, plan.specs, strict=True)]
     same = all(a is b for a, b in zip(specs, plan.specs, strict=True))
@@ -260,7 +263,10 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
 
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorSpec:
     if not is_numeric(after):
-        raise DTypeError(f"{name!r} is a tensor before the loop, but a {type(after).__name__} after.{here()}")
+        raise DTypeError(
+            f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one turn. Keep it "
+            f"a tensor, or use another name.{here()}"
+        )
     if adapts(after, spec.dtype) and not spec.shape:
         return spec
     now = spec_of(after)
@@ -275,7 +281,7 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorS
         return now
     raise DTypeError(
         f"{name!r} has dtype {spec.dtype.name} before the loop, but dtype {now.dtype.name} after one "
-        f"iteration. Cast it.{here()}"
+        f"iteration. Cast it with df.cast, before the loop or in it.{here()}"
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
-from dualflow.function.autograph.sequences import Turns
-from dualflow.function.autograph.values import here, is_numeric, symbolic
+from dualflow.function.autograph.sequences import Progression, Turns, Zipped
+from dualflow.function.autograph.values import is_numeric, symbolic
+from dualflow.function.errors import here
 from dualflow.function.symbol import Symbol
 from dualflow.ops.comparison import equal
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.reduction import reduce_any
 
@@ -33,7 +35,7 @@ def items(x: Any) -> Iterable[Any]:
     if isinstance(x, Turns):
         if not isinstance(x.count, int):
             raise _unknown(f"a range, zip or enumerate of tensors ({x.count} turns)")
-        return [x.at(k) for k in range(_bounded(x.count))]
+        return [_turn(x, k) for k in range(_bounded(x.count))]
     found: Iterable[Any] = parts(x)
     return found
 
@@ -70,6 +72,15 @@ def _rows(symbol: Symbol) -> list[Any]:
     _bounded(int(symbol.shape[0]))
     rows: list[Any] = unstack(symbol)
     return rows
+
+
+def _turn(turns: Turns, k: int) -> Any:
+    """What the turn ``k`` is about, in Python's numbers where those of the loop are."""
+    if isinstance(turns, Zipped):
+        return tuple([_turn(part, k) for part in turns.parts])
+    if isinstance(turns, Progression) and symbolic(turns.start) is None and symbolic(turns.step) is None:
+        return turns.start + k * turns.step
+    return turns.at(convert_to_tensor(k, turns.counter))
 
 
 def _bounded(count: int) -> int:

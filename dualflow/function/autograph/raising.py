@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.function.autograph.values import here
+from dualflow.function.errors import here
 from dualflow.function.raising import end, is_conditional, refuse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, int32
 from dualflow.core.errors import DTypeError
-from dualflow.function.autograph.values import here, symbolic
+from dualflow.function.autograph.values import symbolic
+from dualflow.function.errors import here
 from dualflow.function.symbol import Symbol
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
@@ -22,7 +24,7 @@ from dualflow.ops.taking import gather
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Turns(ABC):
     """The turns of a loop, by their number from 0.
 
     Attributes:
@@ -37,9 +39,9 @@ class Turns:
         """Whether there is a turn ``k``."""
         return k < self.count
 
+    @abstractmethod
     def at(self, k: Any) -> Any:
         """What turn ``k`` is about."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.errors import here
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Tracer
 from dualflow.graph.ir import Value
-from dualflow.graph.origin import caller
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
@@ -56,12 +56,6 @@ def as_index(condition: Any) -> Any:
     return cast(condition, int32)
 
 
-def here() -> str:
-    """The user's line, as the end of an error's message."""
-    place = caller()
-    return "" if place is None else f"\n  {place}"
-
-
 def is_undefined(x: Any) -> bool:
     """Whether ``x`` stands for a variable that was not assigned."""
     return isinstance(x, Undefined | UndefinedReturnValue)
@@ -98,7 +92,8 @@ def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
     """
     if not spec.shape.is_static:
         raise InvalidArgumentError(
-            f"A variable of shape {spec.shape} must be assigned before the loop or on all ways.{here()}"
+            f"A variable of shape {spec.shape}, which is not known while tracing, is assigned on some ways "
+            f"alone; assign it before the loop or on all ways.{here()}"
         )
     return np.zeros(tuple(spec.shape), spec.dtype.dtype)
 

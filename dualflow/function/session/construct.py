@@ -12,6 +12,7 @@ from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import UnconnectedGradients
 from dualflow.function.session.graph import Graph, get_default_graph, graph_being_built, graph_recording
 from dualflow.function.session.names import checked
@@ -24,6 +25,7 @@ from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 
+@entry
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """A tensor whose value each run is fed.
 
@@ -44,12 +46,14 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     graph = graph_being_built("placeholder()")
     if shape is None:
         raise InvalidArgumentError(
-            "A placeholder needs a shape: the number of axes has to be known. Sizes may be None: [None, 3]."
+            "A placeholder needs a shape: the number of axes has to be known. A number's is [], and sizes "
+            "may be None: [None, 3]."
         )
     base = "Placeholder" if name is None else _name(graph, name)
     return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
 
 
+@entry
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
     """A tensor that has the value ``input`` in the runs that are not fed another; eagerly, ``input``.
 
@@ -86,10 +90,20 @@ def _name(graph: Graph, name: str) -> str:
     return checked(name, graph.engine.open.names.scope)
 
 
+@entry
 def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
     Eagerly all have run already, and the answer is None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     v, w = v1.Variable(1.0), v1.Variable(2.0)
+    ...     both = v1.group(v1.assign_add(v, 10.0), v1.assign_add(w, 10.0))
+    ...     session.run(v1.global_variables_initializer())
+    ...     session.run(both)
+    ...     print(*session.run([v, w]))
+    11.0 12.0
     """
     graph = graph_recording()
     if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
@@ -99,8 +113,15 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
 
 
+@entry
 def no_op(name: str = "NoOp") -> Operation | None:
-    """The operation that does nothing; eagerly None."""
+    """The operation that does nothing; eagerly None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.no_op()
+    <tf.Operation 'NoOp' type=NoOp>
+    """
     return group(name=name)
 
 
@@ -124,11 +145,15 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
 
 
+@entry
 def gradients(
     ys: Any,
     xs: Any,
     grad_ys: Any = None,
     name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: UnconnectedGradients | str = "none",
 ) -> list[Any]:
@@ -139,11 +164,19 @@ def gradients(
         xs: a tensor or variable, or a list of them.
         grad_ys: the cotangent of each of ``ys``, ones by default.
         name: the scope of the names of what is added.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: ignored; as in TensorFlow.
         stop_gradients: tensors to be taken for constants.
         unconnected_gradients: ``"none"`` or ``"zero"``: what stands for a gradient that is nowhere.
 
     Raises:
         FailedPreconditionError: outside of a graph's block; use a GradientTape there.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     x = v1.placeholder(v1.float32, [])
+    ...     (slope,) = v1.gradients(x**3.0, [x])
+    ...     print(session.run(slope, {x: 2.0}))
+    12.0
     """
     graph = graph_being_built("gradients()")
     try:

@@ -211,7 +211,13 @@ class Graph:
 
 
 def get_default_graph() -> Graph:
-    """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares."""
+    """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default() as graph:
+    ...     v1.get_default_graph() is graph
+    True
+    """
     return innermost_graph.get() or _Root.graph
 
 
@@ -220,6 +226,12 @@ def reset_default_graph() -> None:
 
     Raises:
         FailedPreconditionError: inside of an ``as_default`` block.
+
+    >>> from dualflow.compat import v1
+    >>> before = v1.get_default_graph()
+    >>> v1.reset_default_graph()
+    >>> v1.get_default_graph() is before
+    False
     """
     if innermost_graph.get() is not None:
         raise FailedPreconditionError(

@@ -12,7 +12,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.session.graph import Graph
 from dualflow.function.session.names import UnknownNameError
 from dualflow.function.session.operation import Operation
@@ -85,6 +85,7 @@ class Request:
         wanted: for each of these the value to answer, or the nodes to run.
         values, nodes: the two kinds of ``wanted``.
         structure: that the answers are put into.
+        flat: whether that is one level of leaves.
         feeds: what is fed.
         plans: how to run it, by the shapes of the feeds.
     """
@@ -94,6 +95,7 @@ class Request:
     values: tuple[Value, ...]
     nodes: tuple[Node, ...]
     structure: Structure
+    flat: bool
     feeds: tuple[Feed, ...]
     plans: dict[tuple[tuple[int, ...], ...], Plan] = field(default_factory=dict)
 
@@ -102,7 +104,8 @@ class Request:
         if self.structure.kind is None:
             return results[0] if self.values else None
         found = iter(results)
-        return unflatten(self.structure, [next(found) if isinstance(x, Value) else None for x in self.wanted])
+        answers = [next(found) if isinstance(x, Value) else None for x in self.wanted]
+        return answers if self.flat and self.structure.kind is list else unflatten(self.structure, answers)
 
 
 def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
@@ -112,6 +115,8 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
         InvalidArgumentError: the graph does not have a fetch, or one tensor is fed twice.
         DTypeError: a fetch is of another type, or a key stands for no tensor of the graph.
     """
+    if not isinstance(keys, Mapping):
+        raise DTypeError(f"feed_dict is a dict of tensors and their values, not a {type(keys).__name__}.")
     leaves, structure = flatten(fetches)
     if _holds_none(structure):
         raise DTypeError("Fetch argument None has invalid type NoneType: None can not be fetched.")
@@ -125,6 +130,7 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
         tuple([x for x in wanted if isinstance(x, Value)]),
         tuple([n for x in wanted if not isinstance(x, Value) for n in x]),
         structure,
+        all(child is LEAF for child in structure.children),
         feeds,
     )
 

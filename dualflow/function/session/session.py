@@ -11,7 +11,8 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.tree import LEAF, flatten
+from dualflow.core.tracebacks import hide_frames
+from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.session.defaults import innermost_graph, innermost_session
@@ -104,15 +105,19 @@ class Session:
             DTypeError: a fetch or a key is of the wrong kind, or a value is a tensor.
             FailedPreconditionError: a variable has no value yet, or the session is closed.
         """
-        if self._closed:
-            raise FailedPreconditionError(
-                "Attempted to use a closed Session. Its variables' values are gone: run in the block `with "
-                "Session() as sess:`, or make a new session and initialize the variables."
-            )
-        feeds = _NO_FEEDS if feed_dict is None else feed_dict
-        request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
-        self._growth.look()
-        return request.answer(self._execute(request, list(feeds.values())))
+        try:
+            if self._closed:
+                raise FailedPreconditionError(
+                    "Attempted to use a closed Session. Its variables' values are gone: run in the block "
+                    "`with Session() as sess:`, or make a new session and initialize the variables."
+                )
+            feeds = _NO_FEEDS if feed_dict is None else feed_dict
+            request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
+            self._growth.look()
+            return request.answer(self._execute(request, list(feeds.values())))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of values for ``feed_list`` that does what :meth:`run` of ``fetches`` does.
@@ -140,12 +145,11 @@ class Session:
         """
         leaves, structure = flatten(fetches)
         key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
-        flat = type(fetches) in _FLAT and all(child is LEAF for child in structure.children)
         with self._lock:
             request = self._requests.get(key)
             if request is None:
                 request = self._keep(key, look_up(self.graph, fetches, feeds))
-            if structure is LEAF or flat:
+            if structure.kind in _SHALLOW and request.flat:
                 self._keep(_shallow_key(fetches, feeds), request)
         return request
 
@@ -222,14 +226,19 @@ class InteractiveSession(Session):
         super().close()
 
 
-_FLAT: Final = (list, tuple)
+_SHALLOW: Final = (None, list, tuple, dict)
+"""The kinds of fetches whose requests are found without a walk: a tensor, or one level of them."""
 
 
 def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
-    """The identities of what is fetched and of the keys of feeds, for a tensor or a flat list or tuple."""
+    """The identities of what is fetched, one level deep, and of the keys of feeds."""
     kind = type(fetches)
     fed = tuple(map(id, feeds))
-    return (kind, *map(id, fetches), fed) if kind in _FLAT else (id(fetches), fed)
+    if kind is list or kind is tuple:
+        return kind, *map(id, fetches), fed
+    if kind is dict:
+        return kind, *fetches, *map(id, fetches.values()), fed
+    return id(fetches), fed
 
 
 def _shown(array: Array) -> Any:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable as StatefulVariable
 from dualflow.function.session.defaults import session_for
 from dualflow.function.session.engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
@@ -159,33 +160,72 @@ class Variable(StatefulVariable):
         session_for(session, self._graph, "load a variable").run(made, {made.inputs[0]: value})
 
 
+@entry
 def assign(
     ref: Any, value: Any, validate_shape: bool = True, use_locking: bool = False, name: Any = None
 ) -> Any:
-    """``ref.assign(value)``: in a graph, an op that assigns in the runs that fetch it."""
+    """``ref.assign(value)``: in a graph, an op that assigns in the runs that fetch it.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.Variable(1.0)
+    ...     change = v1.assign(w, 5.0)
+    ...     session.run(w.initializer)
+    ...     print(session.run(w), session.run(change), session.run(w))
+    1.0 5.0 5.0
+    """
     return ref.assign(value)
 
 
+@entry
 def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """``ref.assign_add(value)``; see :func:`assign`."""
+    """``ref.assign_add(value)``; see :func:`assign`.
+
+    >>> from dualflow.compat import v1
+    >>> w = v1.Variable(1.0)
+    >>> float(v1.assign_add(w, 2.0))
+    3.0
+    """
     return ref.assign_add(value)
 
 
+@entry
 def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """``ref.assign_sub(value)``; see :func:`assign`."""
+    """``ref.assign_sub(value)``; see :func:`assign`.
+
+    >>> from dualflow.compat import v1
+    >>> w = v1.Variable(1.0)
+    >>> float(v1.assign_sub(w, 2.0))
+    -1.0
+    """
     return ref.assign_sub(value)
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the default graph whose names begin with ``scope``, in the order of their creation."""
+    """The variables of the default graph whose names begin with ``scope``, in the order of their creation.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     w, count = v1.Variable(1.0, name="w"), v1.Variable(0, trainable=False, name="count")
+    ...     print([v.name for v in v1.global_variables()], [v.name for v in v1.trainable_variables()])
+    ['w:0', 'count:0'] ['w:0']
+    """
     return get_default_graph().get_collection(GLOBAL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Those of :func:`global_variables` that optimizers change by themselves."""
+    """Those of :func:`global_variables` that optimizers change by themselves.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     w = v1.Variable(1.0, trainable=False)
+    ...     v1.trainable_variables()
+    []
+    """
     return get_default_graph().get_collection(TRAINABLE_VARIABLES, scope)
 
 
+@entry
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation | None:
     """The operation that gives each variable of ``var_list`` its first value.
 
@@ -193,6 +233,11 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
     Raises:
         InvalidArgumentError: a variable of another graph.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.variables_initializer([v1.Variable(1.0)])
+    <tf.Operation 'init' type=NoOp>
     """
     graph = graph_recording()
     engine = None if graph is None else graph.engine
@@ -208,5 +253,13 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
 
 def global_variables_initializer() -> Operation | None:
-    """The operation that gives every variable that the default graph has now its first value."""
+    """The operation that gives every variable that the default graph has now its first value.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.Variable(3.0)
+    ...     session.run(v1.global_variables_initializer())
+    ...     print(session.run(w))
+    3.0
+    """
     return variables_initializer(global_variables())

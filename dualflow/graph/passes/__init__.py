@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.algebra import simplify_algebra
+from dualflow.graph.passes.batching import batch_products
 from dualflow.graph.passes.bodies import in_bodies
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
@@ -55,6 +56,7 @@ SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
 
 PASSES: Final[tuple[Pass, ...]] = (
     *SIMPLIFICATIONS,
+    Pass("products", batch_products, "many small products are slower than one, and hold what could be fused"),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),

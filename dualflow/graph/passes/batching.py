@@ -1,0 +1,162 @@
+"""Products of all turns of a loop at once: before the loop, or behind it over what the turns made.
+
+``x_t @ b`` of a row and of what no turn changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that no
+turn reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another. So
+products of a few rows each become one of many, which is as fast as products get. Sums are rounded in another
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.core.shape import Shape
+from dualflow.graph.axes import row_major, sizes
+from dualflow.graph.control import loop_attrs
+from dualflow.graph.extract import ancestors
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.batchable import Batchable, Product, Sum
+from dualflow.graph.passes.bodies import inside_out
+from dualflow.graph.passes.loops import trim_loops
+from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.forms import Loop
+from dualflow.ops.record import REGISTRY, Op
+
+
+@inside_out
+def batch_products(graph: Graph) -> Graph:
+    """``graph`` whose loops leave to one product what is a part of it in each turn."""
+    found = expand(graph, _without_products)
+    return found if found is graph else trim_loops(found)
+
+
+def _without_products(node: Node) -> Expansion | None:
+    if not isinstance(node.op.form, Loop) or node.op.effect is not None:
+        return None
+    body: Graph = node.attrs["body"]
+    turns = node.attrs["length"] if node.attrs["condition"] is None else None
+    values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
+    if turns is None or turns < 2 or not all(v.spec.shape.is_static for v in values):
+        return None
+    found = Batchable(node)
+    found.find()
+    return _Writer(found).write() if found.any else None
+
+
+class _Writer:
+    """Writes a loop anew, and the nodes around it.
+
+    ``outer`` has what stands outside for values of the body: what is carried in the first turn, the stacks of
+    which others are rows, and the rest.
+    """
+
+    def __init__(self, found: Batchable) -> None:
+        self.found = found
+        self.loop = found.loop
+        self.nodes: list[Node] = []
+        self.outer = dict(zip(found.body.inputs, self.loop.inputs, strict=True))
+
+    def write(self) -> Expansion:
+        """The nodes, and the values of the loop's results."""
+        found, carried = self.found, self.found.carried
+        factors = {p.node: self._lifted(p.b) for p in (*found.before, *found.behind.values())}
+        rows = [self._rows(p, factors[p.node]) for p in found.before]
+        loop = self._loop(rows)
+        self.nodes.append(loop)
+        kept = [i for i in range(carried, len(found.body.outputs)) if i not in found.behind]
+        stacks = [*[found.body.outputs[i] for i in kept], *found.stacked]
+        self.outer.update(zip(stacks, loop.outputs[carried:], strict=True))
+        results = dict(zip([*range(carried), *kept], loop.outputs, strict=False))
+        results |= {i: self._rows(p, factors[p.node]) for i, p in found.behind.items()}
+        results |= {s.place: self._total(s, results[s.place]) for s in found.sums}
+        return Expansion(self.nodes, [results[i] for i in range(len(found.body.outputs))])
+
+    def _loop(self, rows: Sequence[Value]) -> Node:
+        """The loop that also takes ``rows``, keeps what is to be stacked, and leaves the products out."""
+        found, body = self.found, self.found.body
+        end = found.carried + len(found.rows)
+        new = [Value(p.node.output.spec) for p in found.before]
+        moved = {p.node.output: v for p, v in zip(found.before, new, strict=True)}
+        gone = {p.node for p in found.before}
+        nodes: list[Node] = []
+        for node in body.nodes:
+            if node not in gone:
+                nodes.append(reading(node, moved))
+                moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
+        outputs = list(body.outputs)
+        for s in found.sums:
+            outputs[s.place], more = _sum([moved.get(v, v) for v in s.kept], outputs[s.place].node)
+            nodes += more
+        places = [i for i in range(len(outputs)) if i not in found.behind]
+        results = [moved.get(v, v) for v in [*[outputs[i] for i in places], *found.stacked]]
+        needed, _ = ancestors(results, ())
+        turn = Graph(
+            body.name,
+            (*body.inputs[:end], *new, *body.inputs[end:]),
+            tuple([n for n in nodes if n in needed]),
+            tuple(results),
+        )
+        attrs = loop_attrs(
+            turn,
+            found.carried,
+            len(found.rows) + len(new),
+            self.loop.attrs["length"],
+            reverse=self.loop.attrs["reverse"],
+        )
+        inputs = (*self.loop.inputs[:end], *rows, *self.loop.inputs[end:])
+        specs = self.loop.op.specs([v.spec for v in inputs], attrs)
+        return Node(self.loop.op, inputs, attrs, specs, self.loop.origin, self.loop.also)
+
+    def _lifted(self, value: Value) -> Value:
+        """A view of what no turn changes, outside."""
+        chain: list[Node] = []
+        at = value
+        while at not in self.outer and at.node is not None and at.node not in chain:
+            chain.append(at.node)
+            at = at.node.inputs[0] if at.node.inputs else at
+        self.nodes += copied(reversed(chain), self.outer)
+        return self.outer[value]
+
+    def _rows(self, found: Product, b: Value) -> Value:
+        """The products of all turns."""
+        a = found.node.inputs[0]
+        flat = self._add(MATMUL, (self._flat(a, sizes(a)[-1]), b), **found.node.attrs)
+        return self._reshaped(flat, self.loop.attrs["length"], *sizes(found.node.output))
+
+    def _total(self, found: Sum, result: Value) -> Value:
+        """What is carried in the end, with what waited for it."""
+        for x, y, rows in found.products:
+            width, height = x.spec.size // max(rows, 1), y.spec.size // max(rows, 1)
+            term = self._add(MATMUL, (self._flat(x, width), self._flat(y, height)), transpose_a=True)
+            result = self._add(REGISTRY["add"], (result, term))
+        for node in found.folds:
+            axes = (0, *[axis + 1 for axis in node.attrs["axis"]])
+            term = self._add(node.op, (self.outer[node.inputs[0]],), axis=axes, keepdims=False)
+            result = self._add(REGISTRY["add"], (result, term))
+        return result
+
+    def _flat(self, value: Value, width: int) -> Value:
+        """The rows of ``value`` in all turns, one below another."""
+        count = value.spec.size // max(width, 1) * int(self.loop.attrs["length"])
+        return self._reshaped(self.outer[row_major(value)], count, width)
+
+    def _reshaped(self, value: Value, *shape: int) -> Value:
+        return self._add(REGISTRY["reshape"], (value,), shape=Shape(shape))
+
+    def _add(self, op: Op, inputs: Sequence[Value], **attrs: Any) -> Value:
+        specs = op.specs([v.spec for v in inputs], attrs)
+        self.nodes.append(Node(op, inputs, attrs, specs, self.loop.origin))
+        return self.nodes[-1].output
+
+
+def _sum(values: Sequence[Value], like: Node | None) -> tuple[Value, list[Node]]:
+    """The sum of ``values``, and the nodes that make it, which the line of ``like`` asked for."""
+    origin = None if like is None else like.origin
+    nodes: list[Node] = []
+    total = values[0]
+    for value in values[1:]:
+        nodes.append(Node(REGISTRY["add"], (total, value), {}, (total.spec,), origin))
+        total = nodes[-1].output
+    return total, nodes

@@ -1,0 +1,106 @@
+"""What core refuses: what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tree import flatten, map_structure, unflatten
+
+Invalid, Wrong, Short = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.ResourceExhaustedError
+
+
+class Huge:
+    """An array that NumPy has no memory for."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.broadcast_to(np.float32(0), (1 << 40, 1 << 10))
+
+
+CASES = {
+    "an object": (lambda: df.constant(object()), Wrong, "type object can't become a tensor", "<object"),
+    "a text": (lambda: df.constant("a"), Wrong, "Strings can't become tensors: 'a'", "computes with numbers"),
+    "texts": (lambda: df.constant(np.array(["a"])), Wrong, "dtype <U1", "convert them to numbers"),
+    "a bool with numbers": (
+        lambda: df.constant([True, 2]),
+        Invalid,
+        r"\[True, 2\] begins with a bool",
+        "one kind",
+    ),
+    "a float as an int": (lambda: df.constant(1.5, df.int32), Wrong, "int32 from 1.5", "df.cast"),
+    "rows of two lengths": (
+        lambda: df.constant([[1], [1, 2]]),
+        Invalid,
+        "different lengths",
+        r"\[\[1\], \[1, 2\]\]",
+    ),
+    "a large int": (lambda: df.constant([1 << 70]), Invalid, "outside int64", "give floats"),
+    "a large lone int": (
+        lambda: df.constant(1 << 63),
+        Invalid,
+        "outside int64",
+        "give a dtype such as uint64",
+    ),
+    "dtypes that do not meet": (
+        lambda: df.constant([1], df.uint64) + df.constant([1], df.int64),
+        Wrong,
+        "uint64 and int64 have no common integer dtype",
+        "cast one",
+    ),
+    "no dtype": (lambda: df.cast(1, "text"), Wrong, "'text' is not a dtype", "use one of"),
+    "a negative size": (lambda: df.zeros([-1]), Invalid, r"negative sizes, but got \(-1,\)", "df.reshape"),
+    "too many elements": (
+        lambda: df.zeros([1 << 62, 8]),
+        Short,
+        "more elements than memory",
+        "make it smaller",
+    ),
+    "no shape": (lambda: df.TensorSpec(0.5), Wrong, "not 0.5", "a sequence of integers"),
+    "sizes that differ": (
+        lambda: df.ones([2, 3]) + df.ones([2]),
+        Invalid,
+        r"add\(float32\[2, 3\], float32\[2\]\): .* sizes 2 and 3 meet on one axis",
+        "reshape or transpose one",
+    ),
+    "an axis too far": (lambda: df.reduce_sum([1], axis=1), Invalid, "axis 1 .* of rank 1", r"use -1\.\.0"),
+    "an axis twice": (
+        lambda: df.reduce_sum([[1]], axis=[0, -2]),
+        Invalid,
+        "names an axis twice",
+        "name each once",
+    ),
+    "a broken axis": (lambda: normalize_axis(0.5, 1), Wrong, "not 0.5", "a Python integer"),
+    "leaves too few": (
+        lambda: unflatten(flatten([1, 2])[1], [1]),
+        Invalid,
+        "2 leaves was given 1",
+        "one .* each",
+    ),
+    "structures that differ": (
+        lambda: map_structure(max, [1], (1,)),
+        Wrong,
+        r"\[1\] and \(1,\)",
+        "trees of one structure",
+    ),
+}
+OTHERWISE_TESTED = {
+    "core/convert.py": "short memory, in tests of bad input",
+    "core/dispatch.py": "an engine is installed when dualflow is imported",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    missing = raises_without_case(["core/*.py"], [case[0] for case in CASES.values()])
+    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []

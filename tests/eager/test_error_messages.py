@@ -1,0 +1,264 @@
+"""What tensors, variables, tapes and custom gradients refuse: what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
+V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
+WEIGHT = df.Variable(V, name="weight")
+
+
+def taped(function, **options):
+    """What a tape around ``function`` of one watched vector says to it."""
+    with df.GradientTape(**options) as tape:
+        tape.watch(V)
+        y = function(V)
+    return tape, y
+
+
+def derived(function, source=V, **options):
+    tape, y = taped(function)
+    return tape.gradient(y, source, **options)
+
+
+def jacobian(function, source=V):
+    tape, y = taped(function)
+    return tape.jacobian(y, source)
+
+
+def batch_jacobian():
+    with df.GradientTape() as tape:
+        tape.watch(M)
+        y = df.concat([M, M], 0)
+    return tape.batch_jacobian(y, M)
+
+
+def twice():
+    tape, y = taped(lambda x: x * x)
+    return tape.gradient(y, V), tape.gradient(y, V)
+
+
+def watching(x):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+
+
+def entered_twice():
+    with df.GradientTape() as tape, tape:
+        pass
+
+
+def on_device(name):
+    with df.device(name):
+        pass
+
+
+def stopped_late():
+    tape = df.GradientTape()
+    with tape.stop_recording():
+        pass
+
+
+def escaped():
+    """A symbol that has left its trace."""
+    kept = []
+    df.function(lambda x: kept.append(x))(ONE)
+    return kept[0]
+
+
+def called(result, declared=df.float32, *inputs, through=df.py_function):
+    """A Python function with this result, where another one is declared."""
+    return through(lambda *_: result, list(inputs) or [V], declared)
+
+
+def in_graph(function, *shapes):
+    return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+@df.custom_gradient
+def unaware(x):
+    return x * WEIGHT, lambda g: g
+
+
+@df.custom_gradient
+def generous(x):
+    return x * 1.0, lambda g: (g, g)
+
+
+CASES = {
+    # tensors
+    "a vector as a float": (
+        lambda: float(V),
+        Invalid,
+        r"shape \(2,\) has 2 elements",
+        "reduce it or index it",
+    ),
+    "a float as an index": (lambda: [1, 2][ONE], Wrong, r"one integer .* not float32", r"int\(x\)"),
+    "the length of a scalar": (lambda: len(ONE), Wrong, "no len", r"df\.size"),
+    "the elements of a scalar": (lambda: iter(ONE), Wrong, "can't be iterated over", r"df\.reshape"),
+    "the truth of a vector": (lambda: bool(V), Invalid, "ambiguous", "df.reduce_any or df.reduce_all"),
+    "a device": (lambda: on_device("/gpu:0"), Invalid, "not available", "runs on the CPU"),
+    "a symbol outside": (
+        lambda: escaped() + 1.0,
+        df.errors.InaccessibleTensorError,
+        "inside of a traced",
+        "return it",
+    ),
+    # variables
+    "a part of a variable": (lambda: WEIGHT.__setitem__(0, 1.0), Wrong, "assigned", r"v\[key\]\.assign"),
+    "a variable in place": (
+        lambda: WEIGHT.__iadd__(1.0),
+        Late,
+        r"does not change by \+=",
+        r"v\.assign_add\(x\)",
+    ),
+    "a variable's hash": (lambda: hash(WEIGHT), Wrong, "no hash", r"v\.ref\(\)"),
+    "a variable without a value": (
+        lambda: df.Variable(),
+        Invalid,
+        "begins with a value",
+        r"df\.Variable\(initial",
+    ),
+    "a value of another dtype": (
+        lambda: WEIGHT.assign(df.constant([1, 2])),
+        Invalid,
+        "weight .* int32",
+        "df.cast",
+    ),
+    "a value of another shape": (
+        lambda: WEIGHT.assign(M),
+        Invalid,
+        r"weight .* shape \(2, 2\)",
+        "must be equal",
+    ),
+    # tapes
+    "an entered tape": (entered_twice, Invalid, "still recording", "re-enter an active tape"),
+    "a stopped tape": (stopped_late, Invalid, "Tape is not recording\\.", "inside of its with block"),
+    "a target of None": (lambda: derived(lambda x: None), Wrong, "received None", "Tensors or Variables"),
+    "a target that is no tensor": (lambda: derived(lambda x: "y"), Wrong, "not 'y'", "tensors and variables"),
+    "a source that is no tensor": (
+        lambda: derived(lambda x: x * x, "x"),
+        Wrong,
+        "not 'x'",
+        "tensors and variables",
+    ),
+    "a second gradient": (twice, Late, "only be used to compute one set", "persistent=True"),
+    "too few weights": (
+        lambda: derived(lambda x: [x, x * x], output_gradients=[V]),
+        Invalid,
+        "2 targets",
+        "give None where none is",
+    ),
+    "what is unconnected": (
+        lambda: derived(lambda x: x, unconnected_gradients="nan"),
+        Invalid,
+        "'nan'",
+        "use 'none' or 'zero'",
+    ),
+    "watching a number": (
+        lambda: watching(1.0),
+        Invalid,
+        "1.0 of type 'float'",
+        "df.constant",
+    ),
+    "watching too late": (
+        lambda: df.GradientTape().watch(V),
+        Late,
+        "not recording",
+        "inside of its with block",
+    ),
+    "a jacobian of open size": (
+        lambda: in_graph(lambda x: open_jacobian(x), [None]),
+        Invalid,
+        "static shape",
+        "known shapes",
+    ),
+    "rows that are not alike": (batch_jacobian, Invalid, r"target shape \(\(4, 2\)\)", "to match"),
+    # functions of gradients
+    "a parameter that is not given": (
+        lambda: df.eager.gradients_function(lambda x: x * x, params=[1])(V),
+        Invalid,
+        r"1 arguments .* \[1\]",
+        "arguments that are given",
+    ),
+    "no result": (
+        lambda: df.eager.implicit_gradients(lambda: None)(),
+        Invalid,
+        "returns None",
+        "forget to return",
+    ),
+    "no variables": (
+        lambda: df.eager.implicit_gradients(lambda: V * V)(),
+        Invalid,
+        "No trainable variables",
+        "accessed",
+    ),
+    "py_func in a graph": (
+        lambda: in_graph(lambda x: df.eager.py_func(np.sin, [x], df.float32), []),
+        Late,
+        "runs now",
+        "df.numpy_function",
+    ),
+    "a gradient without variables": (lambda: taped(unaware), Wrong, "reads weight", "'variables' keyword"),
+    "a gradient too many": (
+        lambda: derived(generous),
+        Invalid,
+        "gradient function of generous .* returned 2",
+        "each of",
+    ),
+    # Python as ops
+    "too few results": (
+        lambda: called([V], [df.float32] * 2),
+        Invalid,
+        "returned 1 values",
+        "as many as it lists",
+    ),
+    "no result of Python": (lambda: called(None), Wrong, "returned None", "return a tensor, an array"),
+    "another dtype of NumPy": (
+        lambda: called(np.zeros(2), through=df.numpy_function),
+        Invalid,
+        "dtype float64",
+        r"\.astype",
+    ),
+    "another shape": (
+        lambda: df.function(lambda x: called(np.zeros(3, np.float32), df.float32, x))(V),
+        Invalid,
+        r"returned shape \(3,\)",
+        r"df\.TensorSpec\(\(3,\), df\.float32\)",
+    ),
+    "no common shape": (
+        lambda: df.function(lambda x, y: called(x, df.float32, x, y))(V, df.ones([3])),
+        Invalid,
+        "no common one",
+        "df.TensorSpec",
+    ),
+}
+OTHERWISE_TESTED = {
+    "eager/engine.py": "short memory, and variables of explicit graphs, in tests of both",
+}
+
+
+def open_jacobian(x):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    return tape.jacobian(y, x)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    missing = raises_without_case(["eager/*.py", "gradient/*.py"], [case[0] for case in CASES.values()])
+    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []

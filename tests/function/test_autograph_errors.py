@@ -1,0 +1,303 @@
+"""What is said of control flow that has no graph: what, where in the user's file, why, and what to do."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.function.errors import RecursiveTraceError
+
+BRANCHES = {
+    "a dtype that differs": (
+        ["if x > 0:  #", "    y = 1", "else:", "    y = 1.5", "return y"],
+        DTypeError,
+        "'y' has dtype int32 in the main branch, but dtype float32 in the else branch",
+        "cast one of them with df.cast",
+    ),
+    "a shape that differs": (
+        ["if x > 0:  #", "    y = df.zeros([1])", "else:", "    y = df.zeros([2])", "return y"],
+        InvalidArgumentError,
+        "'y' has shape (1,) in the main branch, but shape (2,) in the else branch",
+        "give both one shape, or use each inside of its branch alone",
+    ),
+    "a structure that differs": (
+        ["if x > 0:  #", "    y = [x]", "else:", "    y = [x, x]", "return y"],
+        InvalidArgumentError,
+        "'y' has another structure in the main branch than in the else branch",
+        "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
+    ),
+    "what is no tensor": (
+        ["if x > 0:  #", "    y = 'yes'", "else:", "    y = 'no'", "return y"],
+        DTypeError,
+        "'y' is a str at the end of the main branch and something else at the end of the other",
+        "only tensors and numbers can depend on a tensor",
+    ),
+    "None": (
+        ["y = None", "if x > 0:  #", "    y = x", "return y"],
+        InvalidArgumentError,
+        "'y' is None at the end of the else branch",
+        "give it a tensor in both branches, or in none",
+    ),
+    "a result that is None": (
+        ["if x > 0:  #", "    return None", "return x"],
+        InvalidArgumentError,
+        "return value is None at the end of the main branch",
+        "give it a tensor in both branches, or in none",
+    ),
+    "a name that the main branch leaves unassigned": (
+        ["if x > 0:  #", "    z = 1", "else:", "    y, z = x, 2", "return y + z"],
+        InvalidArgumentError,
+        "'y' must also be initialized in the main branch",
+        "assign it in both branches, or before the `if`",
+    ),
+    "a name that the else branch leaves unassigned": (
+        ["if x > 0:  #", "    y = x", "return y"],
+        InvalidArgumentError,
+        "'y' must also be initialized in the else branch",
+        "assign it in both branches, or before the `if`",
+    ),
+    "a result that is no tensor": (
+        ["for i in range(x):", "    if i > 2:  #", "        return 'yes'", "return x"],
+        DTypeError,
+        "return value is 'yes' on some ways alone, and which one runs depends on a tensor",
+        "Assign it on all ways, or before",
+    ),
+    "results of other dtypes": (
+        ["if x > 0:  #", "    return 1.5", "return x"],
+        DTypeError,
+        "return value has dtype float32 in the main branch, but dtype int32 in the else branch",
+        "cast one of them with df.cast",
+    ),
+    "an expression of other dtypes": (
+        ["return 1 if x > 0 else 1.5  #"],
+        DTypeError,
+        "has dtype int32 in the main branch, but dtype float32 in the else branch",
+        "cast one of them with df.cast",
+    ),
+    "a missing return": (
+        ["y = x + 1", "if y > 0:  #", "    return y"],
+        InvalidArgumentError,
+        "the else branch must also have a return statement",
+        "Return a value of the same shape and dtype on all ways",
+    ),
+    "a condition that is no scalar": (
+        ["x = df.stack([x, x])", "if x > 0:  #", "    x = -x", "return x"],
+        InvalidArgumentError,
+        "The condition of an if or assert statement has shape (2,), but must be a scalar",
+        "use df.reduce_all or df.reduce_any",
+    ),
+    "an operand of `and` that is no scalar": (
+        ["y = df.stack([x, x])", "if y > 0 and x > 0:  #", "    x = -x", "return x"],
+        InvalidArgumentError,
+        "The condition of `and` has shape (2,), but must be a scalar",
+        "use df.reduce_all or df.reduce_any",
+    ),
+    "a negation of what is no scalar": (
+        ["y = df.stack([x, x])", "if not y:  #", "    x = -x", "return x"],
+        InvalidArgumentError,
+        "The condition of `not` has shape (2,), but must be a scalar",
+        "use df.reduce_all or df.reduce_any",
+    ),
+}
+
+LOOPS = {
+    "a shape that changes": (
+        ["y = df.zeros([1])", "while x > 0:  #", "    x -= 1", "    y = df.concat([y, y], 0)", "return y"],
+        InvalidArgumentError,
+        "'y' has shape (1,) before the loop, but shape (2,) after one iteration",
+        "Give it its final shape before the loop",
+    ),
+    "a dtype that changes": (
+        ["y = x", "while x > 0:  #", "    x -= 1", "    y = df.cast(y, df.float32) / 2.0", "return y"],
+        DTypeError,
+        "'y' has dtype int32 before the loop, but dtype float32 after one iteration",
+        "Cast it with df.cast, before the loop or in it",
+    ),
+    "a dtype that never settles": (
+        [
+            "y = 0",
+            "while x > 0:  #",
+            "    x -= 1",
+            "    y = df.cast(x, df.float32 if df.convert_to_tensor(y).dtype is df.int32 else df.int32)",
+            "return y",
+        ],
+        DTypeError,
+        "The dtypes of a loop's variables change with each turn",
+        "cast them with df.cast",
+    ),
+    "a list that grows": (
+        ["out = [x]", "while x > 0:  #", "    x -= 1", "    out = [*out, x]", "return out"],
+        InvalidArgumentError,
+        "'out' has another structure after one iteration than before the loop",
+        "Collect rows in a df.TensorArray, or concatenate them",
+    ),
+    "an object that becomes another": (
+        ["y = None", "while x > 0:  #", "    x -= 1", "    y = x", "return y"],
+        InvalidArgumentError,
+        "'y' is None before the loop, but another object after one iteration",
+        "Give it a tensor of its final shape and dtype before the loop",
+    ),
+    "a text that becomes another": (
+        ["y = 'a'", "while x > 0:  #", "    x -= 1", "    y = 'b'", "return y"],
+        InvalidArgumentError,
+        "'y' is a str before the loop, but another object after one iteration",
+        "Give it a tensor of its final shape and dtype before the loop",
+    ),
+    "a tensor that becomes another object": (
+        ["y = x", "while x > 0:  #", "    x -= 1", "    y = 'b'", "return y"],
+        DTypeError,
+        "'y' is a tensor before the loop, but a str after one turn",
+        "Keep it a tensor, or use another name",
+    ),
+    "a test that is no scalar": (
+        ["y = df.stack([x, x])", "while y > 0:  #", "    y = y - 1", "return y"],
+        InvalidArgumentError,
+        "The condition of a loop has shape (2,), but must be a scalar",
+        "use df.reduce_all or df.reduce_any",
+    ),
+    "a scalar that is iterated": (
+        ["for y in x:  #", "    x = y", "return x"],
+        DTypeError,
+        "is a scalar, which can't be iterated",
+        "use range",
+    ),
+}
+
+FUNCTIONS = {
+    "a predicate that is no scalar": (
+        ["return df.cond(df.stack([x, x]) > 0, lambda: x, lambda: x)  #"],
+        InvalidArgumentError,
+        "cond takes a scalar, not a tensor of shape (2,)",
+        "use df.where",
+    ),
+    "branches of other dtypes": (
+        ["return df.cond(x > 0, lambda: 1, lambda: 2.0)  #"],
+        DTypeError,
+        "A result has dtype int32 in one branch, but float32 in another",
+        "cast one of them with df.cast",
+    ),
+    "branches of other shapes": (
+        ["return df.cond(x > 0, lambda: df.zeros([1]), lambda: df.zeros([2]))  #"],
+        InvalidArgumentError,
+        "A result has shape (1,) in one branch, but (2,) in another",
+        "give both one shape",
+    ),
+    "branches of other structures": (
+        ["return df.switch_case(x, [lambda: x, lambda: [x, x]])  #"],
+        InvalidArgumentError,
+        "must return the same structure of tensors, and one returns",
+        "another",
+    ),
+    "no branch at all": (
+        ["return df.switch_case(x, [])  #"],
+        InvalidArgumentError,
+        "switch_case takes at least one branch",
+        "",
+    ),
+    "a loop variable of another dtype": (
+        ["return df.while_loop(lambda i: i < x, lambda i: [i + 0.5], [0])  #"],
+        DTypeError,
+        "Loop variable 0 has dtype int32 before the loop, but dtype float32 after one iteration",
+        "cast it with df.cast",
+    ),
+    "a loop variable of another shape": (
+        ["return df.while_loop(lambda y: x > 0, lambda y: [df.concat([y, y], 0)], [df.zeros([1])])  #"],
+        InvalidArgumentError,
+        "Loop variable 0 has shape (1,) before the loop, but shape (2,) after one iteration",
+        "give it its final shape before the loop",
+    ),
+    "a body of another structure": (
+        ["return df.while_loop(lambda i, j: i < x, lambda i, j: [i], [0, 1])  #"],
+        InvalidArgumentError,
+        "The body of a loop must return new values for its loop variables, in their structure",
+        "2 tensors, and not 1",
+    ),
+    "a test of a loop that is no scalar": (
+        ["return df.while_loop(lambda y: y > x, lambda y: [y], [df.zeros([2], df.int32)])  #"],
+        InvalidArgumentError,
+        "cond must answer a scalar, not shape (2,)",
+        "use df.reduce_all or df.reduce_any",
+    ),
+}
+
+
+def message(tmp_path, load, lines, kind):
+    """The error's words and notes, and the program's lines."""
+    program = ["import dualflow as df", "", "def f(x):", *(f"    {line}" for line in lines)]
+    f = load(tmp_path, "\n".join(program) + "\n")
+    with pytest.raises(kind) as caught:
+        df.function(f)(df.constant(1))
+    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())]), program
+
+
+CASES = {**BRANCHES, **LOOPS, **FUNCTIONS}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_says_what_is_wrong_where_and_what_to_do(case, tmp_path, load):
+    lines, kind, what, remedy = CASES[case]
+    said, program = message(tmp_path, load, lines, kind)
+    line = next(i for i, text in enumerate(program, 1) if text.endswith("#"))
+    assert what in said
+    assert remedy in said
+    assert f'File "{tmp_path}/program.py", line {line}, in f' in said
+
+
+def test_the_source_line_is_shown(tmp_path, load):
+    said, program = message(tmp_path, load, *BRANCHES["a dtype that differs"][:2])
+    assert "in user code:" in said
+    assert f"\n    {program[3].strip()}" in said
+
+
+def test_an_open_size_that_nobody_can_fill_is_named():
+    @df.function(input_signature=[df.TensorSpec([None])])
+    def f(x):
+        while df.reduce_sum(x) > 10.0:
+            y = x * 0.5
+            x = y
+        return y
+
+    with pytest.raises(InvalidArgumentError, match="which is not known while tracing, is assigned on"):
+        f(df.constant([1.0]))
+
+
+def test_recursion_over_tensors_is_refused():
+    def factorial(n):
+        if n <= 1:
+            return df.constant(1)
+        return n * factorial(n - 1)
+
+    with pytest.raises(RecursiveTraceError, match="Let a Python number count down"):
+        df.function(factorial)(df.constant(3))
+
+
+def fails(x):
+    if x > 0:
+        x = df.reshape(x, [7, 7])  # this line
+    return x
+
+
+def test_errors_of_ops_name_the_users_line():
+    line = fails.__code__.co_firstlineno + 2
+    assert "this line" in linecache.getline(__file__, line)
+    with pytest.raises(InvalidArgumentError) as caught:
+        df.function(lambda x: fails(x))(df.constant(1.0))
+    notes = "\n".join(caught.value.__notes__)
+    assert "in user code:" in notes
+    assert f'File "{__file__}", line {line}, in fails' in notes
+
+
+def test_nodes_name_the_users_lines():
+    compiled = df.function(fails_never)
+    compiled(df.constant(1.0))
+    origins = [n.origin for n in compiled.concrete_functions[0].graph.nodes if n.origin]
+    assert {(o.file, o.line) for o in origins} == {(__file__, fails_never.__code__.co_firstlineno + 1)}
+
+
+def fails_never(x):
+    if x > 1.0:
+        return df.ones_like(x)
+    return x

@@ -1,0 +1,328 @@
+"""Which functions are converted, where their source comes from, and what runs how often while tracing."""
+# The statements are what is tested, not what they could be shortened to.
+
+from __future__ import annotations
+
+import functools
+import linecache
+import subprocess
+import sys
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
+
+SOURCE = "def f(x):\n    if x > 0:\n        return x * 2\n    return -x\n"
+
+
+def defined(filename):
+    names = {}
+    exec(compile(SOURCE, filename, "exec"), names)
+    return names["f"]
+
+
+def test_code_of_a_notebooks_cell_is_converted():
+    """As IPython does, which registers each cell's source under a name of its own."""
+    name = "<ipython-input-1-0123456789ab>"
+    linecache.cache[name] = (len(SOURCE), None, SOURCE.splitlines(keepends=True), name)
+    try:
+        f = df.function(defined(name))
+        assert [int(f(df.constant(x))) for x in (3, -3)] == [6, 3]
+    finally:
+        del linecache.cache[name]
+
+
+@pytest.mark.parametrize("name", ["<string>", "<stdin>"])
+def test_code_without_source_says_so_and_what_to_do(name):
+    with pytest.raises(OperatorNotAllowedInGraphError) as caught:
+        df.function(defined(name))(df.constant(1))
+    (note,) = [n for n in caught.value.__notes__ if "not converted" in n]
+    assert "f can't be converted: its source is not to be found, as that of code from exec, " in note
+    assert f'(File "{name}", line 1)' in note
+    assert "Define it in a file, or choose with df.cond and df.where and loop with df.while_loop." in note
+
+
+def test_code_without_source_that_tests_no_tensor_needs_none():
+    names = {}
+    exec("def f(x, flag):\n    return x * 2 if flag else x\n", names)
+    assert int(names["f"](df.constant(3), True)) == 6
+    assert int(df.function(names["f"])(df.constant(3), True)) == 6
+
+
+def test_a_called_function_without_source_is_named():
+    g = defined("<string>")
+
+    @df.function
+    def f(x):
+        if x > 100:
+            return x
+        return g(x)
+
+    with pytest.raises(OperatorNotAllowedInGraphError) as caught:
+        f(df.constant(1))
+    assert any("f can't be converted" in n and '"<string>", line 1' in n for n in caught.value.__notes__)
+
+
+def test_python_c_says_that_there_is_no_source():
+    code = "import dualflow as df\nf = df.function(lambda x: x if x > 0 else -x)\nf(df.constant(1))\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "OperatorNotAllowedInGraphError" in done.stderr
+    assert "The function was not converted" in done.stderr
+    assert "Define it in a file" in done.stderr
+
+
+def test_a_script_is_converted(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(f"import dualflow as df\n\n@df.function\n{SOURCE}\nprint(int(f(df.constant(-7))))\n")
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "7\n"
+
+
+def test_lambdas_that_share_a_line():
+    first, second = df.function(lambda x: x if x > 0 else -x), df.function(lambda y: y if y < 0 else -y)
+    assert (int(first(df.constant(-2))), int(second(df.constant(2)))) == (2, -2)
+
+
+# which functions
+
+
+def test_do_not_convert_leaves_what_it_decorates():
+    @df.autograph.do_not_convert
+    def g(x):
+        return x if x > 0 else -x
+
+    @df.autograph.experimental.do_not_convert()
+    def h(x):
+        return x if x > 0 else -x
+
+    for leave in (g, h):
+        with pytest.raises(OperatorNotAllowedInGraphError, match="bool"):
+            df.function(lambda x, leave=leave: leave(x) if x < 100 else x)(df.constant(1))
+
+
+def test_functions_of_other_packages_run_as_they_are_written():
+    @df.function
+    def f(x):
+        if x > 0:
+            x = x + functools.reduce(max, (1, 2))
+        return x
+
+    assert int(f(df.constant(1))) == 3
+
+
+def test_a_wrapper_and_what_it_wraps_are_converted():
+    def checked(function):
+        @functools.wraps(function)
+        def inner(x):
+            if x < 0:
+                x = x * 0
+            return function(x)
+
+        return inner
+
+    @df.function
+    @checked
+    def f(x):
+        if x > 5:
+            x = x * 10
+        return x
+
+    assert [int(f(df.constant(x))) for x in (-1, 3, 7)] == [0, 3, 70]
+
+
+def test_static_and_class_methods_are_converted():
+    class Model:
+        low = 2
+
+        @staticmethod
+        def double(x):
+            return x * 2 if x > 0 else x
+
+        @classmethod
+        def clipped(cls, x):
+            return cls.double(x) if x > cls.low else x
+
+    f = df.function(lambda x: Model.clipped(x) if x < 100 else x)
+    assert [int(f(df.constant(x))) for x in (1, 3, -3, 200)] == [1, 6, -3, 200]
+
+
+def test_properties_are_converted_where_they_are_methods():
+    class Model:
+        def __init__(self):
+            self.layers = [self.first, functools.partial(self.second, scale=3)]
+
+        def first(self, x):
+            return x if x > 0 else -x
+
+        def second(self, x, *, scale):
+            return x * scale if x < 10 else x
+
+        def __call__(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    f = df.function(Model())
+    assert [int(f(df.constant(x))) for x in (-2, 3, 20)] == [6, 9, 20]
+
+
+def test_to_code_shows_the_source_and_raises_where_there_is_none():
+    assert "ag__.if_stmt" in df.autograph.to_code(df.function(SHOWN))
+    with pytest.raises(InvalidArgumentError, match="can't be converted"):
+        df.autograph.to_code(defined("<string>"))
+
+
+def SHOWN(x):
+    if x > 0:
+        x = -x
+    return x
+
+
+# functions that are given to functions
+
+
+def halved_below(x):
+    if x < 10.0:
+        x = x / 2.0
+    return x
+
+
+def grown(total, x):
+    if x > 1.0:
+        total = total + x
+    return total
+
+
+CALLERS = {
+    "map_fn": lambda x: df.map_fn(halved_below, x),
+    "vectorized_map": lambda x: df.vectorized_map(lambda v: df.where(v < 10.0, v / 2.0, v), x),
+    "foldl": lambda x: df.foldl(grown, x),
+    "foldr": lambda x: df.foldr(grown, x, initializer=df.constant(0.0)),
+    "scan": lambda x: df.scan(grown, x),
+    "while_loop": lambda x: df.while_loop(
+        lambda i, v: i < 2, lambda i, v: (i + 1, grown(v, x[i])), (0, x[0])
+    )[1],
+    "cond": lambda x: df.cond(x[0] > 0.0, lambda: halved_below(x[1]), lambda: x[0]),
+    "switch_case": lambda x: df.switch_case(
+        df.cast(x[0], df.int32), [lambda: x[0], lambda: halved_below(x[2])]
+    ),
+    "case": lambda x: df.case([(x[0] > 5.0, lambda: x[0])], default=lambda: halved_below(x[2])),
+    "partial": lambda x: functools.partial(grown, x[0])(x[2]),
+    "sorted": lambda x: sorted([3.0, 1.0], key=lambda v: -v)[0] * halved_below(x[0]),
+    "map": lambda x: sum(map(halved_below, list(x))),
+    "reduce": lambda x: functools.reduce(grown, [x[0], x[1], x[2]]),
+}
+
+
+@pytest.mark.parametrize("name", CALLERS)
+@pytest.mark.parametrize("converted", [False, True], ids=["at once", "in converted code"])
+def test_functions_given_to_functions_are_converted(name, converted):
+    call = CALLERS[name]
+
+    def f(x):
+        if converted and x[0] > 1000.0:
+            x = x * 0.0
+        return call(x)
+
+    x = df.constant([1.0, 12.0, 4.0])
+    assert df.function(f)(x).numpy().tolist() == f(x).numpy().tolist()
+
+
+def test_a_custom_gradients_functions_are_converted():
+    @df.custom_gradient
+    def clipped(x):
+        def grad(g):
+            if g > 1.0:
+                g = g * 10.0
+            return g
+
+        y = x if x < 5.0 else x * 0.0 + 5.0
+        return y, grad
+
+    def slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = clipped(x) * x
+        return tape.gradient(y, x)
+
+    for number in (0.5, 3.0, 7.0):
+        x = df.constant(number)
+        assert df.function(slope)(x).numpy() == slope(x).numpy()
+
+
+# how often Python runs
+
+
+def test_what_tests_a_tensor_is_traced_once(capsys):
+    seen = []
+
+    @df.function
+    def f(x):
+        seen.append(1)
+        print("tracing")
+        y = x * 2
+        if y > 0:
+            y = y + 1
+        return y
+
+    f(df.constant(1))
+    assert len(seen) == 1
+    assert capsys.readouterr().out == "tracing\n"
+
+
+def test_what_calls_a_function_that_tests_a_tensor_is_traced_once():
+    seen = []
+
+    def g(x, *, limit):
+        return x if x > limit else -x
+
+    class Model:
+        def call(self, x):
+            seen.append(2)
+            for _ in range(2):
+                x = g(x, limit=3)
+            return x
+
+    model = Model()
+
+    @df.function
+    def f(x):
+        seen.append(1)
+        return model.call(x + 1)
+
+    f(df.constant(1))
+    assert seen == [1, 2]
+
+
+CONVERTED_LATE = """
+import sys
+import dualflow as df
+
+{source}
+f(df.constant([1.0, 2.0]), 3)
+print(any(name.partition('.')[0] == 'malt' for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x * 2.0 if n else x",
+        "return [x][0] if n in (1, 2) else x",
+        "if x.shape[0] > 1 and x.dtype == df.float32:\n        x = x + 1.0\n    return x",
+        "for w in [x, x]:\n        x = x * w\n    return x",
+        "if x is None or len(x) == 5 or isinstance(x, int):\n        return n\n    return x",
+        "y = df.reduce_sum(x)\n    for i in range(n):\n        y = y + i\n    return y",
+        "return sum([w * 2.0 for w in (x, x)], 0.0)",
+        "assert n, 'n'\n    return x",
+    ],
+)
+def test_code_whose_tests_are_pythons_loads_no_converter(body, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        CONVERTED_LATE.format(source=f"@df.function\ndef f(x, n):\n    {body}\n"), encoding="utf-8"
+    )
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,467 @@
+"""What functions and graphs refuse: what was wrong, where, and what to do about it.
+
+What is wrong in the user's code inside of a function is refused with the user's line.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.function import RecursiveTraceError, SymbolicValueError
+from dualflow.function.trace import Tracer, tracing
+
+Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
+Outside, Away = df.errors.OutOfRangeError, df.errors.InaccessibleTensorError
+V, ONE, SPEC = df.constant([1.0, 2.0]), df.constant(1.0), df.TensorSpec([2])
+HERE = f'File "{__file__}", line'
+
+
+def traced(function, *shapes, **options):
+    return df.function(function, **options).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def run(function, *args, **options):
+    return df.function(function, **options)(*args)
+
+
+def method_of_nothing():
+    class Model:
+        @df.function
+        def call(self, x):
+            return x
+
+    model = Model()
+    bound = model.call.__wrapped__
+    del model
+    bound(ONE)
+
+
+def slotted_method():
+    class Model:
+        __slots__ = ()
+
+        @df.function
+        def call(self, x):
+            return x
+
+    Model().call(ONE)
+
+
+def endless(x):
+    return again(x)
+
+
+again = df.function(endless)
+
+
+def kept(x):
+    KEPT.append(x)
+    return x
+
+
+KEPT = []
+
+
+def leaked():
+    run(kept, ONE)
+    return run(lambda x: x + KEPT[-1], V)
+
+
+def created_twice():
+    @df.function
+    def make(x):
+        return df.Variable(1.0) + x
+
+    return make(ONE)
+
+
+def coinciding():
+    v, w = df.Variable(1.0), df.Variable(2.0)
+    both = df.function(lambda a, b: a + b).get_concrete_function(v, v)
+    return both(v, w)
+
+
+def second_derivative_of_noise():
+    @df.function
+    def f(x):
+        return df.py_function(lambda v: v * v, [x], df.float32) * x
+
+    with df.GradientTape() as outer:
+        outer.watch(ONE)
+        with df.GradientTape() as inner:
+            inner.watch(ONE)
+            y = f(ONE)
+        slope = inner.gradient(y, ONE)
+    return outer.gradient(slope, ONE)
+
+
+def created_in_passing():
+    with tracing(Tracer("a stretch")):
+        df.Variable(1.0)
+
+
+def growing():
+    """A function that answers a longer list at each turn."""
+    answer = []
+
+    def grow(x):
+        answer.append(x)
+        return list(answer)
+
+    return grow
+
+
+def array(**options):
+    return df.TensorArray(df.float32, 2, **options)
+
+
+def read_twice():
+    rows = array().unstack(V)
+    return rows.read(0), rows.read(0)
+
+
+CASES = {
+    # signatures
+    "an argument without a hash": (
+        lambda: run(lambda x: x, {1}),
+        Wrong,
+        r"\{1\}: .* has no hash",
+        "Pass a tuple",
+    ),
+    "arguments that do not bind": (
+        lambda: run(lambda x: x, V, V),
+        Wrong,
+        "too many positional",
+        r"for signature: .*\(x\)",
+    ),
+    "a signature of args": (
+        lambda: df.function(lambda *x: x, input_signature=[SPEC]),
+        Wrong,
+        r"\*args",
+        "name its",
+    ),
+    "a signature too long": (
+        lambda: df.function(lambda x: x, input_signature=[SPEC] * 2),
+        Wrong,
+        "has 2",
+        "takes 1",
+    ),
+    "a signature too short": (
+        lambda: df.function(lambda x, y: x, input_signature=[SPEC]),
+        Wrong,
+        "missing",
+        "for y",
+    ),
+    "a signature of shapes": (
+        lambda: df.function(lambda x: x, input_signature=[[2]]),
+        Wrong,
+        "not 2",
+        "TensorSpec objects",
+    ),
+    "a value of another shape": (
+        lambda: run(lambda x: x, ONE, input_signature=[SPEC]),
+        Wrong,
+        "Can not cast",
+        r"shape=\(2,\)",
+    ),
+    "a variable for a tensor": (
+        lambda: run(lambda x: x, df.Variable(V), input_signature=[SPEC]),
+        Wrong,
+        "Can not cast",
+        "read_value",
+    ),
+    "another structure": (
+        lambda: run(lambda x: x, V, input_signature=[[SPEC] * 2]),
+        Wrong,
+        "not the structure of a list",
+        "2 leaves",
+    ),
+    "a changed Python value": (
+        lambda: df.function(lambda x, n: x).get_concrete_function(SPEC, 3)(V, 4),
+        Wrong,
+        "traced with n = 3 and can't be called with 4",
+        "another concrete function",
+    ),
+    "another shape for a trace": (
+        lambda: traced(lambda x: x, [2])(ONE),
+        Invalid,
+        r"traced with x: float32\[2\]",
+        "another trace",
+    ),
+    "arguments of a trace": (
+        lambda: traced(lambda x: x, [2])(V, V),
+        Wrong,
+        "too many positional",
+        "traced as",
+    ),
+    "variables that coincided": (coinciding, Wrong, "coincide otherwise", "get another"),
+    "sizes not known yet": (lambda: traced(lambda x: x, [None]).parts, Late, "leaves sizes open", "call it"),
+    # results and state
+    "a result that is no tensor": (
+        lambda: run(lambda x: object(), ONE),
+        Wrong,
+        "return value of type object",
+        "zero or more Tensors",
+    ),
+    "a variable each time": (
+        created_twice,
+        Invalid,
+        "singleton tf.Variables created on the first call",
+        "Keep it in an attribute",
+    ),
+    "an initial value from an argument": (
+        lambda: run(lambda x: df.Variable(x), ONE),
+        Away,
+        "depends on an argument",
+        "outside",
+    ),
+    "a variable in a branch": (
+        lambda: run(lambda x: df.cond(x > 0, lambda: df.Variable(1.0) + x, lambda: x), ONE),
+        Invalid,
+        "creates one each time it is traced",
+        "create it only while that is None",
+    ),
+    "a variable where nothing is kept": (
+        created_in_passing,
+        Away,
+        "can't create variables",
+        "create it before",
+    ),
+    "a variable of open shape": (
+        lambda: run(lambda: OPEN + 1.0),
+        Invalid,
+        "tensors of other shapes",
+        "Give the variable a full shape",
+    ),
+    "a size that depends on data": (
+        lambda: run(lambda x: df.boolean_mask(x, x > 1.0), V),
+        Invalid,
+        "depends on data",
+        "keep the size and choose with df.where",
+    ),
+    "a method of nothing": (method_of_nothing, Late, "no longer exists", "keep it in a variable"),
+    "a method of a slotted object": (
+        slotted_method,
+        Wrong,
+        "referred to weakly",
+        "'__weakref__' to the __slots__ of Model",
+    ),
+    "an endless recursion": (
+        lambda: again(ONE),
+        RecursiveTraceError,
+        "called itself",
+        "Let a Python value count down",
+    ),
+    "a second derivative through Python": (
+        second_derivative_of_noise,
+        Invalid,
+        "second derivative .* py_function",
+        "outside of",
+    ),
+    # symbols
+    "a tensor from another trace": (leaked, Away, "out of scope", "Return it from that function"),
+    "the value of a symbol": (
+        lambda: run(lambda x: x.numpy(), ONE),
+        AttributeError,
+        "no .numpy",
+        "df.py_function",
+    ),
+    "a symbol for NumPy": (
+        lambda: run(lambda x: np.sin(x), ONE),
+        SymbolicValueError,
+        "Cannot convert a symbolic",
+        "df.numpy_function",
+    ),
+    "the length of a symbol": (
+        lambda: run(lambda x: len(x), ONE, autograph=False),
+        Wrong,
+        "no len",
+        r"df\.size",
+    ),
+    "the op of a symbol": (lambda: run(lambda x: x.op, ONE), AttributeError, "no .op", "tensors of a Graph"),
+    "the graph of a symbol": (
+        lambda: run(lambda x: x.graph, ONE),
+        AttributeError,
+        "no .graph",
+        "tensors of a Graph",
+    ),
+    "a symbol in a session": (
+        lambda: run(lambda x: x.eval(), ONE),
+        Late,
+        "can't be evaluated",
+        "tensors of a Graph",
+    ),
+    # choices and loops
+    "a choice by a vector": (
+        lambda: df.cond(V, lambda: 1, lambda: 2),
+        Invalid,
+        r"shape \(2,\)",
+        "use df.where",
+    ),
+    "a choice of nothing": (lambda: df.switch_case(0, []), Invalid, "switch_case", "at least one branch"),
+    "a condition that is a vector": (
+        lambda: run(lambda x: df.while_loop(lambda i: x > 0.0, lambda i: i, [ONE]), V),
+        Invalid,
+        r"shape \(2,\)",
+        "a scalar",
+    ),
+    "a turn of another structure": (
+        lambda: run(lambda x: df.while_loop(lambda i: i < x, lambda i: [i, i], [x]), ONE),
+        Invalid,
+        "body of a loop",
+        "in their structure",
+    ),
+    "a turn of another dtype": (
+        lambda: run(lambda x: df.while_loop(lambda i: i < 1.0, lambda i: df.cast(i, df.float64), [x]), ONE),
+        Wrong,
+        "dtype float32 before the loop, but dtype float64",
+        "cast it",
+    ),
+    "a turn of another shape": (
+        lambda: run(lambda x: df.while_loop(lambda i: i[0] < 1.0, lambda i: df.concat([i, i], 0), [x]), V),
+        Invalid,
+        r"shape \(2,\) before the loop, but shape \(4,\)",
+        "",
+    ),
+    "branches of other structures": (
+        lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: [x, x]), ONE),
+        Invalid,
+        "branches of a choice",
+        "the same structure",
+    ),
+    "branches of other dtypes": (
+        lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: df.constant(1)), ONE),
+        Wrong,
+        "dtype (int32|float32) in one branch",
+        "cast one",
+    ),
+    "branches of other shapes": (
+        lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: V), ONE),
+        Invalid,
+        "shape .* in one branch",
+        "",
+    ),
+    # rows
+    "rows of a scalar": (lambda: df.map_fn(lambda x: x, ONE), Invalid, "not scalars", r"1\+ dimensional"),
+    "rows of two counts": (
+        lambda: df.map_fn(lambda x: x[0], [V, df.ones([3])]),
+        Invalid,
+        "equal first sizes",
+        "not",
+    ),
+    "rows of open count": (
+        lambda: traced(lambda x: df.scan(lambda a, b: a + b, x), [None]),
+        Invalid,
+        "first size",
+        "must be known",
+    ),
+    "no first row": (
+        lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
+        Invalid,
+        "no rows",
+        "give an initializer",
+    ),
+    "a map of another structure": (
+        lambda: df.map_fn(lambda x: x, V, fn_output_signature=(df.float32, df.float32)),
+        Invalid,
+        "another structure",
+        "fn_output_signature",
+    ),
+    "rows of changing structure": (
+        lambda: df.vectorized_map(growing(), V),
+        Invalid,
+        "structure for each row",
+        "the same",
+    ),
+    "a map of another dtype": (
+        lambda: df.map_fn(lambda x: df.cast(x, df.int32), V),
+        Invalid,
+        "not",
+        "fn_output_signature",
+    ),
+    "a step of another dtype": (
+        lambda: run(lambda x: df.foldl(lambda a, b: df.cast(a, df.float64), x), V),
+        Wrong,
+        "dtype float32 before a step and has float64",
+        "cast it",
+    ),
+    "a step of another shape": (
+        lambda: run(lambda x: df.foldl(lambda a, b: V, x), V),
+        Invalid,
+        r"shape \(\) before a step and has \(2,\)",
+        "",
+    ),
+    # arrays of tensors
+    "an array of open size": (
+        lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
+        Invalid,
+        "size of a TensorArray",
+        "pass an int",
+    ),
+    "reading too far": (lambda: array().read(5), Outside, "index 5", "array size is: 2"),
+    "reading twice": (read_twice, Invalid, "Could not read index 0 twice", "clear_after_read = false"),
+    "writing too far": (lambda: array().write(5, ONE), Outside, "index 5", "not resizeable"),
+    "unstacking too many": (lambda: array().unstack(df.ones([3])), Invalid, "3 tensors", "static size 2"),
+    "writing another dtype": (
+        lambda: array().write(0, df.constant(1)),
+        Invalid,
+        "dtype is float32",
+        "dtype int32",
+    ),
+    "writing another shape": (
+        lambda: array().write(0, ONE).write(1, V),
+        Invalid,
+        "Incompatible shape",
+        "expected",
+    ),
+    "an array nobody has written to": (
+        lambda: array().stack(),
+        Invalid,
+        "Nothing has been written",
+        "element_shape",
+    ),
+    # at run time
+    "a division by zero": (lambda: run(lambda x: 1 // x, df.constant(0)), Invalid, "division by zero", HERE),
+    "an index that is too large": (
+        lambda: run(lambda x, i: df.gather(x, i), V, [7]),
+        Outside,
+        "gather: an index is out of range",
+        HERE,
+    ),
+}
+OTHERWISE_TESTED = {
+    "function/compare.py": "test_compare.py",
+    "function/debug.py": "test_debug.py",
+    "function/loop_gradient.py": "test_control_flow.py",
+    "function/numerics.py": "test_numerics.py",
+    "function/raising.py": "test_autograph_raising.py",
+    "function/strict.py": "test_strict.py",
+    "function/verify.py": "test_verify.py",
+}
+OPEN = df.Variable(V, shape=[None])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert re.search(remedy, told)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_where(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    missing = raises_without_case(["function/*.py"], [case[0] for case in CASES.values()])
+    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []

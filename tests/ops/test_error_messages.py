@@ -1,0 +1,494 @@
+"""What ops refuse: the op and what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.record import REGISTRY
+
+Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
+V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
+NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
+nn, math, random = df.nn, df.math, df.random
+PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
+
+
+def traced(function, *shapes):
+    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def gradient(function, *shapes):
+    """Trace the gradient of ``function``."""
+
+    def taken(*xs):
+        with df.GradientTape() as tape:
+            tape.watch(xs)
+            y = function(*xs)
+        return tape.gradient(y, xs)
+
+    return traced(taken, *shapes)
+
+
+def inferred(name, *specs, **attrs):
+    """What the rule of an op says to inputs of these shapes and dtypes."""
+    return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
+
+
+CASES = {
+    # elementwise
+    "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
+    "an empty add_n": (lambda: df.add_n([]), Invalid, "list is empty", "one tensor or more"),
+    "division by zero": (lambda: NUMBERS // 0, Invalid, "integer division by zero", "Replace the zeros"),
+    "a negative power": (lambda: NUMBERS ** df.constant([-1, 1, 1]), Invalid, "negative", "float"),
+    "erf of complex": (lambda: df.erf(C), Wrong, r"erf\(complex128\[1\]\): takes real numbers", "df.cast"),
+    "bits of floats": (lambda: df.bitwise.bitwise_and(V, V), Wrong, "takes integers or bools", "df.cast"),
+    "counting in complex in a graph": (
+        lambda: REGISTRY["range"].kernel(*[np.array(1j)] * 3),
+        TypeError,
+        "real numbers",
+        "",
+    ),
+    "a number outside its dtype": (lambda: NUMBERS + (1 << 40), Invalid, "outside of int32", "df.cast"),
+    "parts of halves": (lambda: df.complex(H, H), Wrong, "not float16", "df.cast"),
+    "the angle of reals": (lambda: inferred("real", ([3],)), Wrong, "takes complex numbers", "df.real"),
+    "a condition of numbers": (lambda: df.where(NUMBERS, 1.0, 2.0), Wrong, "of bools, not int32", "x > 0"),
+    "one side of where": (lambda: df.where(B, 1.0), Wrong, "both x and y", "or neither"),
+    "a shape that is not so": (
+        lambda: df.ensure_shape(V, [4]),
+        Invalid,
+        r"shape \(3,\)",
+        r"should have shape \(4,\)",
+    ),
+    # shapes
+    "a shape that does not fill": (
+        lambda: df.reshape(V, [2, 2]),
+        Invalid,
+        "3 elements of shape",
+        "which has 4",
+    ),
+    "no multiple": (lambda: df.reshape(V, [2, -1]), Invalid, "3 elements", "no multiple of 2"),
+    "two free sizes": (lambda: df.reshape(V, [-1, -1]), Invalid, "Only one size", "as Python ints"),
+    "a negative size": (lambda: df.reshape(V, [-2]), Invalid, "no shape", "one may be -1"),
+    "two unknown sizes": (
+        lambda: traced(lambda x: df.reshape(x, [df.shape(x)[0], df.shape(x)[1], -1]), [None, None]),
+        Invalid,
+        "one size .* may be unknown",
+        "as Python ints",
+    ),
+    "squeezing a size": (lambda: df.squeeze(M, 0), Invalid, "axis 0 of shape", "index it first"),
+    "half a permutation": (lambda: df.transpose(M, [0, 0]), Invalid, r"perm \(0, 0\)", "each axis .* once"),
+    "a transposed vector": (
+        lambda: df.linalg.matrix_transpose(V),
+        Invalid,
+        r"the shape is \(3,\)",
+        "two or more",
+    ),
+    "T of a vector": (lambda: V.T, Invalid, r"the shape is \(3,\)", "use .mT or df.transpose"),
+    "mT of a vector": (lambda: V.mT, Invalid, r"the shape is \(3,\)", "df.expand_dims"),
+    "no broadcast": (lambda: df.broadcast_to(V, [1]), Invalid, r"shape \(3,\) does not", "reshape it"),
+    "a filling that is no number": (lambda: df.fill([2], V), Invalid, r"shape \(3,\)", "df.broadcast_to"),
+    "another dtype": (
+        lambda: df.convert_to_tensor(V, df.int32),
+        Invalid,
+        "dtype float32 .* int32",
+        "df.cast",
+    ),
+    # reductions
+    "a sum of bools": (lambda: df.reduce_sum(B), Wrong, "not bools", "count_nonzero"),
+    "a sum of bools in a graph": (
+        lambda: df.function(df.reduce_sum)(B),
+        Wrong,
+        r"reduce_sum\(bool\[3\].*not bools",
+        "count_nonzero",
+    ),
+    "a maximum of complex": (lambda: df.reduce_max(C), Wrong, "does not take complex128", "df.cast"),
+    "the maximum of nothing": (lambda: df.reduce_max(df.ones([0])), Invalid, "of no elements", "empty"),
+    "a position in nothing": (lambda: df.argmax(df.ones([0])), Invalid, "no elements", "empty"),
+    "a position among complex": (
+        lambda: df.argmax(C),
+        Wrong,
+        "takes real numbers, not complex128",
+        "df.cast",
+    ),
+    "the gradient of an open product": (
+        lambda: gradient(df.math.reduce_prod, [None]),
+        Invalid,
+        "reduce_prod .* sizes while tracing",
+        "known shapes",
+    ),
+    "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
+    "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
+    "no tensors for a norm": (
+        lambda: df.global_norm([None]),
+        Invalid,
+        "every entry is None",
+        "one tensor or more",
+    ),
+    # products
+    "a product of bools": (
+        lambda: df.matmul(df.ones([2, 2], df.bool), df.ones([2, 2], df.bool)),
+        Wrong,
+        "not bools",
+        "cast",
+    ),
+    "a product of vectors": (lambda: V @ V, Invalid, r"\(3,\) and \(3,\)", "df.linalg.matvec"),
+    "inner sizes": (lambda: M @ M, Invalid, "inner sizes 3 and 2 differ", "transpose_b=True"),
+    "axes of tensordot": (
+        lambda: df.tensordot(M, M, [[0], [0, 1]]),
+        Invalid,
+        "one to one",
+        "as many of each",
+    ),
+    "letters of einsum": (lambda: df.einsum("i,j", V), Invalid, "with 1 inputs", "one group of letters"),
+    "letters of the result": (
+        lambda: df.einsum("i->j", V),
+        Invalid,
+        "'j' has letters that no input",
+        "or one twice",
+    ),
+    "letters for axes": (lambda: df.einsum("ij->i", V), Invalid, "does not fit shape", "one letter"),
+    "one letter for two sizes": (
+        lambda: df.einsum("i,i->", V, df.ones([2])),
+        Invalid,
+        "'i' is both 3 and 2",
+        "einsum",
+    ),
+    "einsum of open sizes": (
+        lambda: traced(lambda x: df.einsum("ij,jk->ik", x, M), [None, 2]),
+        Invalid,
+        "every size while tracing",
+        "known shapes",
+    ),
+    "a diagonal of a vector": (
+        lambda: df.linalg.diag_part(V),
+        Invalid,
+        r"shape is \(3,\)",
+        "two axes or more",
+    ),
+    "a diagonal of a scalar": (lambda: df.linalg.diag(1.0), Invalid, r"shape is \(\)", "give it an axis"),
+    "a bias": (
+        lambda: nn.bias_add(M, df.ones([2])),
+        Invalid,
+        r"bias of shape \(2,\)",
+        "a vector of that size",
+    ),
+    # joining and cutting
+    "joining shapes": (
+        lambda: df.concat([M, Q], 1),
+        Invalid,
+        "differ on axis 0",
+        "along which they are joined",
+    ),
+    "joining ranks": (lambda: df.concat([V, M], 0), Invalid, "one rank", "df.stack"),
+    "joining scalars": (
+        lambda: df.concat([df.constant(1), df.constant(2)], 0),
+        Invalid,
+        "one axis or more",
+        "df.stack",
+    ),
+    "joining nothing": (lambda: df.concat([], 0), Invalid, "the list is empty", "one tensor or more"),
+    "stacking shapes": (lambda: df.stack([V, M]), Invalid, "have one shape", "df.concat"),
+    "unstacking too many": (
+        lambda: df.unstack(V, num=2),
+        Invalid,
+        "does not unstack into 2",
+        "leave num out",
+    ),
+    "splitting an open axis": (
+        lambda: traced(lambda x: df.split(x, 2), [None]),
+        Invalid,
+        "size of axis 0",
+        "known shapes",
+    ),
+    "sizes that do not add up": (
+        lambda: df.split(V, [1, 1]),
+        Invalid,
+        r"\[1, 1\] do not make up the size 3",
+        "add up",
+    ),
+    "parts that are not equal": (lambda: df.split(V, 2), Invalid, "size 3 .* 2 equal parts", "list of sizes"),
+    "the gradient of joining": (
+        lambda: gradient(lambda x, y: df.concat([x, y], 0), [None], [None]),
+        Invalid,
+        "gradient of concat",
+        "known",
+    ),
+    # picking
+    "an index too far": (lambda: V[7], Outside, "index 7 is out of range for axis 0", "which has size 3"),
+    "too many indices": (lambda: V[0, 0], Invalid, "2 indices", "one index an axis"),
+    "a text as an index": (lambda: V["a"], Wrong, "'a' is no index", "df.gather"),
+    "a float as an index": (lambda: V[df.constant(0.5)], Wrong, "scalar integer, not float32", "df.gather"),
+    "a step of 0": (lambda: V[::0], Invalid, "step can't be 0", "leave it out"),
+    "a part that does not fit": (
+        lambda: df.Variable(V)[:1].assign(V),
+        Invalid,
+        "does not broadcast to the part",
+        "reshape",
+    ),
+    "a part at a symbol": (
+        lambda: traced(lambda i: PART[df.cast(i, df.int32)].assign(1.0), []),
+        Wrong,
+        "integers known while tracing",
+        "use scatter_nd_update",
+    ),
+    "a slice of another rank": (
+        lambda: df.slice(V, [0, 0], [1, 1]),
+        Invalid,
+        "one number for each axis",
+        "begin",
+    ),
+    "a slice too far": (lambda: df.slice(V, [2], [2]), Invalid, "leave shape", "-1 takes what is left"),
+    "rows by floats": (lambda: df.gather(V, [0.0]), Wrong, "integers, not float32", "df.cast"),
+    "a row too far": (lambda: df.gather(V, [5]), Outside, "index 5 is out of range", r"use 0\.\.2"),
+    "gather in batches": (lambda: df.gather(M, [0], batch_dims=1), Invalid, "no batch_dims", "df.gather_nd"),
+    "gather_nd in batches": (
+        lambda: df.gather_nd(M, [[0]], batch_dims=1),
+        Invalid,
+        "no batch_dims",
+        "in the indices",
+    ),
+    "an embedding's norm": (
+        lambda: nn.embedding_lookup(M, [0], max_norm=1.0),
+        Invalid,
+        "no max_norm",
+        "df.clip_by_norm",
+    ),
+    "a mask of another shape": (
+        lambda: df.boolean_mask(V, [True, False]),
+        Invalid,
+        "mask of shape",
+        "must be equal",
+    ),
+    "a mask of numbers": (lambda: df.boolean_mask(V, NUMBERS), Wrong, "of bools, not int32", "x > 0"),
+    "positions by floats": (
+        lambda: df.scatter_nd([[0.5]], [1], [3]),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "positions too deep": (
+        lambda: df.scatter_nd([[0, 0]], [1], [3]),
+        Invalid,
+        "do not name positions",
+        "one index for each axis",
+    ),
+    "updates of another shape": (
+        lambda: df.scatter_nd([[0]], [1, 2], [3]),
+        Invalid,
+        "updates of shape",
+        "should have shape",
+    ),
+    "updates of another dtype": (
+        lambda: inferred("tensor_scatter_nd_update", ([3],), ([1, 1], df.int32), ([1], df.int64)),
+        Wrong,
+        "int64 should be float32",
+        "df.cast",
+    ),
+    # making
+    "counting in complex": (lambda: df.range(C[0]), Wrong, r"range\(.*complex128.*real numbers", "df.cast"),
+    "counting to a vector": (lambda: df.range(V), Invalid, r"float32\[3\].*takes scalars", "index or reduce"),
+    "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
+    "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
+    "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "a grid": (lambda: df.meshgrid(V, V, indexing="ab"), Invalid, "not 'ab'", "'xy' or 'ij'"),
+    "a size that is a symbol": (
+        lambda: traced(lambda x: df.zeros(x), [2]),
+        Wrong,
+        "must be known while tracing",
+        "list of ints|Python int",
+    ),
+    "a size in a list that is a symbol": (
+        lambda: traced(lambda x: df.zeros([df.shape(x)[0]]), [None]),
+        Wrong,
+        "must be known while tracing",
+        "",
+    ),
+    "a number that is a symbol": (
+        lambda: traced(lambda x: df.one_hot([0], df.cast(x, df.int32)), []),
+        Wrong,
+        "must be known while tracing, but it is symbolic",
+        "Pass a Python int",
+    ),
+    "numbers that are symbols": (
+        lambda: traced(lambda x: df.tile(x, df.cast(x, df.int32)), [1]),
+        Wrong,
+        "must be known while tracing, but it is symbolic",
+        "Pass Python ints",
+    ),
+    "a size that is a text": (lambda: df.zeros(np.array([1.5])), Wrong, "not array", "is made of integers"),
+    "a size that is a fraction": (lambda: df.zeros([1.5]), Wrong, "1.5", "integer"),
+    "a number that is none": (lambda: df.one_hot([0], 0.5), Wrong, "not 0.5", "is an integer"),
+    # padding and repeating
+    "padding of another rank": (lambda: df.pad(V, [1, 1]), Invalid, "not \\[1, 1\\]", r"\[before, after\]"),
+    "negative padding": (lambda: df.pad(V, [[-1, 0]]), Invalid, "paddings", "of 0 or more"),
+    "a mode of padding": (
+        lambda: df.pad(V, [[1, 1]], "WRAP"),
+        Invalid,
+        "not 'WRAP'",
+        "CONSTANT, REFLECT or SYMMETRIC",
+    ),
+    "a short axis": (lambda: df.pad(V, [[3, 0]], "REFLECT"), Invalid, "too short", "mirror 3"),
+    "padding with a tensor": (
+        lambda: df.pad(V, [[1, 1]], constant_values=V),
+        Wrong,
+        "constant_values",
+        "one number",
+    ),
+    "tiles": (lambda: df.tile(V, [1, 2]), Invalid, "multiples", "each axis"),
+    "repeats": (lambda: df.repeat(V, [1, 2]), Invalid, "repeats", "each of 3 slices"),
+    # sorting
+    "sorting complex": (lambda: df.argsort(C), Wrong, "real numbers, not complex128", "df.cast"),
+    "a direction": (
+        lambda: df.argsort(V, direction="UP"),
+        Invalid,
+        "not 'UP'",
+        "'ASCENDING' or 'DESCENDING'",
+    ),
+    "too many of the largest": (lambda: math.top_k(V, 4), Invalid, r"top_k\(4\)", r"k is 0\.\.3"),
+    "along by floats": (
+        lambda: inferred("take_along_axis", ([3],), ([3],), axis=0),
+        Wrong,
+        "integers",
+        "df.cast",
+    ),
+    "along another rank": (
+        lambda: inferred("take_along_axis", ([3],), ([3, 1], df.int32), axis=0),
+        Invalid,
+        "differ in rank",
+        "reshape",
+    ),
+    # losses
+    "labels in floats": (
+        lambda: nn.sparse_softmax_cross_entropy_with_logits(V, Q),
+        Wrong,
+        "class numbers",
+        "cast",
+    ),
+    "labels outside": (
+        lambda: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, Q),
+        Outside,
+        r"outside of \[0, 3\)",
+        "mask",
+    ),
+    "labels of another shape": (
+        lambda: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, M),
+        Invalid,
+        "do not match",
+        "without its last axis",
+    ),
+    "open classes": (
+        lambda: traced(lambda x: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, x), [3, None]),
+        Invalid,
+        "number of classes",
+        "known last axis",
+    ),
+    "labels and logits": (
+        lambda: nn.sigmoid_cross_entropy_with_logits(V, M),
+        Invalid,
+        "one shape",
+        "reshape",
+    ),
+    # windows
+    "pooling a vector": (lambda: nn.max_pool(V, 2, 2, "SAME"), Invalid, r"shape \(3,\)", "df.reshape"),
+    "windows of a vector": (
+        lambda: inferred("windows", ([3],), size=(2,), strides=(1,), dilations=(1,)),
+        Invalid,
+        r"shape \(3,\)",
+        "tensor of rank 3",
+    ),
+    "a window of ints": (
+        lambda: nn.conv2d(df.ones([1, 4, 4, 1], df.int32), df.ones([1, 1, 1, 1], df.int32), 1, "SAME"),
+        Invalid,
+        "takes floats",
+        "batch",
+    ),
+    "filters": (
+        lambda: nn.conv2d(df.ones([1, 4, 4, 3]), df.ones([1, 1, 2, 1]), 1, "SAME"),
+        Invalid,
+        "do not fit 3 channels",
+        "divides",
+    ),
+    "strides": (lambda: nn.conv2d(IMAGE, DOT, [2, 1, 1, 1], "SAME"), Invalid, "strides", "must be 1"),
+    "no stride": (lambda: nn.conv2d(IMAGE, DOT, 0, "SAME"), Invalid, "not 0", "positive"),
+    "a padding": (lambda: nn.conv2d(IMAGE, DOT, 1, "ALL"), Invalid, "not 'ALL'", "'SAME', 'VALID'"),
+    "a format": (
+        lambda: nn.conv2d(IMAGE, DOT, 1, "SAME", data_format="NH"),
+        Invalid,
+        "not 'NH'",
+        "data_format",
+    ),
+    "a format of pooling": (
+        lambda: nn.max_pool(IMAGE, 2, 2, "SAME", data_format="HW"),
+        Invalid,
+        "not 'HW'",
+        "data_format",
+    ),
+    "a format of transposed convolution": (
+        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 4, 4, 1], 1, data_format="NCHW"),
+        Invalid,
+        "NHWC",
+        "filters",
+    ),
+    "the shape of a transposed convolution": (
+        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 9, 9, 1], 1),
+        Invalid,
+        "does not give the input's shape",
+        "output_shape",
+    ),
+    "open sizes with strides": (
+        lambda: traced(lambda x: nn.conv2d(x, DOT, 2, "SAME"), [1, None, None, 1]),
+        Invalid,
+        "'SAME' with strides",
+        "sizes",
+    ),
+    # random numbers and output
+    "random ints": (
+        lambda: random.normal([2], dtype=df.int32),
+        Wrong,
+        "floats, not int32",
+        "df.random.uniform",
+    ),
+    "ints without an end": (
+        lambda: random.uniform([2], dtype=df.int32),
+        Invalid,
+        "needs maxval",
+        "never drawn",
+    ),
+    "ints of no range": (
+        lambda: random.uniform([2], 3, 3, df.int32),
+        Invalid,
+        "not 3 and 3",
+        "minval < maxval",
+    ),
+    "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
+    "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
+    "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
+    "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
+    # tensors
+    "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
+    "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
+}
+OTHERWISE_TESTED = {
+    "ops/contraction.py": "product_add is made by the compiler alone",
+    "ops/maths_reference.py": "checks of elements, by the ops that make them",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    missing = raises_without_case(["ops/*.py"], [case[0] for case in CASES.values()])
+    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []
