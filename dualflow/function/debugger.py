@@ -16,12 +16,17 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from dualflow.core.errors import DualflowError
 from dualflow.function.stepping import Outputs, step_of
 from dualflow.graph.ir import Node, Origin
 from dualflow.graph.origin import PACKAGE
 
 _RUN = "__run__"
 Stops = Callable[[FrameType, int], bool]
+
+
+class DebuggingEnded(DualflowError, BdbQuit):
+    """The user has left the debugger before the function's end."""
 
 
 class Prompt:
@@ -49,7 +54,12 @@ class Prompt:
             frame = sys._getframe(1)
             if node.bodies:
                 self._debugger.stand(frame, depth, f"into {node.op.name}, whose ops come first")
-            outputs = compute()
+            try:
+                outputs = compute()
+            except Exception as error:
+                if not node.bodies:
+                    self._debugger.fail(frame, depth, f"{node.op.name} failed: {error}")
+                raise
             step = step_of(node, arrays, outputs, depth)
             scope["outputs"] = step.outputs
             self._debugger.stand(frame, depth, str(step))
@@ -82,15 +92,22 @@ class OpDebugger(pdb.Pdb):
         """Prompt on this frame if a command asked for it, or a breakpoint is there.
 
         Raises:
-            BdbQuit: the user has ended the session.
+            DebuggingEnded: the user has ended the session.
         """
         self._depth = depth
-        if not (self._stops(frame, depth) or self.break_here(frame)):
-            return
+        if self._stops(frame, depth) or self.break_here(frame):
+            self._prompt(frame, told)
+            if self.quitting:
+                raise DebuggingEnded("The debugger was left, which ended the call; no variable has changed.")
+
+    def fail(self, frame: FrameType, depth: int, told: str) -> None:
+        """Prompt on this frame, whose op has failed."""
+        self._depth = depth
+        self._prompt(frame, told)
+
+    def _prompt(self, frame: FrameType, told: str) -> None:
         self.message(told)
         self.user_line(frame)
-        if self.quitting:
-            raise BdbQuit
 
     def get_stack(self, f: FrameType | None, t: Any) -> tuple[list[tuple[FrameType, int]], int]:
         """The stack without the frames between the user's lines."""

@@ -134,13 +134,15 @@ class Function:
         call = self._signature.bind(args, kwargs)
         return self._concrete(call, call.inputs)
 
+    @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
         """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
 
         It opens Python's debugger, pdb, at the first op. Each prompt stands on your own line, with the op
         that has just run there as ``op``, ``inputs``, ``outputs`` and ``attrs``: ``s`` goes to the next op,
         ``n`` likewise but not into branches and loop bodies, ``r`` leaves one, ``b 12`` and ``c`` run to a
-        line, ``q`` ends the call with ``bdb.BdbQuit``, and no variable has changed.
+        line, ``q`` ends the call with an error that is a ``bdb.BdbQuit``, and no variable has changed. An op
+        that fails is stopped at, before its error goes on.
 
         The Python function runs only if the arguments need a new trace. The ops are those of the trace before
         any pass, run by their NumPy kernels; Python values that were compiled in are constants here too.

@@ -17,6 +17,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.agreement import Outcome, agree, compared, distance, first_apart
@@ -40,6 +41,7 @@ from dualflow.ops.record import Op
 Array = np.ndarray[Any, Any]
 
 
+@entry
 def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
     """Run ``f(*args, **kwargs)`` eagerly and compiled, and find the first op at which they differ.
 

@@ -106,6 +106,8 @@ OPTIMIZERS = [
     lambda: v1.train.GradientDescentOptimizer(0.1),
     lambda: v1.train.MomentumOptimizer(0.1, 0.9),
     lambda: v1.train.AdamOptimizer(0.1),
+    lambda: v1.train.AdagradOptimizer(0.1),
+    lambda: v1.train.RMSPropOptimizer(0.1, momentum=0.9, centered=True),
 ]
 
 

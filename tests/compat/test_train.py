@@ -39,6 +39,43 @@ def test_adam():
     np.testing.assert_allclose(run(v1.train.AdamOptimizer(0.01)), w, rtol=1e-5)
 
 
+def test_adagrad():
+    w, a = np.array([1.0, 2.0]), np.full(2, 0.1)
+    for g in GRADIENTS:
+        a = a + g * g
+        w = w - 0.1 * g / np.sqrt(a)
+    np.testing.assert_allclose(run(v1.train.AdagradOptimizer(0.1)), w, rtol=1e-5)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("centered", [False, True])
+def test_rmsprop(momentum, centered):
+    w, a, m, n = np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), np.ones(2)
+    for g in GRADIENTS:
+        n = 0.8 * n + 0.2 * g * g
+        m = 0.8 * m + 0.2 * g
+        a = momentum * a + 0.1 * g / np.sqrt(n - centered * m * m + 1e-10)
+        w = w - a
+    optimizer = v1.train.RMSPropOptimizer(0.1, 0.8, momentum, centered=centered)
+    np.testing.assert_allclose(run(optimizer), w, rtol=1e-5)
+
+
+def test_a_graph_has_one_global_step():
+    with v1.Graph().as_default() as graph, v1.variable_scope("scope"), v1.name_scope("ops"):
+        assert v1.train.get_global_step() is None
+        steps = v1.train.get_or_create_global_step()
+        assert (steps.name, steps.dtype, steps.trainable) == ("global_step:0", v1.int64, False)
+        assert v1.train.get_or_create_global_step() is v1.train.get_global_step(graph) is steps
+        with pytest.raises(ValueError, match="already exists"):
+            v1.train.create_global_step()
+
+
+def test_a_global_step_belongs_to_a_graph():
+    assert v1.train.get_global_step() is None
+    with pytest.raises(RuntimeError, match="count with a variable of your own"):
+        v1.train.create_global_step()
+
+
 def test_minimize_counts_steps_and_takes_the_variables_it_is_given():
     x, y, step = df.Variable(3.0), df.Variable(5.0), df.Variable(0, trainable=False)
     optimizer = v1.train.GradientDescentOptimizer(lambda: 0.5)

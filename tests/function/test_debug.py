@@ -44,13 +44,13 @@ def steps_of(f: object, *args: object) -> list[Step]:
     return steps
 
 
-def pdb(tmp_path: Path, *commands: str) -> tuple[int, str, str]:
+def pdb(tmp_path: Path, *commands: str, script: str = SCRIPT) -> tuple[int, str, str]:
     """Runs the script with these lines on its standard input; answers exit status, output, errors."""
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
+    path = tmp_path / "train.py"
+    path.write_text(script)
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, str(path)],
         input="\n".join(commands) + "\n",
         capture_output=True,
         text=True,
@@ -273,14 +273,38 @@ def test_up_goes_to_the_loop_and_to_the_caller(tmp_path: Path) -> None:
 def test_breakpoints_hold_where_they_are_set(tmp_path: Path) -> None:
     _, out, err = pdb(tmp_path, "break 10, outputs[0] > 10.0", "continue", "p outputs[0].numpy()", "clear 1")
     assert "18.0" in out
-    assert "bdb.BdbQuit" in err, "the end of the input ends the session"
+    assert "DebuggingEnded" in err, "the end of the input ends the session"
 
 
 def test_quitting_ends_the_call_and_assigns_nothing(tmp_path: Path) -> None:
     status, out, err = pdb(tmp_path, "quit")
     assert status == 1
-    assert "bdb.BdbQuit" in err
+    assert "DebuggingEnded: The debugger was left" in err
     assert "answer" not in out
+
+
+def test_what_ends_the_call_is_pdbs_own_error_too(tmp_path: Path) -> None:
+    script = SCRIPT.replace(
+        "\nmain()\n", "\ntry:\n    main()\nexcept bdb.BdbQuit:\n    print(total.numpy())\n"
+    )
+    status, out, err = pdb(tmp_path, "next", "quit", script="import bdb\n" + script)
+    assert (status, err) == (0, "")
+    assert out.endswith("0.0\n")
+
+
+def test_pdb_stops_at_an_op_that_fails(tmp_path: Path) -> None:
+    script = """\
+import dualflow as df
+
+f = df.function(lambda x, i: df.gather(x, i))
+f.debug(df.ones([3]), df.constant([7]))
+"""
+    status, out, err = pdb(tmp_path, "p inputs[1].numpy()", "continue", script=script)
+    assert status == 1
+    assert "gather failed: index 7 is out of range" in out
+    assert "[7]" in out
+    assert "OutOfRangeError" in err
+    assert "dualflow/function" not in err
 
 
 def test_other_tracers_keep_tracing(tmp_path: Path) -> None:

@@ -46,6 +46,23 @@ def test_random_numbers_agree_as_they_are_drawn_again() -> None:
     assert df.verify(lambda x: df.random.uniform([3]) * x, df.ones([3])).agrees
 
 
+def test_random_numbers_inside_of_branches_and_loops_are_drawn_again() -> None:
+    generator = df.random.Generator.from_seed(3)
+
+    @df.function
+    def f(n):
+        total = df.constant(0.0)
+        while n > 0:
+            if n % 2 == 0:
+                total += generator.uniform([])
+            n -= 1
+        return total
+
+    assert df.verify(f, df.constant(6)).agrees
+    drawn = generator.uniform([2])
+    np.testing.assert_array_equal(drawn, df.random.Generator.from_seed(3).uniform([2]))
+
+
 def test_the_op_that_is_compiled_wrongly_is_found_among_many() -> None:
     def f(x):
         for _ in range(20):

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dualflow.compat.v1.global_step import create_global_step as create_global_step
+from dualflow.compat.v1.global_step import get_global_step as get_global_step
+from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
+from dualflow.compat.v1.global_step import global_step as global_step
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.function.session import Operation, gradients, name_scope, trainable_variables
 from dualflow.function.session.graph import Graph, graph_recording
-from dualflow.ops.creation import zeros_like
+from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
 
 Pairs = list[tuple[Any, Any]]
@@ -259,3 +263,79 @@ class AdamOptimizer(Optimizer):
         first, second = self._beta_powers()
         first.assign(first * self._beta1)
         second.assign(second * self._beta2)
+
+
+class AdagradOptimizer(Optimizer):
+    """``a += gradient ** 2``, then ``v -= learning_rate * gradient / sqrt(a)``.
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization",
+    2011.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.AdagradOptimizer(0.1).minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.9001
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self._start = initial_accumulator_value
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        total = self._slot(variable, "accumulator", lambda v: zeros_like(v) + self._start)
+        now = total + gradient * gradient
+        total.assign(now)
+        variable.assign_sub(rate * gradient / sqrt(now))
+
+
+class RMSPropOptimizer(Optimizer):
+    """``s`` is the decaying mean of ``gradient ** 2``; ``a = momentum * a + learning_rate * gradient / sqrt(s
+    + epsilon)``, then ``v -= a``.
+
+    With ``centered``, the decaying mean of the gradient, squared, is taken from ``s`` under the root. ``s``
+    begins at one. Tieleman and Hinton, "Lecture 6.5: RMSProp", 2012; Graves, "Generating sequences with
+    recurrent neural networks", 2013, equations 38 to 41.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.RMSPropOptimizer(0.1).minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.7172
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self._decay, self._momentum, self._epsilon = decay, momentum, epsilon
+        self._centered = centered
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        square, velocity = self._slot(variable, "rms", ones_like), self._slot(variable, "momentum")
+        spread = self._moved(square, gradient * gradient)
+        if self._centered:
+            mean = self._moved(self._slot(variable, "mg"), gradient)
+            spread = spread - mean * mean
+        step = self._momentum * velocity + rate * gradient / sqrt(spread + self._epsilon)
+        velocity.assign(step)
+        variable.assign_sub(step)
+
+    def _moved(self, mean: Variable, value: Any) -> Any:
+        """The decaying mean after ``value``, which it is assigned."""
+        now = self._decay * mean + (1 - self._decay) * value
+        mean.assign(now)
+        return now

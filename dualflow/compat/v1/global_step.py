@@ -1,0 +1,76 @@
+"""The variable that counts training steps: one for each graph, in a collection."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.compat.v1.initializers import Zeros
+from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
+from dualflow.core.dtypes import int64
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.function.session import GLOBAL_VARIABLES, Graph, graph_recording
+
+GLOBAL_STEP: Final = "global_step"
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The graph's variable that counts steps; None if there is none yet, or where ops run now.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.train.get_global_step() is None
+    True
+    """
+    found = graph or graph_recording()
+    return next(iter(found.get_collection(GLOBAL_STEP)), None) if found is not None else None
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """A new variable ``global_step`` of int64, for ``minimize(loss, global_step=...)`` to count up.
+
+    Raises:
+        InvalidArgumentError: the graph has one.
+        FailedPreconditionError: ops run now; a :class:`dualflow.Variable` counts there.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.train.create_global_step().name
+    'global_step:0'
+    """
+    where = graph or graph_recording()
+    if where is None:
+        raise FailedPreconditionError(
+            "A global step belongs to a graph. Where ops run now, count with a variable of your own: "
+            "df.Variable(0, trainable=False)."
+        )
+    if get_global_step(where) is not None:
+        raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() answers it.')
+    collections = [GLOBAL_VARIABLES, GLOBAL_STEP]
+    with where.as_default(), where.name_scope(None), _root_scope():
+        return get_variable(GLOBAL_STEP, [], int64, Zeros(), trainable=False, collections=collections)
+
+
+def _root_scope() -> Any:
+    """The block outside of all variable scopes."""
+    return variable_scope(VariableScope(), auxiliary_name_scope=False)
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The graph's variable that counts steps, new if there is none.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w, steps = v1.Variable(1.0), v1.train.get_or_create_global_step()
+    ...     train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w, global_step=steps)
+    ...     session.run(v1.global_variables_initializer())
+    ...     session.run(train)
+    ...     print(v1.train.global_step(session, steps))
+    1
+    """
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The count in a session, as a Python int."""
+    return int(sess.run(global_step_tensor))
