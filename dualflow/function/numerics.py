@@ -16,6 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.graph.interpret import observed, run_node
@@ -27,6 +28,7 @@ from dualflow.ops.record import Op
 Array = np.ndarray[Any, Any]
 
 
+@entry
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
     """From now on, the first op that makes a nan or an infinity out of finite inputs is an error.
 
@@ -56,6 +58,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     _switch(EAGER, CHECKING)
 
 
+@entry
 def disable_check_numerics() -> None:
     """Check no more, after :func:`enable_check_numerics`; without it, nothing happens.
 

@@ -28,10 +28,12 @@ _compiling = SharedLock()
 def _require_sizes(graph: Graph) -> None:
     """Refuse results whose size only the data tells: compiled code allocates before it runs.
 
-    What loops keep of their turns is read by loops alone.
+    What loops keep of their turns is read by loops, or computed with row by row.
     """
     for node in graph.nodes:
-        if not isinstance(node.op.form, Loop) and not all(spec.shape.is_static for spec in node.specs):
+        if isinstance(node.op.form, Loop) or not all(v.spec.shape.is_static for v in node.inputs):
+            continue
+        if not all(spec.shape.is_static for spec in node.specs):
             where = f"\n  {node.origin}" if node.origin else ""
             raise InvalidArgumentError(
                 f"The size of what {node.op.name} returns depends on data, which a compiled function can't "

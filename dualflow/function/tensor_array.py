@@ -11,6 +11,7 @@ from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries
 from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import concat, split, stack, unstack
@@ -180,6 +181,9 @@ class TensorArray:
             InvalidArgumentError: there are more of them than places, and the array can't grow.
         """
         value = convert_to_tensor(value, dtype_hint=self.dtype)
+        if not dispatch.current().eager and value.shape and value.shape[0] == len(self):
+            row = TensorSpec.of(Shape(value.shape[1:]), value.dtype)
+            return self._with(self._accepting(row), value, set())
         return self._filled(unstack(value))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -261,9 +265,11 @@ class TensorArray:
         """One tensor whose rows are the array's."""
         if not isinstance(self._rows, list):
             return self._rows
-        if self._rows:
+        if any(row is not None for row in self._rows):
             return stack([self._or_zeros(row) for row in self._rows])
-        return zeros(Shape((0, *(self.element_shape or ()))), self.dtype)
+        if self._rows and self.element_shape is None:
+            return self._or_zeros(None)
+        return zeros(Shape((len(self._rows), *(self.element_shape or ()))), self.dtype)
 
 
 def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:

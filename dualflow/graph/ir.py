@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.graph import printer
 from dualflow.ops.record import Op
 
@@ -155,6 +156,7 @@ class Graph:
                 found.setdefault(value, []).append(node)
         return found
 
+    @entry
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
 

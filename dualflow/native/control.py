@@ -15,6 +15,7 @@ import numpy as np
 
 from dualflow.graph.control import memory_message
 from dualflow.native.entry import Entry, Unit
+from dualflow.native.interrupts import ask, clock
 from dualflow.native.llvm import I8, I64, PTR, VOID, Type, Value
 from dualflow.native.memory import available_bytes
 from dualflow.native.nest import Layout
@@ -23,6 +24,8 @@ from dualflow.ops.forms import Choice
 
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
+ASKED_TURNS = 16
+"""After so many turns a loop looks whether a signal has come; a power of two."""
 ASSUMED_TURNS = 1000
 """What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
 
@@ -106,7 +109,7 @@ class _Control:
         assert self.turns is not None
         self.run(turns.start)
         before = unit.work_ns
-        count = self._count(call, turns)
+        count, last = self._count(call, turns), clock(b)
         with b.while_loop([b.constant(I64, 0)]) as loop:
             (turn,) = loop.carried
             goes_on = self._fine() if count is None else self._fine() & (turn < count)
@@ -118,6 +121,8 @@ class _Control:
             for row in turns.rows:
                 self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
+            with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
+                ask(unit.module, b, last, self.entry.status)
             loop.next(turn + 1)
         b.store(loop.results[0], self.turns, turns.counter)
         length = call.node.attrs["length"]

@@ -361,6 +361,10 @@ no:
 ; Call on_error(status), which raises; should it return, its value is the call's.
 define internal ptr @raise(ptr %d, i64 %status) nounwind noinline cold {
 entry:
+  %interrupted = icmp slt i64 %status, 0          ; a signal's handler has raised: Python's error is set
+  br i1 %interrupted, label %no, label %ask
+
+ask:
   %function.at = getelementptr %descriptor, ptr %d, i64 0, i32 18
   %function = load ptr, ptr %function.at
   %number = call ptr @PyLong_FromLongLong(i64 %status)

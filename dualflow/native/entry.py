@@ -6,22 +6,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.native import product
 from dualflow.native.assembly import pieces, spread
-from dualflow.native.copying import copy_elements
+from dualflow.native.copying import copy_elements, fill_elements
 from dualflow.native.emit import Emitter
 from dualflow.native.frame import Code
 from dualflow.native.gemm import gemm
 from dualflow.native.gemm_kernel import Field
-from dualflow.native.llvm import I8, I64, PTR, VOID, Builder, Module, Value
+from dualflow.native.llvm import I8, I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.lower import lower
 from dualflow.native.nest import Layout, Nest
 from dualflow.native.plan import Call, Plan
 from dualflow.native.product import Batch, Product
+from dualflow.native.scatter import routine, table
 from dualflow.native.target import vector_bits
 from dualflow.native.workspace import Workspace, workspace
+from dualflow.ops.forms import Scatter
 
 HEAVY_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
@@ -117,8 +120,38 @@ class Entry:
         elif call.kind == "assembly":
             for node, source, target in pieces(call):
                 self.kernel(node, source, (target,))
+        elif call.kind == "scatter":
+            self.scatter(call)
         else:
             self.product(call)
+
+    def scatter(self, call: Call) -> None:
+        """Put rows where integers say, onto a copy of the first input or zeros."""
+        node, b, unit = call.node, self.b, self.unit
+        form = node.op.form
+        assert isinstance(form, Scatter)
+        *onto, indices, rows = node.inputs
+        (out,) = call.outputs
+        shape, element = sizes(node.output), node.output.spec.dtype
+        if not onto:
+            self.kernel(fill_elements(shape, element, 0), (), (out,))
+        elif call.inputs[0] != out:
+            self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
+        depth = 1 if "axis" in node.attrs else sizes(indices)[-1]
+        count = math.prod(sizes(indices) if "axis" in node.attrs else sizes(indices)[:-1])
+        lanes = vector_bits() // 8 // element.size
+        name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
+        unit.code.messages.append(("an index is out of range for the axis that it names a place on", node))
+        unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
+        layouts = (out, *call.inputs[-2:])
+        pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
+        numbers = b.offset(self.params, unit.run(table(shape, depth, count)), I64)
+        b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
+
+    def pointer(self, value: ir.Value, layout: Layout) -> Value:
+        """The address of a value that lies at ``layout``."""
+        start = self.b.load(self.buffers, layout.buffer, PTR)
+        return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""

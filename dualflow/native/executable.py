@@ -20,12 +20,12 @@ from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
-from dualflow.native import jit, product, threads
+from dualflow.native import interrupts, jit, product, threads
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
 from dualflow.native.settle import settled
-from dualflow.ops.forms import Loop, Opaque, Take
+from dualflow.ops.forms import Loop, Opaque, Scatter, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -33,6 +33,7 @@ KEPT_ARENA = 64 << 20
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,
+    Scatter: OutOfRangeError,
     Loop: ResourceExhaustedError,
 }
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -132,7 +133,7 @@ class Executable:
             if isinstance(call, Call):
                 _call_host(call, buffers, table, len(arrays))
             else:
-                call(*addresses)
+                _enter(call, addresses, status)
                 if status[0]:
                     raise self.failure(int(status[0]))
         self._give_arena(arena)
@@ -175,6 +176,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
         if found is not None:
             return found, True
         symbols = {name: product.address(name) for name in program.routines}
+        symbols.update(interrupts.addresses())
         library = jit.compile_text(program.text, exports, symbols)
         _libraries[program.text] = library
         return library, False
@@ -189,6 +191,16 @@ def _aligned(nbytes: int) -> Array:
     raw = np.empty(nbytes + 64, np.uint8)
     start = -raw.__array_interface__["data"][0] % 64
     return raw[start : start + nbytes]
+
+
+def _enter(call: Callable[..., Any], addresses: Sequence[int], status: Array) -> None:
+    """Run a native part. Where a signal's handler raised meanwhile, ctypes finds that error in the way."""
+    try:
+        call(*addresses)
+    except SystemError as error:
+        if status[0] != interrupts.INTERRUPTED or error.__cause__ is None:
+            raise
+        raise error.__cause__ from None
 
 
 def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> None:

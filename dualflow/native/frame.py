@@ -62,10 +62,10 @@ class Frame:
         self.env, self.index, self.mask, self.stage = {}, {}, None, 0
         self.params: dict[object, Value] = {}
         self.m = ElementMaths(self.module, self.b, self, inline=not self.masked_only)
-        self.registers = Registers(self.b, self.m)
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
         self.status = self.b.load(self.args[0], 2, PTR)
+        self.registers = Registers(self.module, self.b, self.m, self.status)
         self._declare_params()
 
     def _declare_params(self) -> None:

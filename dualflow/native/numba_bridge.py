@@ -229,8 +229,6 @@ class _Call:
     def _raise(self, status: Any, outputs: Sequence[Any]) -> None:
         """Raise the error whose number a failed check has left; the outputs are dropped first."""
         executable, builder = self.bridge.executable, self.builder
-        if not executable.program.messages:
-            return
         with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(_WORD, 0)), likely=False):
             for type, (array, _) in zip(self.bridge.results, outputs, strict=True):
                 if isinstance(type, types.Array):
@@ -239,8 +237,9 @@ class _Call:
                 failed = builder.icmp_signed("==", status, ir.Constant(_WORD, number))
                 with builder.if_then(failed):
                     self._raise_now(executable.failure(number))
+            self._raise_now(KeyboardInterrupt())
 
-    def _raise_now(self, error: Exception) -> None:
+    def _raise_now(self, error: BaseException) -> None:
         self.context.call_conv.return_user_exc(self.builder, type(error), error.args)
 
 

@@ -13,7 +13,8 @@ from dualflow.native.copying import copy_node
 from dualflow.native.gemm import ELEMENTS
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.product import own, readable
-from dualflow.ops.forms import Assemble, Choice, Contraction, Loop, View
+from dualflow.native.scatter import scatters
+from dualflow.ops.forms import Assemble, Choice, Contraction, Loop, Scatter, View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +29,8 @@ def kind_of(node: Node) -> str:
     """How a node is called.
 
     ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
-    ``control`` a choice or loop over bodies of such calls, ``host`` a call of the op's NumPy or Python
-    kernel.
+    ``scatter`` rows put where integers say, ``control`` a choice or loop over bodies of such calls,
+    ``host`` a call of the op's NumPy or Python kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
@@ -40,6 +41,13 @@ def kind_of(node: Node) -> str:
         return "assembly"
     if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
         return "product"
+    if (
+        isinstance(form, Scatter)
+        and dtype is not None
+        and scatters(form, dtype)
+        and not node.attrs.get("axis")
+    ):
+        return "scatter"
     return "host"
 
 
@@ -75,7 +83,7 @@ class _Resolver:
         return self.steps
 
     def _operand(self, kind: str, i: int, value: Value) -> Value:
-        if kind == "control":
+        if kind in ("control", "scatter"):
             return self._whole(value)
         return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.native.copying import copy_node
 from dualflow.native.operands import kind_of
 from dualflow.ops.forms import Literal
@@ -33,6 +33,7 @@ def ordered(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
     own nodes; then copies to outputs; last, copies into variables.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
+    body = _sunk(body, graph.updates)
     place = {n: i for i, n in enumerate(body)}
     targets: dict[Value, Home] = {}
     first: list[Node] = []
@@ -68,6 +69,22 @@ def ordered(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
     return [*first, *body, *after, *last], targets
 
 
+def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+    """``body`` with each scatter onto an old value behind what else reads that, where its readers allow it.
+
+    Then it can go in place.
+    """
+    for update in updates:
+        node = update.value.node
+        if node is None or kind_of(node) != "scatter" or update.input not in node.inputs[:1]:
+            continue
+        at = body.index(node)
+        last = _last_reads(body)[update.input]
+        if last > at and not any(base_of(v).node is node for n in body[at : last + 1] for v in n.inputs):
+            body = [*body[:at], *body[at + 1 : last + 1], node, *body[last + 1 :]]
+    return body
+
+
 def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
     """The last step that reads each buffer, also through views."""
     return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
@@ -80,6 +97,8 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
         return False
     if kind_of(node) == "product":
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
+    if kind_of(node) == "scatter":
+        return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
     return node.op is FUSED and _reads_what_it_writes(node, old, new)
 
 

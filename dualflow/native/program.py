@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualflow.graph.ir import Node
+from dualflow.native import interrupts
 from dualflow.native.control import write_calls
 from dualflow.native.entry import Kernel, Unit
 from dualflow.native.plan import Call, Plan
@@ -41,7 +42,7 @@ class Program:
         arena_bytes: the size of the arena, workspaces included.
         kernels: the loop nests, for readers.
         parallel: whether some loop is long enough to share between threads.
-        heavy: whether a call is long enough to let other Python threads run meanwhile.
+        heavy: whether a call is long enough, or may be, to let other Python threads run meanwhile.
     """
 
     text: str
@@ -68,7 +69,7 @@ def write(plan: Plan, threads: int) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS,
+        heavy=unit.work_ns > HEAVY_NS or interrupts.ROUTINE in unit.module.functions,
     )
 
 

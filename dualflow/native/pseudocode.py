@@ -29,6 +29,7 @@ from dualflow.native.naming import Memory
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.plan import Block, Call, Turns
 from dualflow.native.product import TRANSPOSED, Matrix, readable, routine
+from dualflow.ops.forms import Scatter
 
 
 def kernels(executable: Executable) -> str:
@@ -80,6 +81,8 @@ class _Listing:
                     yield row._replace(depth=row.depth + depth - 1)
             if call.kind == "host":
                 yield _host(call, self.memory, next(self.reports))._replace(depth=depth)
+            elif call.kind == "scatter":
+                yield _scatter(call, self.memory)._replace(depth=depth)
             elif _is_product(call):
                 yield _product(call, self.memory, self.executable.plan.inputs)._replace(depth=depth)
 
@@ -120,6 +123,8 @@ def _loop_nests(call: Call) -> int:
     """How many kernels a call runs; a product that adds to what lies elsewhere copies that first."""
     if call.kind == "product":
         return int(call.inputs[2:] not in ((), call.outputs))
+    if call.kind == "scatter":
+        return int(len(call.inputs) == 2 or call.inputs[:1] != call.outputs)
     return len(pieces(call)) if call.kind == "assembly" else int(call.kind == "kernel")
 
 
@@ -169,6 +174,15 @@ def _host(call: Call, memory: Memory, part: PartReport) -> Row:
     made = [_whole(memory, layout, v) for layout, v in zip(call.outputs, node.outputs, strict=True)]
     result = f"{', '.join(made)} = " if made else ""
     return Row(1, f"{result}{part.kind}.{call_text(node, given)}", _joined(part.reason, lines_of(node)))
+
+
+def _scatter(call: Call, memory: Memory) -> Row:
+    """Rows that go where integers say; what lies there has been written by the kernel before."""
+    form, node = call.node.op.form, call.node
+    assert isinstance(form, Scatter)
+    where, rows = (_whole(memory, a, v) for a, v in zip(call.inputs[-2:], node.inputs[-2:], strict=True))
+    sign = "+=" if form.add else "="
+    return Row(1, f"{_whole(memory, call.outputs[0], node.output)}[{where}] {sign} {rows}", lines_of(node))
 
 
 def _product(call: Call, memory: Memory, inputs: int) -> Row:

@@ -7,16 +7,20 @@ from typing import Any
 
 from dualflow.graph.ir import Graph, Node
 from dualflow.native.element import ElementMaths
-from dualflow.native.llvm import I64, Builder, Type, Value
+from dualflow.native.interrupts import ask, clock
+from dualflow.native.llvm import BOOL, I64, Builder, Module, Type, Value
 from dualflow.native.nest import Step
 from dualflow.ops.forms import Choice, Element, Literal, Loop, View
+
+TURNS = 1 << 16
+"""After so many turns a loop looks whether a signal has come; a power of two."""
 
 
 class Registers:
     """Writes the graphs inside choices and loops into the function that ``builder`` fills."""
 
-    def __init__(self, builder: Builder, maths: ElementMaths) -> None:
-        self._b, self._m = builder, maths
+    def __init__(self, module: Module, builder: Builder, maths: ElementMaths, status: Value) -> None:
+        self._module, self._b, self._m, self._status = module, builder, maths, status
 
     def values(self, node: Node, operands: Sequence[Value]) -> list[Value]:
         """The results of a node on scalars."""
@@ -59,12 +63,20 @@ class Registers:
         limit: int | None = node.attrs["length"]
         count = len(node.outputs)
         rest = list(operands[count:])
-        with self._b.while_loop([*operands[:count], self._b.constant(I64, 0)]) as loop:
-            *carried, turns = loop.carried
+        b, last = self._b, clock(self._b)
+        fine = b.constant(BOOL, True)
+        with b.while_loop([*operands[:count], b.constant(I64, 0), fine]) as loop:
+            *carried, turns, alive = loop.carried
             (goes_on,) = self._run(node.attrs["condition"], [*carried, *rest])
-            loop.test(goes_on if limit is None else goes_on & (turns < limit))
+            loop.test(goes_on & alive if limit is None else goes_on & alive & (turns < limit))
             after = self._run(node.attrs["body"], [*carried, *rest])
-            loop.next(*after, turns + 1)
+
+            def ask_python() -> list[Value]:
+                ask(self._module, b, last, self._status)
+                return [b.load(self._status, 0, I64).eq(0)]
+
+            (alive,) = b.if_else((turns & (TURNS - 1)).eq(TURNS - 1), ask_python, lambda: [fine])
+            loop.next(*after, turns + 1, alive)
         return list(loop.results[:count])
 
 

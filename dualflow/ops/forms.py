@@ -65,6 +65,19 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class Scatter:
+    """Slices of the last input put, in order, to positions that the integers before it name.
+
+    Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
+    one for each of the first axes. They go ``onto`` the first input or onto zeros, and are added to what is
+    there, or take its place.
+    """
+
+    onto: bool
+    add: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """Matrix product of the last two axes, the leading ones broadcast.
 
@@ -99,4 +112,4 @@ class Loop:
     """
 
 
-Form = Choice | Loop | Element | Fold | View | Assemble | Take | Contraction | Literal | Opaque
+Form = Choice | Loop | Element | Fold | View | Assemble | Take | Scatter | Contraction | Literal | Opaque

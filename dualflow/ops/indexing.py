@@ -182,7 +182,9 @@ def _item(x: Any, key: Any) -> Any:
     if _is_mask(key):
         return boolean_mask(x, key)
     entries, dynamic = _canonical(key, shape_of(x))
-    found = dispatch.current().apply(GETITEM, (x,), {"key": entries})
+    shape = shape_of(x)
+    whole = dynamic and all(e == (0, size, 1) for e, size in zip(entries, shape, strict=False))
+    found = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
     for axis, index in reversed(dynamic):
         size = shape_of(found)[axis]
         found = gather(found, where(index < 0, add(index, size), index), axis=axis)

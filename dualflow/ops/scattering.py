@@ -10,14 +10,13 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Opaque
+from dualflow.ops.arrangement import squeeze
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import static_shape
-from dualflow.ops.taking import check_indices
-
-_FORM = Opaque("positions span several axes, and several updates may meet in one place")
+from dualflow.ops.static import shape_of, static_shape
+from dualflow.ops.taking import check_indices, gather
 
 
 def _depth(indices: TensorSpec, shape: Shape) -> int:
@@ -95,7 +94,7 @@ GATHER_ND = register(
         doc="""The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.""",
         infer=_gather_infer,
         kernel=lambda params, indices: params[_position(indices, params.shape)],
-        form=_FORM,
+        form=Opaque("positions span several axes"),
         vjp=(lambda g, out, params, indices: _scatter_add(indices, g, params.shape), None),
         samples=(Sample((_fi(3, 5), _AT)), Sample((_fi(3, 4), _AT_TWO)), Sample((_fi(3, 4, 2), _AT_TWO))),
     )
@@ -107,8 +106,8 @@ SCATTER_ND = register(
         doc="""Zeros of ``shape`` to which ``updates`` are added at the positions that ``indices`` name.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=_FORM,
-        vjp=(None, lambda g, out, indices, updates, shape: gather_nd(g, indices)),
+        form=Scatter(onto=False, add=True),
+        vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         samples=(
             Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
             Sample((_AT_TWO, _fi(2)), {"shape": Shape((3, 4))}),
@@ -124,11 +123,11 @@ UPDATE_ND = register(
         doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several, one stays.""",
         infer=_update_infer,
         kernel=_written(None),
-        form=_FORM,
+        form=Scatter(onto=True, add=False),
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
             None,
-            lambda g, out, tensor, indices, updates: gather_nd(g, indices),
+            lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
         samples=(Sample((_fi(3, 2), _DISTINCT, _fi(2, 2))),),
     )
@@ -140,11 +139,11 @@ ADD_ND = register(
         doc="""``tensor`` with ``updates`` added at the positions that ``indices`` name.""",
         infer=_update_infer,
         kernel=_written(np.add),
-        form=_FORM,
+        form=Scatter(onto=True, add=True),
         vjp=(
             lambda g, out, tensor, indices, updates: g,
             None,
-            lambda g, out, tensor, indices, updates: gather_nd(g, indices),
+            lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
         samples=(Sample((_fi(3, 2), _AT, _fi(4, 2))),),
     )
@@ -180,6 +179,14 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
     """
     if batch_dims:
         raise InvalidArgumentError("gather_nd takes no batch_dims; name the leading axes in the indices.")
+    return _gather_nd(params, indices)
+
+
+def _gather_nd(params: Any, indices: Any) -> Any:
+    """:func:`gather_nd`; rows of one integer each are a plain gather, which graphs have code for."""
+    shape = shape_of(indices)
+    if shape and shape[-1] == 1 and len(shape_of(params)):
+        return gather(params, squeeze(convert_to_tensor(indices), -1))
     return dispatch.current().apply(GATHER_ND, (params, indices), {})
 
 

@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque, Take
+from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
@@ -82,7 +82,7 @@ SCATTER_ADD = register(
         doc="""Zeros of ``size`` along ``axis`` with ``updates`` added at the positions ``indices``.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
+        form=Scatter(onto=False, add=True),
         vjp=(None, lambda g, out, indices, updates, axis, size: _take(g, indices, axis)),
         samples=(
             Sample((integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))), {"axis": 0, "size": 3}),

@@ -20,6 +20,8 @@ from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
+from dualflow.graph.passes.scatters import add_in_scatters
+from dualflow.graph.passes.stacks import loop_over_stacks
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.turns import count_turns
 
@@ -41,11 +43,12 @@ def simplify_body(graph: Graph) -> Graph:
 
 def fuse_body(graph: Graph) -> Graph:
     """A body after the passes that end with fusion."""
-    return fuse(add_in_products(graph))
+    return fuse(add_in_scatters(add_in_products(graph)))
 
 
 _INSIDE: Final = (
     Pass("loops", merge_loops, "first: a loop is found again by its inputs, which others would replace"),
+    Pass("stacks", loop_over_stacks, "no other pass knows what to do with sizes that are not known"),
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("branches", take_branches, "an index is known once constants are"),
@@ -66,6 +69,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     *SIMPLIFICATIONS,
     Pass("products", batch_products, "many small products are slower than one, and hold what could be fused"),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
+    Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
     Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view
 from dualflow.graph.fused import FUSED, Axes, Domain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Fold
+from dualflow.ops.forms import Fold, Take
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +126,10 @@ class _Body:
     def copy(self, node: Node) -> None:
         """Copy a node of the group, and the views, literals and generated values that it reads."""
         from_axes = input_axes(node, self.group.own[node])
-        inputs = [self._read(v, axes) for v, axes in zip(node.inputs, from_axes, strict=True)]
+        inputs = [
+            self._looked_up(v) if i == 0 and isinstance(node.op.form, Take) else self._read(v, axes)
+            for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
+        ]
         self.own[self._append(node, inputs)] = self.group.own[node]
 
     def _append(self, node: Node, inputs: list[Value]) -> Node:
@@ -134,6 +137,14 @@ class _Body:
         self.nodes.append(made)
         self.new.update(zip(node.outputs, made.outputs, strict=True))
         return made
+
+    def _looked_up(self, value: Value) -> Value:
+        """What elements are picked from: it lies in memory, even where it is one number repeated."""
+        if value not in self.inputs:
+            self.inputs[value] = Value(value.spec)
+            if not is_scalar_literal(value):
+                self.new[value] = self.inputs[value]
+        return self.inputs[value]
 
     def _read(self, value: Value, axes: Axes) -> Value:
         if value in self.new:

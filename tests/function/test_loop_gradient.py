@@ -1,0 +1,277 @@
+"""Gradients of loops: as those of the same Python, run now, of the first and second order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InvalidArgumentError
+
+Tensors = tuple[Any, ...]
+_generator = np.random.default_rng(0)
+X = _generator.normal(size=(3, 4)).astype(np.float32)
+W = (0.5 * _generator.normal(size=(4, 4))).astype(np.float32)
+ROWS = _generator.normal(size=(40, 3, 4)).astype(np.float32)
+
+
+def while_(x: Any, w: Any) -> Any:
+    """As long as a counter is small."""
+    start = (df.constant(0), x)
+    return df.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, df.tanh(h @ w)), start)[1]
+
+
+def until(x: Any, w: Any) -> Any:
+    """As long as the data say."""
+
+    def body(i: Any, h: Any) -> Any:
+        return i + 1, 0.7 * df.tanh(h @ w)
+
+    return df.while_loop(lambda i, h: df.reduce_sum(h * h) > 0.1, body, (df.constant(0), x))[1]
+
+
+def limited(x: Any, w: Any) -> Any:
+    """As long as the data say, but only so often."""
+
+    def body(h: Any) -> Any:
+        return df.tanh(h @ w)
+
+    return df.while_loop(lambda h: df.reduce_sum(h * h) > 0.0, body, x, maximum_iterations=4)
+
+
+def never(x: Any, w: Any) -> Any:
+    """Not once."""
+    return df.while_loop(lambda h: df.reduce_sum(h) > 1e9, lambda h: df.tanh(h @ w), x) * w[0]
+
+
+def nested(x: Any, w: Any) -> Any:
+    """A loop whose number of turns differs from turn to turn of another."""
+
+    def body(i: Any, h: Any) -> Any:
+        inner = (df.constant(0), h)
+        _, k = df.while_loop(lambda j, k: j < i, lambda j, k: (j + 1, 1.1 * df.sin(k)), inner)
+        return i + 1, df.tanh(k @ w)
+
+    return df.while_loop(lambda i, h: i < 4, body, (df.constant(0), x))[1]
+
+
+def branching(x: Any, w: Any) -> Any:
+    """A choice in each turn."""
+
+    def body(i: Any, h: Any) -> Any:
+        even = df.equal(i % 2, 0)
+        return i + 1, df.cond(even, lambda: df.tanh(h @ w), lambda: df.sin(h) * w[0])
+
+    return df.while_loop(lambda i, h: i < 4, body, (df.constant(0), x))[1]
+
+
+def swapping(x: Any, w: Any) -> Any:
+    """Values that change places."""
+
+    def body(i: Any, a: Any, b: Any) -> Any:
+        return i + 1, b @ w, df.tanh(a)
+
+    _, a, b = df.while_loop(lambda i, a, b: i < 5, body, (df.constant(0), x, 2 * x))
+    return a * b
+
+
+def scalars(x: Any, w: Any) -> Any:
+    """Numbers that a kernel holds in registers."""
+    start = (df.constant(0), x[0, 0])
+    return df.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, df.sin(h) * w[0, 0] + h), start)[1]
+
+
+def scanning(x: Any, w: Any) -> Any:
+    """Rows of data, and what is carried past them."""
+    return df.scan(lambda h, row: df.tanh(h @ w + row), df.constant(ROWS), x)
+
+
+def scanning_back(x: Any, w: Any) -> Any:
+    """From the last row to the first."""
+    return df.scan(lambda h, row: df.tanh(h @ w + row), df.constant(ROWS), x, reverse=True)
+
+
+def mapping(x: Any, w: Any) -> Any:
+    """Rows on their own."""
+    return df.map_fn(lambda row: df.tanh(row * x @ w), df.constant(ROWS))
+
+
+def scanning_in_a_scan(x: Any, w: Any) -> Any:
+    """Stacks of stacks."""
+
+    def step(h: Any, row: Any) -> Any:
+        inner = df.scan(lambda a, b: 0.5 * df.tanh(0.5 * a * b) + 0.1 * h[0], df.constant(ROWS[:, 0]), row[0])
+        return df.stack([inner[-1]] * 3) @ w
+
+    return df.scan(step, df.constant(ROWS), x)
+
+
+def indexing(x: Any, w: Any) -> Any:
+    """Rows picked by the loop's counter, results written into an array."""
+    rows = df.constant(ROWS) * x
+    array = df.TensorArray(df.float32, 40, element_shape=[3, 4])
+
+    def body(i: Any, h: Any, array: Any) -> Any:
+        h = df.tanh(h @ w + rows[i])
+        return i + 1, h, array.write(i, h)
+
+    start = (df.constant(0), df.zeros([3, 4]), array)
+    return df.while_loop(lambda i, h, array: i < 40, body, start)[2].stack()
+
+
+LOOPS: list[Callable[..., Any]] = [
+    while_,
+    until,
+    limited,
+    never,
+    nested,
+    branching,
+    swapping,
+    scalars,
+    scanning,
+    scanning_back,
+    mapping,
+    scanning_in_a_scan,
+    indexing,
+]
+
+
+def loss(loop: Callable[..., Any], *inputs: Any) -> Any:
+    return df.reduce_sum(loop(*inputs) ** 2)
+
+
+def first_and_second(function: Callable[..., Any], *inputs: Any) -> list[Any]:
+    """A function's value, its gradients, and those of the sum of their squares."""
+    with df.GradientTape() as outer:
+        outer.watch(inputs)
+        with df.GradientTape() as inner:
+            inner.watch(inputs)
+            value = function(*inputs)
+        first = inner.gradient(value, inputs, unconnected_gradients="zero")
+        length = sum(df.reduce_sum(g * g) for g in first)
+    return [value, *first, *outer.gradient(length, inputs, unconnected_gradients="zero")]
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5 * max(1.0, float(np.abs(y).max())))
+
+
+@pytest.fixture(params=LOOPS, ids=lambda loop: loop.__name__)
+def loop(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    found: Callable[..., Any] = request.param
+    return found
+
+
+def test_tapes_inside_of_a_function(loop: Callable[..., Any]) -> None:
+    def both(*inputs: Any) -> list[Any]:
+        return first_and_second(lambda *given: loss(loop, *given), *inputs)
+
+    inputs = df.constant(X), df.constant(W)
+    assert_alike(df.function(both)(*inputs), both(*inputs))
+
+
+def test_tapes_around_a_function(loop: Callable[..., Any]) -> None:
+    inputs = df.constant(X), df.constant(W)
+    compiled = df.function(lambda *given: loss(loop, *given))
+    found = first_and_second(compiled, *inputs)
+    assert_alike(found, first_and_second(lambda *given: loss(loop, *given), *inputs))
+
+
+def test_a_gradient_runs_natively(loop: Callable[..., Any]) -> None:
+    def gradient(*inputs: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(inputs)
+            value = loss(loop, *inputs)
+        return tape.gradient(value, inputs, unconnected_gradients="zero")
+
+    step = df.function(gradient)
+    step(df.constant(X), df.constant(W))
+    assert {part.kind for part in step.get_concrete_function(df.constant(X), df.constant(W)).parts} == {
+        "native"
+    }
+
+
+def test_the_forward_loop_runs_once() -> None:
+    def gradient(x: Any, w: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(w)
+            value = loss(scanning, x, w)
+        return value, tape.gradient(value, w)
+
+    step = df.function(gradient).get_concrete_function(df.constant(X), df.constant(W))
+    loops = [node for node in step.optimised_graph.nodes if node.op.name == "loop"]
+    assert [node.attrs["reverse"] for node in loops] == [False, True]
+
+
+def test_what_does_not_change_is_not_kept_for_each_turn() -> None:
+    """Only the carried matrix of each turn is kept, not the weights nor what is computed from them alone."""
+
+    def gradient(x: Any, w: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            value = loss(
+                lambda x, w: df.scan(lambda h, row: h @ (w * w) + row, df.constant(ROWS), x)[-1], x, w
+            )
+        return tape.gradient(value, x)
+
+    step = df.function(gradient).get_concrete_function(df.constant(X), df.constant(W))
+    kept = [
+        v for n in step.optimised_graph.nodes if n.op.name == "loop" for v in n.outputs if v.spec.rank == 3
+    ]
+    assert all(v.spec.shape != (40, 4, 4) for v in kept)
+
+
+def test_the_third_order() -> None:
+    def derivative(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def found(x: Any) -> Any:
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            return tape.gradient(y, x)
+
+        return found
+
+    def f(x: Any) -> Any:
+        return df.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, df.sin(h) * x), (df.constant(0), x))[1]
+
+    third = derivative(derivative(derivative(f)))
+    x = df.constant([0.7, 0.3])
+    assert_alike([df.function(third)(x)], [third(x)])
+
+
+def test_random_numbers_in_a_loop_have_no_gradient() -> None:
+    @df.function
+    def gradient(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(
+                lambda h: df.reduce_sum(h) < 9.0, lambda h: h + df.random.uniform([3, 4]) * h, x
+            )
+        return tape.gradient(y, x)
+
+    with pytest.raises(
+        InvalidArgumentError, match=r"random(.|\n)*before the loop(.|\n)*test_loop_gradient\.py"
+    ):
+        gradient(df.constant(X))
+
+
+def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dualflow.native import control
+
+    monkeypatch.setattr(control, "available_bytes", lambda: 1 << 16)
+
+    @df.function
+    def gradient(x: Any, n: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, df.sin(h)), (df.constant(0), x))[1]
+        return tape.gradient(y, x)
+
+    assert gradient(df.constant(X), df.constant(1000)).shape == (3, 4)
+    with pytest.raises(df.errors.ResourceExhaustedError, match="maximum_iterations"):
+        gradient(df.constant(X), df.constant(100_000))
+    assert gradient(df.constant(X), df.constant(1000)).shape == (3, 4)
