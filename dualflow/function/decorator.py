@@ -143,6 +143,7 @@ class Function:
         return self._concrete(call, call.inputs)
 
     @entry
+    @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
         """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
 
