@@ -52,6 +52,8 @@ def _from_numpy(value: Any, dtype: DType | None) -> Array:
             f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first."
         )
     target = dtype.dtype if dtype is not None else as_dtype(array.dtype).dtype
+    if array.dtype is target:
+        return np.array(array)
     with np.errstate(all="ignore"):
         return np.array(array, dtype=target)
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.shape import Shape, as_shape
+from dualflow.core.tracebacks import entry
 
 
 class TensorSpec:
@@ -22,6 +23,7 @@ class TensorSpec:
 
     __slots__ = ("dtype", "name", "shape")
 
+    @entry
     def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
         self.shape: Final[Shape] = as_shape(shape)
         self.dtype: Final[DType] = as_dtype(dtype)

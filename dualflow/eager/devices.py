@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
 
 _PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
 _CPU = re.compile(_PLACE + r"(cpu:(0|\*))?", re.IGNORECASE)
@@ -24,8 +24,8 @@ class PhysicalDevice(NamedTuple):
 CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
-@contextmanager
-def device(name: str | None) -> Iterator[None]:
+@entry
+def device(name: str | None) -> AbstractContextManager[None]:
     """``with df.device("/cpu:0"):`` ops in the block run on the device that is named. There is one, the CPU.
 
     Raises:
@@ -37,7 +37,7 @@ def device(name: str | None) -> Iterator[None]:
             f"{name!r} is {'not available' if known else 'no name of a device'}: the devices are ['/cpu:0']. "
             "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU')."
         )
-    yield
+    return nullcontext()
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

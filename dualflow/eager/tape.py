@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entries, entry
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
@@ -57,6 +57,7 @@ class GradientTape:
         self._tape: Tape | None = None
         self._recording = False
 
+    @entry
     def __enter__(self) -> GradientTape:
         self._start()
         return self
@@ -76,8 +77,7 @@ class GradientTape:
         self._recording = True
 
     def _pause(self) -> None:
-        if not self._recording or self._tape is None:
-            raise InvalidArgumentError("Tape is not recording. Stop it inside of its with block.")
+        assert self._tape is not None, "a tape that records has records"
         recording.ignore(self._tape)
         self._recording = False
 
@@ -106,13 +106,18 @@ class GradientTape:
             elif x.dtype.is_inexact:
                 self._tape.watch(x)
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> AbstractContextManager[None]:
         """``with tape.stop_recording():`` ops in this block are not recorded.
 
         Raises:
             InvalidArgumentError: the tape is not recording.
         """
+        if not self._recording:
+            raise InvalidArgumentError("Tape is not recording. Stop it inside of its with block.")
+        return self._stopped()
+
+    @contextmanager
+    def _stopped(self) -> Iterator[None]:
         self._pause()
         try:
             yield

@@ -13,6 +13,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.agreement import Outcome, compared
@@ -32,6 +33,7 @@ from dualflow.native.program import write
 _COST_RUNS = 3
 
 
+@entry
 def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
     """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
 

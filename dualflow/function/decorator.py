@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
@@ -19,7 +21,7 @@ from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
-from dualflow.function.latest import Found, LongWay, Names, form
+from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
 from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
 from dualflow.function.open_sizes import relaxed
@@ -107,8 +109,13 @@ class Function:
         if found is None:
             return self._call(values, names, key)
         found.trace.used = self._calls
-        self._latest.turn_to(found, values, names, self._long_way)
-        return found.trace.run([values[i] for i in found.places])
+        tensors = as_tensors(values)
+        if dispatch.current() is not EAGER:
+            return found.trace.run(found.inputs(tensors))
+        short = self._latest.turn_to(found, tensors, names, self._long_way)
+        if np.ndarray in map(type, values):
+            return short(*tensors)
+        return found.trace.run(found.inputs(tensors))
 
     def _call(self, values: Sequence[Any], names: Names, key: Hashable | None) -> Any:
         """Any call; ``key`` is how to find the trace faster next time, None if there is no such way."""
@@ -116,8 +123,9 @@ class Function:
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
         concrete = self._concrete(call, inputs)
-        if key is not None and len(inputs) == sum(type(x) is EagerTensor for x in values):
-            places = [i for i in self._signature.places(count, names) if type(values[i]) is EagerTensor]
+        tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)
+        if key is not None and len(inputs) == sum(type(x) in tensors for x in values):
+            places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
             self._latest.keep(key, Found(concrete, tuple(places)))
         return concrete.run(inputs)
 
@@ -134,6 +142,7 @@ class Function:
         call = self._signature.bind(args, kwargs)
         return self._concrete(call, call.inputs)
 
+    @entry
     @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
         """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.

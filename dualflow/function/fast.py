@@ -71,7 +71,7 @@ def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | 
         ],
         constants=[*(t._array for t in tensors), *plan.constants],
         outputs=[_array_spec(spec) for spec in plan.outputs],
-        params=executable.params.tolist(),
+        params=executable.params,
         arena_bytes=program.arena_bytes,
         heavy=program.heavy,
         result=pack.form if pack is not None else "tuple",

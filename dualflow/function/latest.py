@@ -6,9 +6,10 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from dualflow.core import dispatch
-from dualflow.eager.engine import EAGER
-from dualflow.eager.tensor import EagerTensor
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.eager.tensor import EagerTensor, wrap
 
 if TYPE_CHECKING:
     from dualflow.function.concrete import ConcreteFunction
@@ -25,6 +26,10 @@ class Found(NamedTuple):
 
     trace: ConcreteFunction
     places: tuple[int, ...]
+
+    def inputs(self, values: Sequence[Any]) -> list[Any]:
+        """Those of ``values`` that are inputs of the trace."""
+        return [values[i] for i in self.places]
 
 
 class Latest:
@@ -53,10 +58,10 @@ class Latest:
             self.clear()
         self._found[key] = found
 
-    def turn_to(self, found: Found, values: Sequence[Any], names: Names, long_way: LongWay) -> None:
-        """Let the next call that looks like this one try the short way into its trace."""
-        if dispatch.current() is not EAGER:
-            return
+    def turn_to(
+        self, found: Found, values: Sequence[Any], names: Names, long_way: LongWay
+    ) -> Callable[..., Any]:
+        """Let the next call that looks like this one try the short way into its trace, and answer it."""
         short = found.trace.short(found.places, values, names, long_way)
         way = len(values) - len(names), names
         if names:
@@ -65,6 +70,7 @@ class Latest:
             way = 0, names  # there is one short way without keywords
             self.short = short
         self._turned[way] = found.trace
+        return short
 
     def mark_used(self, call: int) -> None:
         """Note on the traces with a short way, which keeps no account, that they were used up to ``call``."""
@@ -91,9 +97,16 @@ def form(values: Sequence[Any], names: Names) -> Hashable | None:
             key += (kind, x)
         elif kind is float:
             key += (kind, x.hex())
+        elif kind is np.ndarray:
+            key += (kind, x.dtype, x.shape)
         else:
             return None
     return tuple(key)
+
+
+def as_tensors(values: Sequence[Any]) -> list[Any]:
+    """``values`` with arrays made tensors."""
+    return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in values]
 
 
 class LongWay:

@@ -28,6 +28,7 @@ from dualflow.graph.partition import Halves, Source, halve
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
+from dualflow.ops.record import Effect
 
 Tensors = list[Any]
 
@@ -125,7 +126,7 @@ LOOP: Final = replace(control.LOOP, pullback=_pull)
 
 def _refuse_effects(body: Graph, condition: Graph | None) -> None:
     nodes = (*body.nodes, *(condition.nodes if condition is not None else ()))
-    active = next((n for n in nodes if n.op.effect is not None), None)
+    active = next((n for n in nodes if n.op.effect not in (None, Effect.CHECK)), None)
     if active is not None:
         where = f"\n  {active.origin}" if active.origin else ""
         raise InvalidArgumentError(

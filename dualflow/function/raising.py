@@ -10,7 +10,7 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -31,10 +31,12 @@ from dualflow.graph.ir import Origin, Value
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.forms import Check, Opaque
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
+KEPT_BYTES: Final = 1024
+"""Tensors of so many bytes are kept for an exception by machine code; for larger ones Python is called."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,7 @@ class Raising:
     leaves: tuple[Any, ...]
     place: Origin | None
 
-    def error(self, arrays: Sequence[Array]) -> BaseException:
+    def __call__(self, arrays: Sequence[Array]) -> BaseException:
         """The exception, given the tensors that its expression reads."""
         given = iter(arrays)
         leaves = [wrap(next(given)) if type(leaf) is _Given else leaf for leaf in self.leaves]
@@ -64,6 +66,9 @@ class Raising:
             line = linecache.getline(self.place.file, self.place.line).strip()
             found.add_note(f"in user code:\n  {self.place}\n    {line}")
         return found
+
+    def __repr__(self) -> str:
+        return "an exception" if self.place is None else f"the exception of line {self.place.line}"
 
 
 class _Given:
@@ -212,25 +217,31 @@ def _is_of(x: Any, tracer: Tracer) -> bool:
 
 def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> None:
     tracer = tracer_of(dispatch.current())
+    inputs = tuple(map(tracer.adopt, (holds, *tensors)))
+    known = all(x.shape.is_static for x in tensors)
+    small = known and sum(x.spec.nbytes for x in tensors) <= KEPT_BYTES
     with origin.forced(raising.place):
-        tracer.run(RAISE, tuple(map(tracer.adopt, (holds, *tensors))), {"raising": raising})
+        tracer.run(RAISE if small else RAISE_LARGE, inputs, {"error": raising})
 
 
-def _infer(holds: TensorSpec, *reads: TensorSpec, raising: Raising) -> TensorSpec:
-    return holds
+def _infer(holds: TensorSpec, *reads: TensorSpec, error: Raising) -> tuple[TensorSpec, ...]:
+    return ()
 
 
-def _run(holds: Array, *reads: Array, raising: Raising) -> Array:
+def _run(holds: Array, *reads: Array, error: Raising) -> tuple[Array, ...]:
     if not holds:
-        raise raising.error([x.copy() for x in reads])
-    return holds
+        raise error([x.copy() for x in reads])
+    return ()
 
 
 RAISE: Final = Op(
     name="raise",
-    doc="Its first input, a bool scalar; where that is false an exception is raised, made of the others.",
+    doc="Raises ``error`` of the other inputs where the first, a bool scalar, is false.",
     infer=_infer,
     kernel=_run,
-    form=Opaque("exceptions are made by Python"),
+    form=Check(),
+    outputs=None,
     effect=Effect.CHECK,
 )
+
+RAISE_LARGE: Final = replace(RAISE, form=Opaque("large tensors stand in the exception"))

@@ -8,6 +8,7 @@ are C's memory, which the entry frees when it ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
 from dualflow.native.entry import Entry, Unit
 from dualflow.native.interrupts import ask, clock
+from dualflow.native.kept import Kept
 from dualflow.native.llvm import I8, I64, PTR, VOID, Type, Value
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Block, Call, Row, Turns
@@ -77,15 +79,39 @@ class _Control:
         b.ret()
 
     def run(self, calls: Sequence[Call]) -> None:
-        """Write calls in order."""
-        for call in calls:
-            if call.turns is not None:
-                self._loop(call, call.turns)
-            elif isinstance(call.node.op.form, Choice):
-                index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
-                self._choose(index.cast(I64), call.blocks)
-            else:
-                self.entry.call(call)
+        """Write calls in order; where one has stopped the program, those after it don't run."""
+        with ExitStack() as behind_checks:
+            for call in calls:
+                self._write(call)
+                if any(c.kind == "check" for c in call.walk()):
+                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+
+    def _write(self, call: Call) -> None:
+        if call.turns is not None:
+            self._loop(call, call.turns)
+        elif isinstance(call.node.op.form, Choice):
+            index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
+            self._choose(index.cast(I64), call.blocks)
+        elif call.kind == "check":
+            self._check(call)
+        else:
+            self.entry.call(call)
+
+    def _check(self, call: Call) -> None:
+        """Where the check fails, note its number, and what its error is made of behind the parameters."""
+        b, entry = self.entry.b, self.entry
+        reads = list(zip(call.inputs[1:], call.node.inputs[1:], strict=True))
+        kept = Kept(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in reads]))
+        entry.unit.code.messages.append((kept, call.node))
+        number = b.constant(I64, len(entry.unit.code.messages))
+        with b.if_then(~self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)):
+            copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
+            for place, (layout, value) in zip(kept.places, reads, strict=True):
+                start = entry.param(layout.offset * value.spec.dtype.size)
+                source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
+                target = b.offset(entry.params, b.constant(I64, place), I64)
+                b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
+            b.store(number, entry.status, 0)
 
     def _choose(self, index: Value, branches: Sequence[Block]) -> None:
         """The branch of number ``index``, the last for any other number."""

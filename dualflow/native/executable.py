@@ -21,6 +21,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
 from dualflow.native import interrupts, jit, product, threads
+from dualflow.native.kept import Kept
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
@@ -139,9 +140,12 @@ class Executable:
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
-    def failure(self, number: int) -> InvalidArgumentError | ResourceExhaustedError:
+    def failure(self, number: int) -> Exception:
         """The error for a check that failed, naming the op and the user's line."""
         message, node = self.program.messages[number - 1]
+        if isinstance(message, Kept):
+            made: Exception = node.attrs["error"](message.arrays(node, self._params))
+            return made
         error = _ERRORS.get(type(node.op.form), InvalidArgumentError)
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")

@@ -66,12 +66,13 @@ class Descriptor:
     """One compiled graph, as the entry code sees it.
 
     The kernel is ``void (ptr buffers, ptr params, ptr status)`` with the buffers of inputs, variables,
-    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers;
-    ``status`` is an i64 that is 0 on entry. If the kernel leaves another number there the outputs are dropped
-    and ``on_error(number)``, which must raise, is called. ``result`` is "none", "tensor" (one output),
-    "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep alive, such as the
-    kernel's Library. ``heavy`` releases the GIL around the kernel. ``arguments`` says which input each
-    argument of a call is, each once; without it they are the inputs in their order.
+    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers, an
+    array of which is used as it is; ``status`` is an i64 that is 0 on entry. If the kernel leaves another
+    number there the outputs are dropped and ``on_error(number)``, which must raise, is called. ``result``
+    is "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are
+    objects to keep alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel.
+    ``arguments`` says which input each argument of a call is, each once; without it they are the inputs in
+    their order.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Descriptor:
     variables: Sequence[VariableUse]
     constants: Sequence[np.ndarray[Any, Any]]
     outputs: Sequence[ArraySpec]
-    params: Sequence[int]
+    params: Sequence[int] | np.ndarray[Any, Any]
     arena_bytes: int
     heavy: bool
     result: str
@@ -190,7 +191,7 @@ def _entry_library(array_empty: int) -> jit.Library:
 def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[bytes, tuple[object, ...]]:
     """The bytes of a %descriptor, and the objects that hold what it points to."""
     arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
-    params = _numbers(descriptor.params)
+    params = np.ascontiguousarray(descriptor.params, np.int64)
     constants = _numbers([array.ctypes.data for array in descriptor.constants])
     order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
     arguments = _operands([_argument_operand(x, descriptor.inputs) for x in order])
@@ -202,7 +203,7 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
     record = struct.pack(
         "<21Q",
         descriptor.kernel,
-        _bytes_address(params),
+        params.ctypes.data,
         id(layout.tensor_class),
         layout.array_slot,
         descriptor.tensor_slot,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualflow.native.element import ElementMaths
+from dualflow.native.kept import Kept
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
 from dualflow.native.registers import Registers
@@ -28,7 +29,7 @@ class Code:
     """
 
     params: list[int] = field(default_factory=list)
-    messages: list[tuple[str, Any]] = field(default_factory=list)
+    messages: list[tuple[str | Kept, Any]] = field(default_factory=list)
 
 
 class Frame:

@@ -50,7 +50,8 @@ class KernelText:
         self.inputs = executable.plan.inputs
         self.checks: dict[Node, list[str]] = {}
         for message, node in executable.program.messages:
-            self.checks.setdefault(node, []).append(message)
+            if isinstance(message, str):
+                self.checks.setdefault(node, []).append(message)
         self.registers: dict[Value, str] = {}
         self.said = ""
 

@@ -255,6 +255,11 @@ def _require_native(executable: Executable) -> None:
             f"Numba can't call {graph.name!r}, which is not all native code: it needs {why}. "
             "Leave these to the Python around it."
         )
+    if any(call.kind == "check" for call in executable.plan.walk()):
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r}, which raises exceptions that Python makes. Return a flag, and "
+            "raise in the code around it."
+        )
     if any(capture.variable for capture in graph.captures):
         raise InvalidArgumentError(
             f"Numba can't call {graph.name!r}, which reads or assigns variables. Pass their values as "

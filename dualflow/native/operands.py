@@ -14,7 +14,7 @@ from dualflow.native.gemm import ELEMENTS
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.product import own, readable
 from dualflow.native.scatter import scatters
-from dualflow.ops.forms import Assemble, Choice, Contraction, Loop, Scatter, View
+from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,15 @@ def kind_of(node: Node) -> str:
 
     ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
     ``scatter`` rows put where integers say, ``control`` a choice or loop over bodies of such calls,
-    ``host`` a call of the op's NumPy or Python kernel.
+    ``check`` what may end them all, ``host`` a call of the op's NumPy or Python kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return "kernel"
     if is_control(node):
         return "control"
+    if isinstance(form, Check):
+        return "check"
     if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
         return "assembly"
     if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
@@ -83,7 +85,7 @@ class _Resolver:
         return self.steps
 
     def _operand(self, kind: str, i: int, value: Value) -> Value:
-        if kind in ("control", "scatter"):
+        if kind in ("control", "scatter", "check"):
             return self._whole(value)
         return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
 

@@ -14,6 +14,7 @@ from dualflow.graph.ir import Node
 from dualflow.native import interrupts
 from dualflow.native.control import write_calls
 from dualflow.native.entry import Kernel, Unit
+from dualflow.native.kept import Kept
 from dualflow.native.plan import Call, Plan
 
 HEAVY_NS = 20_000
@@ -48,7 +49,7 @@ class Program:
     text: str
     parts: tuple[Part, ...]
     params: tuple[int, ...]
-    messages: tuple[tuple[str, Node], ...]
+    messages: tuple[tuple[str | Kept, Node], ...]
     routines: tuple[str, ...]
     arena_bytes: int
     kernels: tuple[Kernel, ...]

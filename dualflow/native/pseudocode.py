@@ -72,6 +72,9 @@ class _Listing:
                 yield from self._loop(call, call.turns, depth)
             elif call.kind == "control":
                 yield from self._choice(call, depth)
+            elif call.kind == "check":
+                holds = _whole(self.memory, call.inputs[0], call.node.inputs[0])
+                yield Row(depth, f"if not {holds}: raise {call.node.attrs['error']}", lines_of(call.node))
             elif call.kind == "assembly":
                 yield Row(
                     depth, f"# {call.node.op.name}: {_plural(len(loops), 'piece')}", lines_of(call.node)

@@ -112,4 +112,14 @@ class Loop:
     """
 
 
-Form = Choice | Loop | Element | Fold | View | Assemble | Take | Scatter | Contraction | Literal | Opaque
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Stops the program unless input 0, a bool scalar, holds; it has no results.
+
+    ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs.
+    """
+
+
+Form = (
+    Choice | Loop | Check | Element | Fold | View | Assemble | Take | Scatter | Contraction | Literal | Opaque
+)

@@ -12,7 +12,7 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
 from dualflow.core.shape import Shape
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.contraction import matmul
@@ -55,6 +55,7 @@ class Operators:
         return self.shape
 
     @property
+    @entry
     def T(self) -> Any:
         """The transpose of a matrix.
 
@@ -68,6 +69,7 @@ class Operators:
         return transpose(self)
 
     @property
+    @entry
     def mT(self) -> Any:
         """The tensor with its last two axes swapped.
 
@@ -148,9 +150,11 @@ class Operators:
         except InvalidArgumentError:
             return True
 
+    @entry
     def __hash__(self) -> NoReturn:
         raise DTypeError("Tensors compare elementwise and have no hash; use x.ref() as the key.")
 
+    @entry
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise DTypeError(
             "Tensors do not change; use df.tensor_scatter_nd_update for a changed copy, or a df.Variable."
@@ -171,16 +175,19 @@ class Tensor(Operators, AbstractTensor):
         return np.asarray(self)
 
     @property
+    @entry
     def assign(self) -> Callable[[Any], Any]:
         """Of a part ``v[key]`` of a variable: ``v[key].assign(value)`` gives that part another value."""
         return self._assigning(lambda part, value: value)
 
     @property
+    @entry
     def assign_add(self) -> Callable[[Any], Any]:
         """Of a part of a variable: add to it."""
         return self._assigning(arithmetic.add)
 
     @property
+    @entry
     def assign_sub(self) -> Callable[[Any], Any]:
         """Of a part of a variable: subtract from it."""
         return self._assigning(arithmetic.subtract)
@@ -192,4 +199,4 @@ class Tensor(Operators, AbstractTensor):
             raise MissingAttributeError(
                 "A tensor does not change; variables, and their parts v[key], have assign."
             ) from None
-        return lambda value: variable.assign_part(key, value, change)
+        return entry(lambda value: variable.assign_part(key, value, change))

@@ -70,3 +70,35 @@ def test_dropout_takes_open_sizes_and_a_chance_that_is_fed():
         assert set(found.ravel().tolist()) == {0.0, 2.0}
         assert abs((found > 0).mean() - 0.5) < 0.05
         assert not np.array_equal(found, session.run(y, {x: ones, keep: 0.5}))
+
+
+@pytest.mark.parametrize(
+    ("make", "low", "high", "mean"),
+    [
+        (lambda shape: v1.zeros(shape), 0.0, 0.0, 0.0),
+        (lambda shape: v1.ones(shape), 1.0, 1.0, 1.0),
+        (lambda shape: v1.random_normal(shape, 5.0, 0.1), 4.0, 6.0, 5.0),
+        (lambda shape: v1.random_uniform(shape, 2.0, 4.0), 2.0, 4.0, 3.0),
+        (lambda shape: v1.random.uniform(shape), 0.0, 1.0, 0.5),
+    ],
+)
+def test_what_is_new_may_have_the_sizes_of_what_is_fed(make, low, high, mean):
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.int32, [None, 3])
+        y = make(v1.shape(x))
+        assert y.shape == (None, 3)
+        assert y.dtype is v1.float32
+        for rows in (400, 900):
+            found = session.run(y, {x: np.zeros([rows, 3], np.int32)})
+            assert found.shape == (rows, 3)
+            assert low <= found.min() <= found.max() <= high
+            assert abs(found.mean() - mean) < 0.1
+
+
+def test_what_is_drawn_for_open_sizes_is_new_in_each_run():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [None])
+        y = v1.random_normal(v1.shape(x))
+        one, two = session.run([y, y + 0.0], {x: [1.0, 2.0]})
+        assert np.array_equal(one, two)
+        assert not np.array_equal(one, session.run(y, {x: [1.0, 2.0]}))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
@@ -165,7 +165,7 @@ STEPS = [
 ]
 
 
-@settings(deadline=None, max_examples=50)  # each example compiles
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])  # examples compile
 @given(st.data())
 def test_a_run_computes_any_values_from_any_others(data: st.DataObject) -> None:
     steps = data.draw(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0), st.integers(0)), max_size=8))

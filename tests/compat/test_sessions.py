@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
@@ -168,7 +168,7 @@ def test_a_fed_array_may_change_after_the_run(graph: v1.Graph, session: v1.Sessi
     assert kept[0].numpy().tolist() == [1.0, 2.0]
 
 
-@settings(deadline=None, max_examples=50)  # each example compiles
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])  # examples compile
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=4),
     st.lists(st.sampled_from(["C", "F", "strided", "list", "float64"]), min_size=1, max_size=4),

@@ -95,6 +95,10 @@ def session_build():
 
 ERRORS = {
     "a session": session_run,
+    "an optimizer": lambda: v1.train.GradientDescentOptimizer(0.1).apply_gradients(
+        [(None, df.Variable(1.0))]
+    ),
+    "a comparison": lambda: df.compare(raising, X),
     "an explicit graph": session_build,
     "an operator": lambda: X + M,
     "an operator from the right": lambda: np.ones(7) - X,

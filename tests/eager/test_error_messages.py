@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import dualflow as df
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
+PACKAGE = str(Path(df.__file__).parent)
 WEIGHT = df.Variable(V, name="weight")
 
 
@@ -257,6 +260,14 @@ def test_the_message_says_what_and_what_to_do(case):
     with pytest.raises(kind, match=what) as caught:
         call()
     assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert not {file for file in files if file.startswith(PACKAGE)}
 
 
 def test_every_refusal_has_a_case(raises_without_case):

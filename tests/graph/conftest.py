@@ -11,7 +11,8 @@ import pytest
 from dualflow.core.spec import TensorSpec
 from dualflow.function.outputs import collect
 from dualflow.function.trace import Tracer, tracing
-from dualflow.graph.ir import Graph
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.ir import Graph, verify
 
 Traced = Callable[..., Graph]
 
@@ -28,6 +29,25 @@ def traced() -> Traced:
         return tracer.builder.finish(collect(result, tracer)[1], tracer.updates())
 
     return trace
+
+
+@pytest.fixture
+def keeps() -> Callable[..., Graph]:
+    """``keeps(step, graph, *arrays)`` is what ``step`` makes of ``graph``: legal, with equal results."""
+
+    def check(step: Callable[[Graph], Graph], graph: Graph, *arrays: Any) -> Graph:
+        found = step(graph)
+        pending = [found]
+        while pending:
+            verify(pending[-1])
+            pending += [body for node in pending.pop().nodes for _, body in node.bodies]
+        for mine, wanted in zip(evaluate(found, arrays), evaluate(graph, arrays), strict=True):
+            assert mine.dtype == wanted.dtype
+            assert mine.shape == wanted.shape
+            assert mine.tobytes() == wanted.tobytes()
+        return found
+
+    return check
 
 
 @pytest.fixture

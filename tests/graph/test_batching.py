@@ -101,6 +101,14 @@ def test_the_way_back_leaves_gradients_of_weights_to_products_behind_it(traced):
     assert [loop.attrs["carried"] for loop in loops(graph)] == [1, 1]
 
 
+def test_vectors_are_rows_as_well(traced):
+    def f(xs, w, u, h):
+        return df.foldl(lambda h, x: df.tanh(df.linalg.matvec(w, h) + df.linalg.matvec(u, x)), xs, h)
+
+    graph = batched(traced, gradients(f), numbers(T, K), W, U, numbers(K))
+    assert products(graph) == [4, 2], "u @ x, and the gradients of w, u and xs; w @ h and its gradient stay"
+
+
 def test_outer_products_are_products_of_rows(traced):
     def f(xs, ys):
         return df.foldl(lambda s, r: s + r[0][:, None] * 1.0 @ r[1][None], (xs, ys), df.zeros([K, K]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, 
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math, random = df.nn, df.math, df.random
+sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
+DIRECT = {"inferred", "kernel"}  # what the cases call that ask a record and no public function
 PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
@@ -364,26 +367,16 @@ CASES = {
         "reshape",
     ),
     # losses
-    "labels in floats": (
-        lambda: nn.sparse_softmax_cross_entropy_with_logits(V, Q),
-        Wrong,
-        "class numbers",
-        "cast",
-    ),
-    "labels outside": (
-        lambda: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, Q),
-        Outside,
-        r"outside of \[0, 3\)",
-        "mask",
-    ),
+    "labels in floats": (lambda: sparse_loss(V, Q), Wrong, "class numbers", "cast"),
+    "labels outside": (lambda: sparse_loss(NUMBERS, Q), Outside, r"outside of \[0, 3\)", "mask"),
     "labels of another shape": (
-        lambda: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, M),
+        lambda: sparse_loss(NUMBERS, M),
         Invalid,
         "do not match",
         "without its last axis",
     ),
     "open classes": (
-        lambda: traced(lambda x: nn.sparse_softmax_cross_entropy_with_logits(NUMBERS, x), [3, None]),
+        lambda: traced(lambda x: sparse_loss(NUMBERS, x), [3, None]),
         Invalid,
         "number of classes",
         "known last axis",
@@ -487,6 +480,18 @@ def test_the_message_says_what_and_what_to_do(case):
     with pytest.raises(kind, match=what) as caught:
         call()
     assert re.search(remedy, str(caught.value))
+
+
+ASKED_DIRECTLY = [
+    case for case, (call, *_) in CASES.items() if {"inferred", "kernel"} & {*call.__code__.co_names}
+]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ASKED_DIRECTLY])
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
 
 
 def test_every_refusal_has_a_case(raises_without_case):

@@ -48,7 +48,7 @@ from dualflow.function.session import placeholder_with_default as placeholder_wi
 from dualflow.function.session import reset_default_graph as reset_default_graph
 from dualflow.function.session import trainable_variables as trainable_variables
 from dualflow.function.session import variables_initializer as variables_initializer
-from dualflow.random import normal, set_seed, shuffle, truncated_normal, uniform
+from dualflow.random import set_seed, shuffle, truncated_normal
 
 constant_initializer = initializers.Constant
 glorot_normal_initializer = initializers.GlorotNormal
@@ -61,17 +61,24 @@ zeros_initializer = initializers.Zeros
 
 div = named(differing.div)
 nn = Namespace(dualflow.nn, dropout=differing.dropout)
-random = Namespace(dualflow.random, poisson=differing.poisson)
+random = Namespace(
+    dualflow.random,
+    normal=differing.random_normal,
+    poisson=differing.poisson,
+    uniform=differing.random_uniform,
+)
 random_poisson = random.poisson
-random_normal = named(normal)
+random_normal = named(differing.random_normal)
 random_shuffle = named(shuffle)
-random_uniform = named(uniform)
+random_uniform = named(differing.random_uniform)
 set_random_seed = set_seed
+ones = named(differing.ones)
 to_double = named(differing.to_double)
 to_float = named(differing.to_float)
 to_int32 = named(differing.to_int32)
 to_int64 = named(differing.to_int64)
 truncated_normal = named(truncated_normal)
+zeros = named(differing.zeros)
 disable_v2_behavior = disable_eager_execution
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import float32, float64, int32, int64
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.symbol import Symbol
 from dualflow.nn import dropout as dropped_at_rate
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.creation import ones as ones_of_sizes
+from dualflow.ops.creation import zeros as zeros_of_sizes
 from dualflow.ops.forms import Opaque
 from dualflow.ops.random import Source
 from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.shapes import SHAPE
+from dualflow.random import normal, stream, uniform
 from dualflow.random import poisson as poisson_of_shape
-from dualflow.random import stream
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:
@@ -116,22 +121,112 @@ def dropout(
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
         return dropped_at_rate(x, dropped, noise_shape, seed)
-    drawn = dispatch.current().apply(_UNIFORM_LIKE, (x,), {"generator": stream(seed)})
-    return where(drawn >= dropped, x / (1 - dropped), 0)
+    return where(_drawn(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
 
 
-def _draw_like(x: np.ndarray[Any, Any], generator: Source) -> Any:
-    width = np.float64 if x.dtype.itemsize == 8 else np.float32
-    return np.asarray(generator.philox.random(size=x.shape, dtype=width), x.dtype)
+# Of the sizes of another tensor, which only a run may tell: shape=shape(x)
 
 
-_UNIFORM_LIKE: Final = register(
-    Op(
-        name="random_uniform_like",
-        doc="""Numbers of equal chance in [0, 1), as many as ``x`` has elements when it runs.""",
-        infer=lambda x, generator: TensorSpec.of(x.shape, x.dtype),
-        kernel=_draw_like,
-        form=Opaque("random numbers come from NumPy's generators"),
-        effect=Effect.RANDOM,
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers, as :func:`dualflow.random.normal`; ``shape`` may be that of a tensor of open sizes.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     x = v1.placeholder(v1.float32, [None, 2])
+    ...     print(session.run(v1.random_normal(v1.shape(x)), {x: [[1.0, 2.0]]}).shape)
+    (1, 2)
+    """
+    x, wanted = _sized(shape), as_dtype(dtype)
+    if x is None or not wanted.is_floating:
+        return normal(shape, mean, stddev, dtype, seed)
+    return _drawn(_NORMAL_LIKE, x, wanted, seed) * stddev + mean
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers of equal chance, as :func:`dualflow.random.uniform`; see :func:`random_normal` for ``shape``.
+
+    >>> from dualflow.compat import v1
+    >>> v1.random_uniform([2, 3]).shape
+    (2, 3)
+    """
+    x, wanted = _sized(shape), as_dtype(dtype)
+    if x is None or not wanted.is_floating:
+        return uniform(shape, minval, maxval, dtype, seed)
+    return _drawn(_UNIFORM_LIKE, x, wanted, seed) * ((1 if maxval is None else maxval) - minval) + minval
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Zeros, as :func:`dualflow.zeros`; see :func:`random_normal` for ``shape``.
+
+    >>> from dualflow.compat import v1
+    >>> v1.zeros([2]).numpy().tolist()
+    [0.0, 0.0]
+    """
+    x = _sized(shape)
+    return zeros_of_sizes(shape, dtype) if x is None else zeros_like(x, dtype)
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """Ones, as :func:`dualflow.ones`; see :func:`random_normal` for ``shape``.
+
+    >>> from dualflow.compat import v1
+    >>> v1.ones([2]).numpy().tolist()
+    [1.0, 1.0]
+    """
+    x = _sized(shape)
+    return ones_of_sizes(shape, dtype) if x is None else ones_like(x, dtype)
+
+
+def _sized(shape: Any) -> Symbol | None:
+    """The tensor of open sizes whose ``shape(x)`` this is; None for any other shape."""
+    node = shape._value.node if isinstance(shape, Symbol) else None
+    return shape._tracer.symbol(node.inputs[0]) if node is not None and node.op is SHAPE else None
+
+
+def _drawn(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:
+    return dispatch.current().apply(op, (x,), {"dtype": dtype, "generator": stream(seed)})
+
+
+def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..., Any]]) -> Op:
+    """An op that draws floats of the sizes of its input."""
+
+    def kernel(x: np.ndarray[Any, Any], dtype: DType, generator: Source) -> Any:
+        width = np.float64 if dtype.size == 8 else np.float32
+        return np.asarray(draw(generator.philox)(size=x.shape, dtype=width), dtype.dtype)
+
+    return register(
+        Op(
+            name=name,
+            doc=doc,
+            infer=lambda x, dtype, generator: TensorSpec.of(x.shape, dtype),
+            kernel=kernel,
+            form=Opaque("random numbers come from NumPy's generators"),
+            effect=Effect.RANDOM,
+        )
     )
+
+
+_UNIFORM_LIKE: Final = _like(
+    "random_uniform_like",
+    """Numbers of equal chance in [0, 1), of the sizes that ``x`` has when it runs.""",
+    lambda philox: philox.random,
+)
+_NORMAL_LIKE: Final = _like(
+    "random_normal_like",
+    """Numbers of mean 0 and variance 1, of the sizes that ``x`` has when it runs.""",
+    lambda philox: philox.standard_normal,
 )

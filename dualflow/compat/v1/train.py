@@ -15,6 +15,7 @@ from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.tracebacks import entries
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.function.session import Operation, gradients, name_scope, trainable_variables
@@ -25,6 +26,7 @@ from dualflow.ops.powers import sqrt
 Pairs = list[tuple[Any, Any]]
 
 
+@entries
 class Optimizer:
     """The base of optimizers: how gradients come to variables.
 

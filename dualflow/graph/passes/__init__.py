@@ -12,14 +12,18 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.batching import batch_products
 from dualflow.graph.passes.bodies import in_bodies
+from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
-from dualflow.graph.passes.loops import merge_loops, trim_loops
+from dualflow.graph.passes.invariants import hoist_invariants
+from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.stacks import loop_over_stacks
+from dualflow.graph.passes.trimming import trim_control
+from dualflow.graph.passes.turns import count_turns
 
 
 class Pass(NamedTuple):
@@ -31,8 +35,8 @@ class Pass(NamedTuple):
 
 
 def simplify_body(graph: Graph) -> Graph:
-    """A body after the passes that go before this one."""
-    for step in SIMPLIFICATIONS[:-1]:
+    """A body after the passes that go before those for bodies."""
+    for step in _INSIDE:
         graph = step.function(graph)
     return graph
 
@@ -42,16 +46,23 @@ def fuse_body(graph: Graph) -> Graph:
     return fuse(add_in_scatters(add_in_products(graph)))
 
 
-SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+_INSIDE: Final = (
     Pass("loops", merge_loops, "first: a loop is found again by its inputs, which others would replace"),
     Pass("stacks", loop_over_stacks, "no other pass knows what to do with sizes that are not known"),
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
+    Pass("branches", take_branches, "an index is known once constants are"),
+    Pass("turns", count_turns, "what a loop of one turn hides, the passes below see"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
-    Pass("trimming", trim_loops, "a loop's values are needed or not one by one, not as a node"),
+    Pass("trimming", trim_control, "values of choices and loops are needed one by one, not as a node"),
+)
+
+SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+    *_INSIDE,
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
+    Pass("invariants", hoist_invariants, "what each turn computes again is what the passes have left of it"),
 )
 
 PASSES: Final[tuple[Pass, ...]] = (

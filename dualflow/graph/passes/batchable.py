@@ -18,11 +18,16 @@ _DTYPES = "fd"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``node`` multiplies in each turn the elements of ``row`` with ``b``, which no turn changes."""
+    """``node`` multiplies in each turn the elements of ``row`` with ``b``, which no turn changes.
+
+    They are rows of ``width``, and ``b`` is on the right, transposed if ``transpose_b``.
+    """
 
     node: Node
     row: Value
     b: Value
+    width: int
+    transpose_b: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Batchable:
         readers = Counter(v for n in self.body.nodes for v in n.inputs)
         readers.update(self.body.outputs)
         for place, value in enumerate(self.body.outputs[self.carried :], self.carried):
-            found = self._product(value.node) if readers[value] == 1 else None
+            found = self._product(_only_view(value, readers).node) if readers[value] == 1 else None
             if found is not None and self._keeps(found.row):
                 self.behind[place] = found
         taken = {p.node for p in self.behind.values()}
@@ -97,13 +102,16 @@ class Batchable:
         self.sums = [s for s in map(self._with_folds, filter(None, sums)) if s.products or s.folds]
 
     def _product(self, node: Node | None) -> Product | None:
-        if node is None or not _is_product(node) or node.attrs.get("transpose_a"):
+        if node is None or not _is_product(node) or not all(v.spec.size for v in node.inputs):
             return None
         a, b = node.inputs
-        row = row_major(a)
-        if b.spec.rank != 2 or not a.spec.size or not self._rests(b) or row in self.rest or _is_literal(row):
-            return None
-        return Product(node, row, b)
+        first, second = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
+        if not first and b.spec.rank == 2 and self._rests(b) and not self._rests(row_major(a)):
+            return Product(node, row_major(a), b, sizes(a)[-1], second)
+        column = a.spec.rank == b.spec.rank == 2 and sizes(node.output)[-1] == 1
+        if column and self._rests(a) and not self._rests(row_major(b)):
+            return Product(node, row_major(b), a, b.spec.size, not first)
+        return None
 
     def _rests(self, value: Value) -> bool:
         """Whether ``value`` shows elements of what no turn changes."""
@@ -162,6 +170,15 @@ class Batchable:
 
 def _is_product(node: Node) -> bool:
     return node.op is MATMUL and node.output.spec.dtype.char in _DTYPES
+
+
+def _only_view(value: Value, readers: Counter[Value]) -> Value:
+    """The value that ``value`` is a row-major view of and that nobody else reads."""
+    while value.node is not None and row_major(value) is not value:
+        if readers[value.node.inputs[0]] != 1:
+            break
+        value = value.node.inputs[0]
+    return value
 
 
 def _is_literal(value: Value) -> bool:

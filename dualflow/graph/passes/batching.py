@@ -18,7 +18,7 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batchable import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
-from dualflow.graph.passes.loops import trim_loops
+from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, reading
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
@@ -29,7 +29,7 @@ from dualflow.ops.record import REGISTRY, Op
 def batch_products(graph: Graph) -> Graph:
     """``graph`` whose loops leave to one product what is a part of it in each turn."""
     found = expand(graph, _without_products)
-    return found if found is graph else trim_loops(found)
+    return found if found is graph else trim_control(found)
 
 
 def _without_products(node: Node) -> Expansion | None:
@@ -62,14 +62,14 @@ class _Writer:
         """The nodes, and the values of the loop's results."""
         found, carried = self.found, self.found.carried
         factors = {p.node: self._lifted(p.b) for p in (*found.before, *found.behind.values())}
-        rows = [self._rows(p, factors[p.node]) for p in found.before]
+        rows = [self._rows(p, factors[p.node], p.node.output) for p in found.before]
         loop = self._loop(rows)
         self.nodes.append(loop)
         kept = [i for i in range(carried, len(found.body.outputs)) if i not in found.behind]
         stacks = [*[found.body.outputs[i] for i in kept], *found.stacked]
         self.outer.update(zip(stacks, loop.outputs[carried:], strict=True))
         results = dict(zip([*range(carried), *kept], loop.outputs, strict=False))
-        results |= {i: self._rows(p, factors[p.node]) for i, p in found.behind.items()}
+        results |= {i: self._rows(p, factors[p.node], found.body.outputs[i]) for i, p in found.behind.items()}
         results |= {s.place: self._total(s, results[s.place]) for s in found.sums}
         return Expansion(self.nodes, [results[i] for i in range(len(found.body.outputs))])
 
@@ -119,11 +119,11 @@ class _Writer:
         self.nodes += copied(reversed(chain), self.outer)
         return self.outer[value]
 
-    def _rows(self, found: Product, b: Value) -> Value:
-        """The products of all turns."""
-        a = found.node.inputs[0]
-        flat = self._add(MATMUL, (self._flat(a, sizes(a)[-1]), b), **found.node.attrs)
-        return self._reshaped(flat, self.loop.attrs["length"], *sizes(found.node.output))
+    def _rows(self, found: Product, b: Value, like: Value) -> Value:
+        """The products of all turns, each in the shape of ``like``."""
+        transposed = {"transpose_b": True} if found.transpose_b else {}
+        flat = self._add(MATMUL, (self._flat(found.row, found.width), b), **transposed)
+        return self._reshaped(flat, self.loop.attrs["length"], *sizes(like))
 
     def _total(self, found: Sum, result: Value) -> Value:
         """What is carried in the end, with what waited for it."""

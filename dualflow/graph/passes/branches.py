@@ -1,0 +1,30 @@
+"""Choices that are made while compiling."""
+
+from __future__ import annotations
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes.algebra import uniform
+from dualflow.graph.passes.constant_folding import fold_constants
+from dualflow.graph.rewrite import Expansion, copied, expand
+from dualflow.ops.forms import Choice
+
+
+def take_branches(graph: Graph) -> Graph:
+    """``graph`` where the branch stands for a choice whose index is known, or that has one branch."""
+    while (found := expand(graph, _taken)) is not graph:
+        graph = fold_constants(found)  # which may tell the index of another
+    return graph
+
+
+def _taken(node: Node) -> Expansion | None:
+    """choice(2, *operands) = branches[2](*operands)"""
+    if not isinstance(node.op.form, Choice):
+        return None
+    branches: tuple[Graph, ...] = node.attrs["branches"]
+    index = uniform(node.inputs[0]) if len(branches) > 1 else 0
+    if index is None:
+        return None
+    branch = branches[int(index) if 0 <= index < len(branches) else -1]
+    moved = dict(zip(branch.inputs, node.inputs[1:], strict=True))
+    nodes = copied(branch.nodes, moved)
+    return Expansion(nodes, [moved[v] for v in branch.outputs])

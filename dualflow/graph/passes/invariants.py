@@ -1,0 +1,127 @@
+"""Loop-invariant code motion: what each turn computes from what never changes is computed once, before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualflow.graph.axes import base_of, is_generated
+from dualflow.graph.control import loop_attrs
+from dualflow.graph.extract import ancestors
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.bodies import inside_out
+from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
+from dualflow.graph.passes.trimming import trim_control
+from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Loop, View
+
+
+@inside_out
+def hoist_invariants(graph: Graph) -> Graph:
+    """``graph`` whose loops read from before them what no turn changes.
+
+    Views, literals and what is computed from positions alone stay where they are read, since they cost
+    nothing there. A loop that may have no turn keeps what may fail.
+    """
+    found = expand(graph, _lightened)
+    return found if found is graph else trim_control(merge_common_subexpressions(found))
+
+
+def _lightened(node: Node) -> Expansion | None:
+    if not isinstance(node.op.form, Loop):
+        return None
+    body: Graph = node.attrs["body"]
+    test: Graph | None = node.attrs["condition"]
+    length, start = node.attrs["length"], node.attrs["carried"] + node.attrs["mapped"]
+    parts = [_steady(body, start, sure=test is None and bool(length) and node.op.effect is None)]
+    if test is not None:
+        parts.append(_steady(test, start, sure=length != 0))
+    if not any(p.values for p in parts):
+        return None
+    nodes: list[Node] = []
+    new: list[Value] = []
+    for part in parts:
+        outer = dict(zip(part.graph.inputs, node.inputs, strict=True))
+        nodes += copied(part.nodes, outer)
+        new += [outer[v] for v in part.values]
+    graphs = [_without(i, parts) for i in range(len(parts))]
+    attrs = loop_attrs(
+        graphs[0],
+        node.attrs["carried"],
+        node.attrs["mapped"],
+        length,
+        condition=graphs[1] if test is not None else None,
+        reverse=node.attrs["reverse"],
+    )
+    made = Node(node.op, (*node.inputs, *new), attrs, node.specs, node.origin, node.also)
+    return Expansion((*nodes, made), made.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steady:
+    """The nodes of a loop's body, or of its condition, that go before it, and what others read of them."""
+
+    graph: Graph
+    nodes: Sequence[Node]
+    values: Sequence[Value]
+
+
+def _steady(graph: Graph, start: int, *, sure: bool) -> _Steady:
+    """What may leave a graph whose inputs from ``start`` on never change, and that is ``sure`` to run."""
+    known = set(graph.inputs[start:])
+    moved: set[Node] = set()
+    for node in graph.nodes:
+        if node.op.effect is None and known.issuperset(node.inputs):
+            if _costs_nothing(node):
+                known.update(node.outputs)
+            elif (sure or _never_fails(node)) and _is_no_larger(node):
+                known.update(node.outputs)
+                moved.add(node)
+    made = [v for n in graph.nodes if n in moved for v in n.outputs]
+    effects = [n for n in graph.nodes if n.op.effect is not None]
+    staying, _ = ancestors(graph.outputs, made, effects)
+    read = {v for n in staying for v in n.inputs} | set(graph.outputs)
+    values = [v for v in made if v in read]
+    needed, _ = ancestors(values, ())
+    return _Steady(graph, [n for n in graph.nodes if n in needed], values)
+
+
+def _costs_nothing(node: Node) -> bool:
+    return isinstance(node.op.form, View | Literal) or any(map(is_generated, node.outputs))
+
+
+def _never_fails(node: Node) -> bool:
+    """Whether no values make ``node`` fail: the checks of element code are those of integers."""
+    if isinstance(node.op.form, Element):
+        return all(v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs)
+    return isinstance(node.op.form, Fold | Contraction | Assemble)
+
+
+def _is_no_larger(node: Node) -> bool:
+    """Whether ``node`` is worth its memory: an element's repetition is cheaper to compute than to read."""
+    bases = list(map(base_of, node.inputs))
+    if not all(v.spec.shape.is_static for v in (*bases, *node.outputs)):
+        return False
+    if not isinstance(node.op.form, Element):
+        return True
+    return node.output.spec.size <= max(v.spec.size for v in bases)
+
+
+def _without(place: int, parts: Sequence[_Steady]) -> Graph:
+    """The graph of a part, which reads what goes before the loop; all take the same inputs."""
+    graph = parts[place].graph
+    inputs = list(graph.inputs)
+    moved: dict[Value, Value] = {}
+    for i, part in enumerate(parts):
+        for value in part.values:
+            inputs.append(Value(value.spec))
+            if i == place:
+                moved[value] = inputs[-1]
+    nodes = []
+    for node in graph.nodes:
+        if moved.keys().isdisjoint(node.outputs):
+            nodes.append(reading(node, moved))
+            moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
+    outputs = [moved.get(v, v) for v in graph.outputs]
+    needed, _ = ancestors(outputs, (), [n for n in nodes if n.op.effect is not None])
+    return Graph(graph.name, tuple(inputs), tuple([n for n in nodes if n in needed]), tuple(outputs))

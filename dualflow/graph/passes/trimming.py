@@ -1,0 +1,129 @@
+"""Loops carry, read and keep, and choices take and answer, only what somebody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.graph.control import loop_attrs
+from dualflow.graph.extract import ancestors
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import reading
+from dualflow.ops.forms import Choice, Loop
+
+
+def trim_control(graph: Graph) -> Graph:
+    """``graph`` whose choices and loops read, carry and answer only what somebody needs."""
+    needs: dict[Node, _Needs] = {}
+    live = set(graph.results)
+    for node in reversed(graph.nodes):
+        if node.op.effect is None and live.isdisjoint(node.outputs):
+            continue
+        if isinstance(node.op.form, Choice | Loop):
+            found = needs[node] = (
+                _loop_needs(node, live) if isinstance(node.op.form, Loop) else _choice_needs(node, live)
+            )
+            live.update([node.inputs[i] for i in found.inputs])
+            live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
+        else:
+            live.update(node.inputs)
+    moved: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        made = reading(node, moved)
+        if node in needs and not needs[node].all_of(node):
+            moved.update({node.outputs[o]: made.inputs[i] for o, i in needs[node].same.items()})
+            made = _trimmed(made, needs[node])
+            moved.update(zip([node.outputs[i] for i in needs[node].outputs], made.outputs, strict=True))
+            if not made.outputs and made.op.effect is None:
+                continue
+        elif made is not node:
+            moved.update(zip(node.outputs, made.outputs, strict=True))
+        nodes.append(made)
+    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What of a choice or loop is needed: places among its inputs, and among its outputs.
+
+    ``same`` are outputs that are always an input, each with its place: the others need not ask for them.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    same: Mapping[int, int]
+
+    def all_of(self, node: Node) -> bool:
+        return len(self.inputs) == len(node.inputs) and len(self.outputs) == len(node.outputs)
+
+
+def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
+    branches: tuple[Graph, ...] = node.attrs["branches"]
+    same: dict[int, int] = {}
+    for i in range(len(node.outputs)):
+        places = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
+        if len(places) == 1 and places != {-1}:
+            same[i] = 1 + places.pop()
+    outputs = [i for i, v in enumerate(node.outputs) if v in live and i not in same]
+    read = {i for b in branches for i in _read(b, [b.outputs[o] for o in outputs])}
+    return _Needs((0, *[1 + i for i in sorted(read)]), tuple(outputs), same)
+
+
+def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
+    body: Graph = node.attrs["body"]
+    test: Graph | None = node.attrs["condition"]
+    carried, end = node.attrs["carried"], node.attrs["carried"] + node.attrs["mapped"]
+    constant = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
+    stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
+    read = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is mapped
+    needed = {i for i in range(carried) if node.outputs[i] in live and i not in constant}
+    while True:
+        needed |= {i for i in read if i < carried and i not in constant}
+        found = _read(body, [body.outputs[i] for i in (*sorted(needed), *stacks)])
+        if found <= read:
+            break
+        read |= found
+    mapped = [i for i in range(carried, end) if i in read]
+    if not mapped and end > carried and node.attrs["length"] is None:
+        mapped = [carried]  # its rows are counted
+    rest = [i for i in sorted(read) if i >= end or i in constant]
+    return _Needs((*sorted(needed), *mapped, *rest), (*sorted(needed), *stacks), constant)
+
+
+def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
+    """The places of the inputs on which ``wanted`` and the effects of ``graph`` depend."""
+    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.op.effect is not None])
+    return {i for i, v in enumerate(graph.inputs) if v in sources}
+
+
+def _trimmed(node: Node, needs: _Needs) -> Node:
+    if isinstance(node.op.form, Loop):
+        attrs = _loop(node, needs)
+    else:
+        operands = [i - 1 for i in needs.inputs[1:]]
+        parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in node.attrs["branches"]]
+        attrs = {"branches": tuple(parts)}
+    specs = [node.outputs[i].spec for i in needs.outputs]
+    return Node(node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.also)
+
+
+def _loop(node: Node, needs: _Needs) -> dict[str, Any]:
+    """The attributes of a trimmed loop, which is another one than those of its lineage if it keeps less."""
+    a, body, test = node.attrs, node.attrs["body"], node.attrs["condition"]
+    end = a["carried"] + a["mapped"]
+    carried = sum(o < a["carried"] for o in needs.outputs)
+    mapped = sum(a["carried"] <= i < end for i in needs.inputs)
+    turn = _part(body, needs.inputs, [body.outputs[i] for i in needs.outputs])
+    if test is not None:
+        test = _part(test, needs.inputs, test.outputs)
+    attrs = loop_attrs(turn, carried, mapped, a["length"], condition=test, reverse=a["reverse"])
+    return attrs if len(needs.outputs) < len(node.outputs) else {**attrs, "lineage": a["lineage"]}
+
+
+def _part(graph: Graph, inputs: Iterable[int], outputs: Sequence[Value]) -> Graph:
+    effects = [n for n in graph.nodes if n.op.effect is not None]
+    needed, _ = ancestors(outputs, (), effects)
+    nodes = tuple([n for n in graph.nodes if n in needed])
+    return Graph(graph.name, tuple([graph.inputs[i] for i in inputs]), nodes, tuple(outputs))

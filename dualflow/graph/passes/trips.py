@@ -1,0 +1,177 @@
+"""How many turns a loop takes, where its inputs tell."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.graph.extract import ancestors
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import producer
+
+Array = np.ndarray[Any, Any]
+
+_TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "not_equal": operator.ne,
+}
+_MIRRORED: Final = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "not_equal": "not_equal",
+}
+_RISES: Final = {"less": True, "less_equal": True, "greater": False, "greater_equal": False}
+
+
+def trip_count(attrs: Mapping[str, Any], initial: Sequence[Array | None]) -> int | None:
+    """The number of turns of a loop; None where only the run tells.
+
+    A condition is understood if it is false at the start, or compares a counter (int32 or int64, to which
+    each turn adds one number, without overflow) with a bound, in the condition or at the end of each turn.
+
+    Args:
+        attrs: those of a loop; see :data:`dualflow.graph.control.LOOP`.
+        initial: the values of its inputs, None for those that are not known.
+    """
+    test: Graph | None = attrs["condition"]
+    most: int | None = attrs["length"]
+    if test is None or most == 0:
+        return most
+    if any(n.op.effect is not None for n in test.nodes):
+        return None
+    loop = _Known(attrs["body"], test, attrs["carried"], initial)
+    starts = loop.value(test, test.outputs[0], first=True)
+    count = 0 if starts is not None and not starts.any() else loop.turns()
+    return count if count is None or most is None else min(count, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A counter, ``begin + k * step`` in turn ``k``, that is compared, ``more`` added, with ``bound``."""
+
+    test: str
+    begin: int
+    more: int
+    step: int
+    bound: int
+    dtype: np.dtype[Any]
+
+    def count(self) -> int | None:
+        """How often the comparison holds before it doesn't; None for ever, or where the counter wraps."""
+        test, start, step, bound = self.test, self.begin + self.more, self.step, self.bound
+        limits = np.iinfo(self.dtype)
+        if not limits.min <= start <= limits.max:
+            return None
+        if not _TESTS[test](start, bound):
+            return 0
+        if step == 0 or (step > 0) is not _RISES.get(test, bound > start):
+            return None
+        count, rest = divmod(bound - start, step)
+        if test == "not_equal" and rest:
+            return None
+        while _TESTS[test](start + count * step, bound):  # once at most
+            count += 1
+        last = self.begin + count * step
+        return count if all(limits.min <= x <= limits.max for x in (last, last + self.more)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A loop with a condition, and those of its inputs that are known."""
+
+    body: Graph
+    test: Graph
+    carried: int
+    initial: Sequence[Array | None]
+
+    def value(self, graph: Graph, wanted: Value, *, first: bool) -> Array | None:
+        """``wanted`` in every turn, or in the first; None where it differs or is not known.
+
+        ``graph`` is the body or the condition.
+        """
+        needed, sources = ancestors([wanted], ())
+        if any(n.op.effect is not None for n in needed):
+            return None
+        arrays = []
+        for i, v in enumerate(graph.inputs):
+            steady = first or i >= self.carried or self.body.outputs[i] is self.body.inputs[i]
+            known = self.initial[i] if steady else None
+            if known is None and v in sources:
+                return None
+            arrays.append(_NOTHING if known is None else known)
+        part = Graph(graph.name, graph.inputs, tuple([n for n in graph.nodes if n in needed]), (wanted,))
+        try:
+            return evaluate(part, arrays)[0]
+        except Exception:  # what fails, fails again when it runs
+            return None
+
+    def turns(self) -> int | None:
+        """The number of turns, if a counter tells it."""
+        asked = _uncast(self.test.outputs[0])
+        if asked.node is not None:
+            found = self._compared(self.test, asked.node)
+            return None if found is None else found.count()
+        flag = self.test.inputs.index(asked)
+        going = self.initial[flag] if flag < self.carried else None
+        if going is None or not going.any():
+            return None
+        after = _uncast(self.body.outputs[flag]).node
+        found = None if after is None else self._compared(self.body, after)
+        more = None if found is None else found.count()
+        return None if more is None else 1 + more
+
+    def _compared(self, graph: Graph, node: Node) -> _Comparison | None:
+        """The comparison that ``node`` of the condition, or of the body, is."""
+        if node.op.name not in _TESTS:
+            return None
+        name = node.op.name
+        for (counter, other), test in ((node.inputs, name), (node.inputs[::-1], _MIRRORED[name])):
+            bound = self.value(graph, other, first=False)
+            counted = self._counter(graph, counter)
+            if bound is not None and bound.size == 1 and counted is not None:
+                return _Comparison(test, *counted, int(bound.item()), counter.spec.dtype.dtype)
+        return None
+
+    def _counter(self, graph: Graph, value: Value) -> tuple[int, int, int] | None:
+        """Where a counter begins, what ``value`` of ``graph`` is more than it, and what a turn adds."""
+        place, more = self._sum(graph, value)
+        if place is None or value.spec.dtype.name not in ("int32", "int64"):
+            return None
+        start = self.initial[place]
+        again, step = self._sum(self.body, self.body.outputs[place])
+        return (int(start.item()), more, step) if again == place and start is not None else None
+
+    def _sum(self, graph: Graph, value: Value) -> tuple[int | None, int]:
+        """The carried scalar to which ``graph`` adds a known number to get ``value``, and that number."""
+        more, node = 0, value.node
+        if node is not None and node.op.name in ("add", "subtract"):
+            x, y = node.inputs
+            if node.op.name == "add" and x.node is not None:
+                x, y = y, x
+            known = self.value(graph, y, first=False)
+            if known is None or known.size != 1:
+                return None, 0
+            value, more = x, int(known.item()) * (1 if node.op.name == "add" else -1)
+        places = [i for i in range(self.carried) if graph.inputs[i] is value]
+        return (places[0], more) if places and value.spec.shape.num_elements() == 1 else (None, 0)
+
+
+def _uncast(value: Value) -> Value:
+    """``value`` as it was before casts to its own dtype, which bodies have until they are simplified."""
+    while (node := producer(value, "cast")) is not None and node.inputs[0].spec == value.spec:
+        value = node.inputs[0]
+    return value
+
+
+_NOTHING: Final = np.zeros(())
+"""Stands for inputs that nothing asked for reads."""

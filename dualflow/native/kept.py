@@ -1,0 +1,32 @@
+"""What a check that failed has kept for its error: scalars and small tensors, in the parameter table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where each input but the first of a check is kept: the place of its first 8 bytes in the table.
+
+    Calls of one graph share the table: of two that fail at the same time in two threads, each may tell the
+    other's values.
+    """
+
+    places: tuple[int, ...]
+
+    def arrays(self, node: Node, params: Array) -> list[Array]:
+        """The inputs of ``node`` as they were when it failed."""
+        found = []
+        for place, value in zip(self.places, node.inputs[1:], strict=True):
+            raw = params[place:].view(np.uint8)[: value.spec.nbytes]
+            found.append(raw.copy().view(value.spec.dtype.dtype).reshape(sizes(value)))
+        return found

@@ -1,0 +1,125 @@
+"""Choices whose index is known are made while compiling; others take and answer what is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.branches import take_branches
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.trimming import trim_control
+from dualflow.ops.forms import Choice
+
+X, Y = np.float32([1, -2, 3]), np.float32([4, 5, -6])
+INDEX = TensorSpec([], "int32")
+
+
+def choices(graph):
+    return [n for n in graph.nodes if isinstance(n.op.form, Choice)]
+
+
+def three(index, x, y):
+    index = df.cond(df.constant(True), lambda: index, lambda: index + 1)
+    return df.switch_case(index, [lambda: x + y, lambda: x * y, lambda: x - 1.0])
+
+
+def simplified(graph):
+    return optimise(graph, passes=SIMPLIFICATIONS)
+
+
+@pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
+def test_the_branch_of_a_known_index_stands_for_the_choice(traced, keeps, index):
+    graph = traced(lambda x, y: three(df.constant(index), x, y), [3], [3])
+    assert not choices(keeps(simplified, graph, X, Y))
+
+
+def test_an_unknown_index_leaves_the_choice(traced, keeps):
+    graph = keeps(simplified, traced(three, INDEX, [3], [3]), np.int32(1), X, Y)
+    assert len(choices(graph)) == 1
+
+
+def test_choices_inside_a_branch_that_is_taken_are_made_too(traced, keeps):
+    def f(x, y):
+        return df.cond(df.constant(True), lambda: three(df.constant(1), x, y), lambda: x)
+
+    assert not choices(keeps(simplified, traced(f, [3], [3]), X, Y))
+
+
+def test_effects_of_the_branch_that_is_taken_stay_and_others_go(traced):
+    def f(x):
+        return df.cond(df.constant(True), lambda: df.random.normal([3]) + x, lambda: df.random.uniform([3]))
+
+    found = take_branches(simplified(traced(f, [3])))
+    assert not choices(found)
+    assert sum(n.op.effect is not None for n in found.nodes) == 1
+
+
+def test_a_result_that_is_the_same_operand_in_all_branches_is_that(traced, keeps):
+    def f(index, x, y):
+        kept, changed = df.cond(index > 0, lambda: (x, x + y), lambda: (x, y * 2.0))
+        return kept, changed
+
+    graph = keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y)
+    assert graph.outputs[0] is graph.inputs[1]
+    assert len(choices(graph)[0].outputs) == 1
+
+
+def test_a_choice_that_changes_nothing_goes(traced, keeps):
+    graph = traced(lambda i, x: df.cond(i > 0, lambda: x, lambda: x), INDEX, [3])
+    assert not choices(keeps(simplified, graph, np.int32(0), X))
+
+
+def test_results_and_operands_that_nobody_reads_go(traced, keeps):
+    def f(index, x, y):
+        first, _ = df.cond(index > 0, lambda: (x * 2.0, df.sin(y)), lambda: (x + 1.0, df.cos(y)))
+        return first
+
+    (node,) = choices(keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y))
+    assert len(node.outputs) == 1
+    assert len(node.inputs) == 2
+    assert all(len(b.nodes) == 2 for b in node.attrs["branches"]), "an op and its number"
+
+
+def test_branches_with_effects_keep_what_these_read(traced):
+    def f(index, x):
+        def loud():
+            df.print(x)
+            return x * 2.0, x * 3.0
+
+        return df.cond(index > 0, loud, lambda: (x * 4.0, x * 5.0))[0] * 0.0
+
+    def g(index, x):
+        f(index, x)
+        return x
+
+    (node,) = choices(trim_control(eliminate_dead_code(traced(g, INDEX, [3]))))
+    assert not node.outputs
+    assert len(node.inputs) == 2
+    assert any(n.op.effect is not None for n in node.attrs["branches"][1].nodes)
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_compiled_choices_and_their_gradients_are_those_of_eager_runs(index):
+    def run(i, x, y):
+        with df.GradientTape() as tape:
+            tape.watch([x, y])
+            value = df.reduce_sum(three(i, x, y))
+        return value, *tape.gradient(value, [x, y], unconnected_gradients="zero")
+
+    known = df.function(lambda x, y: run(df.constant(index), x, y))
+    inputs = df.constant(X), df.constant(Y)
+    wanted = run(df.constant(index), *inputs)
+    for found in (known(*inputs), df.function(run)(df.constant(index), *inputs)):
+        for mine, theirs in zip(found, wanted, strict=True):
+            assert np.array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_values_of_operands_under_a_choice_are_evaluated_as_before(traced):
+    graph = traced(three, INDEX, [3], [3])
+    for index in (0, 1, 2):
+        wanted = evaluate(graph, [np.int32(index), X, Y])[0]
+        assert np.array_equal(evaluate(simplified(graph), [np.int32(index), X, Y])[0], wanted)

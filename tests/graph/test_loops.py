@@ -1,0 +1,266 @@
+"""Loops: those that begin alike are one, none does what nobody needs, and known numbers of turns are used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.control import LOOP, loop_attrs
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.loops import merge_loops
+from dualflow.graph.passes.trimming import trim_control
+from dualflow.graph.passes.trips import trip_count
+from dualflow.graph.passes.turns import count_turns
+from dualflow.ops.forms import Loop
+
+T = 40
+random = np.random.default_rng(3)
+X = random.standard_normal(3).astype(np.float32)
+XS = random.standard_normal((T, 3)).astype(np.float32)
+
+
+def loops(graph):
+    return [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+
+
+def simplified(graph):
+    return optimise(graph, passes=SIMPLIFICATIONS)
+
+
+def looped(traced, turn, specs, carried, mapped, length, *, test=None, reverse=False):
+    """The graph of one loop: ``turn`` of what is carried, rows and the rest, while ``test`` holds."""
+    specs = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
+    rows = [TensorSpec(s.shape[1:], s.dtype) for s in specs[carried : carried + mapped]]
+    body = traced(turn, *specs[:carried], *rows, *specs[carried + mapped :])
+    condition = traced(test, *specs) if test is not None else None
+    builder = GraphBuilder("looped")
+    inputs = [builder.argument(s) for s in specs]
+    attrs = loop_attrs(body, carried, mapped, length, condition=condition, reverse=reverse)
+    return builder.finish(builder.add(LOOP, inputs, attrs).outputs)
+
+
+# one for two
+
+
+def test_the_gradient_of_a_loop_shares_its_run(traced, keeps):
+    def f(xs, h):
+        with df.GradientTape() as tape:
+            tape.watch(h)
+            y = df.foldl(lambda h, x: df.sin(h) * x, xs, h)
+        return y, tape.gradient(y, h)
+
+    before = traced(f, XS.shape, X.shape)
+    after = eliminate_dead_code(keeps(merge_loops, before, XS, X))
+    assert [len(loops(before)), len(loops(after))] == [3, 2], "there and back"
+
+
+def test_loops_over_other_inputs_stay_two(traced, keeps):
+    def f(xs, h):
+        return [df.foldl(lambda h, x: df.sin(h) * x, xs, start) for start in (h, h + 1.0)]
+
+    assert len(loops(keeps(merge_loops, traced(f, XS.shape, X.shape), XS, X))) == 2
+
+
+def test_a_trimmed_loop_does_not_stand_for_what_it_was(traced, keeps):
+    def f(xs, h):
+        first, second = df.foldl(lambda a, x: (a[0] + x, a[1] * x), xs, (h, h))
+        return first, second
+
+    whole = traced(f, XS.shape, X.shape)
+    (loop,) = loops(whole)
+    copy = loop.with_inputs(loop.inputs)
+    first, second = whole.outputs
+    nodes = (*whole.nodes, copy)
+    twice = whole.with_results([first, copy.outputs[second.index]], nodes=nodes)
+    assert len(loops(keeps(merge_loops, keeps(trim_control, twice, XS, X), XS, X))) == 2
+
+
+# what nobody needs
+
+
+def test_what_is_carried_for_nobody_is_not(traced, keeps):
+    def f(xs, h, unused):
+        return df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, unused))[0]
+
+    (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X))
+    assert (loop.attrs["carried"], len(loop.inputs)) == (1, 2)
+
+
+def test_what_another_needs_is_carried(traced, keeps):
+    def f(xs, h, other):
+        return df.foldl(lambda a, x: (a[0] * x + a[1], a[1] + x), xs, (h, other))[0]
+
+    (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X))
+    assert loop.attrs["carried"] == 2
+
+
+def test_rows_that_nobody_reads_are_not_kept(traced, keeps):
+    def f(xs, h):
+        return df.scan(lambda a, x: (a[0] + x, a[0] * x), xs, (h, h))[0]
+
+    (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
+    assert len(loop.outputs) - loop.attrs["carried"] == 1
+
+
+def test_what_no_turn_changes_is_its_initial_value(traced, keeps):
+    def f(xs, h, same):
+        found, kept = df.foldl(lambda a, x: (a[0] * x + a[1], a[1]), xs, (h, same))
+        return found, kept
+
+    graph = keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X)
+    assert graph.outputs[1] is graph.inputs[2]
+    assert loops(graph)[0].attrs["carried"] == 1
+
+
+def test_what_goes_through_a_loop_unchanged_is_still_made_before_it(traced, keeps):
+    def f(xs, h):
+        made, _ = df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, h))
+        _, kept = df.foldl(lambda a, x: (a[0] + x, a[1]), xs, (h, made))
+        return kept
+
+    assert len(loops(keeps(simplified, traced(f, XS.shape, X.shape), XS, X))) == 1
+
+
+# known numbers of turns
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("length", "left"), [(0, 0), (1, 0), (2, 1)])
+def test_a_loop_of_no_turn_or_of_one_is_none(traced, keeps, length, left, reverse):
+    def turn(a, b, x, c):
+        return df.sin(a) * x, b + a, a * c, x
+
+    specs = [3], [3], [length, 3], [3]
+    for known in (length, None):
+        graph = looped(traced, turn, specs, 2, 1, known, reverse=reverse)
+        assert len(loops(keeps(count_turns, graph, X, X, XS[:length], X))) == left
+        keeps(simplified, graph, X, X, XS[:length], X)
+
+
+def test_effects_of_a_loop_without_turns_never_happen(traced):
+    graph = looped(traced, lambda a: a + df.random.normal([3]), [[3]], 1, 0, 0)
+    assert not any(n.op.effect is not None for n in count_turns(graph).nodes)
+
+
+def test_a_condition_that_is_false_at_the_start_is_no_loop(traced, keeps):
+    def f(x):
+        return df.while_loop(lambda n, x: n * n < 4, lambda n, x: (n + 1, df.sin(x)), (2, x))
+
+    assert not loops(keeps(simplified, traced(f, [3]), X))
+
+
+def test_a_counter_takes_the_place_of_a_condition(traced, keeps):
+    def f(x):
+        return df.while_loop(lambda i, x: i < 7, lambda i, x: (i + 2, df.sin(x) + 0.5), (0, x))
+
+    (loop,) = loops(keeps(simplified, traced(f, [3]), X))
+    assert (loop.attrs["condition"], loop.attrs["length"]) == (None, 4)
+
+
+def test_the_most_turns_end_a_counted_loop(traced, keeps):
+    def f(x):
+        return df.while_loop(
+            lambda i, x: i < 7, lambda i, x: (i + 1, df.sin(x)), (0, x), maximum_iterations=5
+        )
+
+    (loop,) = loops(keeps(simplified, traced(f, [3]), X))
+    assert loop.attrs["length"] == 5
+
+
+def test_the_way_back_knows_the_number_of_turns_as_well(traced, keeps):
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            _, y = df.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, df.sin(x)), (0, x))
+        return y, tape.gradient(y, x)
+
+    graph = keeps(simplified, traced(f, [3]), X)
+    assert [n.attrs["length"] for n in loops(graph)] == [7, 7]
+    assert all(v.spec.shape.is_static for n in loops(graph) for v in n.outputs)
+
+
+def test_scalar_loops_stay_as_they_run_in_registers(traced, keeps):
+    def f(x):
+        return df.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, x * 0.5), (0, x))
+
+    (loop,) = loops(keeps(simplified, traced(f, []), np.float32(3)))
+    assert loop.attrs["condition"] is not None
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_python_loops_over_ranges_are_counted(n):
+    @df.function
+    def f(x):
+        for i in df.range(n):
+            x = df.sin(x) + df.cast(i, "float32")
+        return x
+
+    graph = simplified(f.get_concrete_function(TensorSpec([3])).graph)
+    assert [loop.attrs["length"] for loop in loops(graph)] == ([n] if n > 1 else [])
+
+
+COUNTERS = {
+    "up": ("int32", 0, 1, "less", 7, 7),
+    "up to": ("int64", 0, 1, "less_equal", 7, 8),
+    "by three": ("int32", 1, 3, "less", 8, 3),
+    "down": ("int32", 9, -2, "greater", 0, 5),
+    "down to": ("int64", 9, -3, "greater_equal", 0, 4),
+    "until": ("int32", 2, 2, "not_equal", 8, 3),
+    "none": ("int32", 7, 1, "less", 7, 0),
+    "past it": ("int32", 1, 2, "not_equal", 8, None),
+    "away": ("int32", 0, -1, "less", 7, None),
+    "away from the bound": ("int32", 7, -1, "less_equal", 7, None),
+    "stuck": ("int32", 0, 0, "less", 7, None),
+    "to the last number": ("int32", 2**31 - 4, 1, "less", 2**31 - 1, 3),
+    "over the last number": ("int32", 2**31 - 4, 4, "less_equal", 2**31 - 2, None),
+    "narrow": ("int8", 0, 1, "less", 7, None),
+    "floats": ("float32", 0, 1, "less", 7, None),
+}
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "start", "step", "test", "bound", "count"), COUNTERS.values(), ids=COUNTERS
+)
+def test_trip_count(traced, dtype, start, step, test, bound, count, mirrored):
+    compare = {
+        "less": lambda i: i < bound,
+        "less_equal": lambda i: i <= bound,
+        "greater": lambda i: i > bound,
+        "greater_equal": lambda i: i >= bound,
+        "not_equal": lambda i: df.constant(bound, dtype) != i if mirrored else i != bound,
+    }[test]
+    spec = TensorSpec([], dtype)
+    turn = (lambda i: i + step) if mirrored else (lambda i: i - (-step))
+    (loop,) = loops(looped(traced, turn, [spec], 1, 0, None, test=compare))
+    initial = np.array(start, dtype)
+    assert trip_count(loop.attrs, [initial]) == count
+    assert trip_count(loop.attrs, [None]) is None
+
+    def ended(i, go):
+        return turn(i), compare(turn(i))
+
+    (loop,) = loops(looped(traced, ended, [spec, TensorSpec([], "bool")], 2, 0, None, test=lambda i, go: go))
+    going = np.array(bool(evaluate(traced(compare, spec), [initial])[0]))
+    assert trip_count(loop.attrs, [initial, going]) == count
+    assert trip_count(loop.attrs, [initial, None]) is None
+
+
+def test_a_bound_that_turns_change_counts_nothing(traced):
+    specs = [TensorSpec([], "int32")] * 2
+    graph = looped(traced, lambda i, n: (i + 1, n - 1), specs, 2, 0, None, test=lambda i, n: i < n)
+    assert trip_count(loops(graph)[0].attrs, [np.int32(0), np.int32(9)]) is None
+
+
+def test_a_condition_with_effects_counts_nothing(traced):
+    def test(i):
+        df.print(i)
+        return i < 3
+
+    graph = looped(traced, lambda i: i + 1, [TensorSpec([], "int32")], 1, 0, None, test=test)
+    assert trip_count(loops(graph)[0].attrs, [np.int32(0)]) is None
