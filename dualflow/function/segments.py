@@ -14,6 +14,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.memory import available_bytes
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.function.bodies import traced
 from dualflow.graph.control import loop_attrs
 from dualflow.ops.arrangement import reshape
@@ -24,6 +25,7 @@ Tensors = list[Any]
 _asked: list[int] = []
 
 
+@entry
 def set_loop_memory(nbytes: int | None) -> None:
     """Let the gradient of a loop keep at most about so many bytes of its turns; None for the default.
 
