@@ -69,6 +69,14 @@ def workloads(quick: bool = False) -> Iterator[Workload]:
     yield Workload("while loop, 1e5 sin steps", (turns,), lambda: sin_loop, lambda: sin_loop_python)
     start = np.array(77031, np.int32)
     yield Workload("while loop, collatz 77031", (start,), lambda: collatz, lambda: collatz_python)
+    steps, batch, width = (40, 8, 32) if quick else (1000, 8, 32)
+    weights = 0.1 * normal(width, width), 0.1 * normal(width, width), 0.1 * normal(width)
+    yield Workload(
+        "RNN, 1000 steps, forward and backward",
+        (normal(steps, batch, width), *weights),
+        lambda: recurrent_gradient,
+        lambda: recurrent_gradient_numpy,
+    )
 
 
 def chain(x: Any) -> Any:
@@ -274,6 +282,31 @@ def collatz_python(start: Array) -> int:
         n = n // 2 if n % 2 == 0 else 3 * n + 1
         count += 1
     return count
+
+
+def recurrent_gradient(rows: Any, w: Any, u: Any, b: Any) -> Any:
+    """The gradient of the squares of a recurrent network's last state, by its weights."""
+    with df.GradientTape() as tape:
+        tape.watch([w, u, b])
+        start = df.zeros([rows.shape[1], rows.shape[2]])
+        state = df.foldl(lambda h, x: df.tanh(h @ w + x @ u + b), rows, start)
+        loss = df.reduce_sum(state * state)
+    return tape.gradient(loss, [w, u, b])
+
+
+def recurrent_gradient_numpy(rows: Array, w: Array, u: Array, b: Array) -> list[Array]:
+    states = [np.zeros(rows.shape[1:], np.float32)]
+    for x in rows:
+        states.append(np.tanh(states[-1] @ w + x @ u + b))
+    flow = 2 * states[-1]
+    dw, du, db = np.zeros_like(w), np.zeros_like(u), np.zeros_like(b)
+    for x, before, after in zip(rows[::-1], states[-2::-1], states[:0:-1], strict=True):
+        inside = flow * (1 - after * after)
+        dw += before.T @ inside
+        du += x.T @ inside
+        db += inside.sum(0)
+        flow = inside @ w.T
+    return [dw, du, db]
 
 
 def long_chain(x: Any) -> Any:

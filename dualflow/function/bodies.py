@@ -63,6 +63,13 @@ def trace_body(
     return Body(inner, tuple(s._value for s in symbols), structure, tuple(outputs))
 
 
+def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
+    """``function`` of symbols, which answers a list of them, as a graph that reads nothing but its inputs."""
+    body = trace_body(function, specs, lambda symbols: symbols)
+    assert not body.reads, "a body reads nothing but its inputs"
+    return body.graph(body.arguments, body.outputs)
+
+
 def inner_tracer(name: str) -> Tracer:
     """A trace for a body inside the current one."""
     return Tracer(name, tracer_of(dispatch.current()).creation)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
-from dualflow.function.bodies import trace_body
+from dualflow.function.bodies import traced
 from dualflow.gradient.sweep import filled
 from dualflow.graph import control
 from dualflow.graph.interpret import replay
@@ -58,6 +58,4 @@ def _pull_graph(
         return tape.gradient(targets, sources, output_gradients=list(flows), unconnected_gradients="zero")
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
-    traced = trace_body(pull, specs, lambda symbols: symbols)
-    assert not traced.reads, "a body reads nothing but its inputs"
-    return traced.graph(traced.arguments, traced.outputs)
+    return traced(pull, specs)

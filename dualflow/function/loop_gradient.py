@@ -8,7 +8,8 @@ that there are gradients of every order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
-from dualflow.function.bodies import trace_body
+from dualflow.function import segments
+from dualflow.function.bodies import traced
 from dualflow.graph import control
 from dualflow.graph.control import loop_attrs
 from dualflow.graph.interpret import replay
@@ -50,6 +52,7 @@ class _Loop:
     length: int | None
     reverse: bool
     lineage: tuple[int, ...]
+    again: bool
     moving: tuple[int, ...]
     mapping: tuple[int, ...]
     resting: tuple[int, ...]
@@ -77,6 +80,7 @@ def _pull(
     length: int | None,
     reverse: bool,
     lineage: tuple[int, ...],
+    again: bool,
 ) -> Tensors:
     """The cotangents of the inputs, by a loop that goes back."""
     gs = g if isinstance(g, tuple) else (g,)
@@ -98,14 +102,19 @@ def _pull(
         length,
         reverse,
         lineage,
+        again,
         moving,
         tuple(i for i in wanted if carried <= i < end),
         tuple(i for i in wanted if i >= end),
         (*moving, *rows),
     )
     halves = _halves(loop)
-    rows_of = _keep(loop, halves)
-    found = _go_back(loop, halves, rows_of, gs)
+    kept = _kept(loop, halves)
+    turns = _segment(loop, kept)
+    if turns is None:
+        found = _go_back(loop, halves, _keep(loop, halves, kept), gs)
+    else:
+        found = _in_segments(loop, turns, gs)
     for i, flow in zip((*moving, *loop.resting, *loop.mapping), found, strict=True):
         flows[i] = flow
     return flows
@@ -159,24 +168,68 @@ def _halves(loop: _Loop) -> Halves:
         return [*results, *[conj(x) for x in found]]
 
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in loop.taking])]
-    joint = optimise(_traced(both, specs), passes=SIMPLIFICATIONS)
+    joint = optimise(traced(both, specs), passes=SIMPLIFICATIONS)
     start = loop.carried + loop.mapped
-    return halve(joint, count, len(loop.body.outputs), 0, joint.inputs[start:count])
+    lasting = joint.inputs[0 if loop.again else start : count]
+    return halve(joint, count, len(loop.body.outputs), 0, lasting)
 
 
-def _keep(loop: _Loop, halves: Halves) -> dict[Source, Any]:
-    """Run the loop once more, keeping what the way back reads: stacks, by what they are stacks of."""
+def _kept(loop: _Loop, halves: Halves) -> dict[Source, Value]:
+    """What the way back reads of each turn, beside what is stacked anyway."""
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in halves.sources if kind == "input" and i < carried]
     if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
         before = [min(range(carried), key=lambda i: loop.body.inputs[i].spec.nbytes)]
     after = [i for kind, i in halves.sources if kind == "output" and i < carried]
     residuals = range(len(first.outputs) - count)
-    stacked: dict[Source, Value] = {
+    return {
         **{("input", i): first.inputs[i] for i in before},
         **{("output", i): first.outputs[i] for i in after},
         **{("residual", k): first.outputs[count + k] for k in residuals},
     }
+
+
+def _segment(loop: _Loop, kept: dict[Source, Value]) -> int | None:
+    """How many turns to compute again at a time, where what all turns keep is too much; None to keep it.
+
+    The square root rule: what is kept of each segment's turns, and what each segment begins with, are least
+    together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory
+    cost", 2016.)
+    """
+    each = sum(v.spec.nbytes for v in kept.values())
+    budget, asked = segments.budget()
+    if loop.again or not each or (loop.condition is None and loop.length is None):
+        return None
+    if loop.condition is not None and len(loop.body.outputs) > loop.carried:
+        return None
+    start = max(1, sum(v.spec.nbytes for v in loop.body.inputs[: loop.carried]))
+    if loop.length is None:
+        return max(1, budget // (2 * each)) if asked else None
+    if loop.length * each <= budget:
+        return None
+    turns = math.ceil(math.sqrt(loop.length * start / each))
+    return turns if turns < loop.length else None
+
+
+def _in_segments(loop: _Loop, turns: int, gs: Sequence[Any]) -> Tensors:
+    """The cotangents of the inputs :attr:`_Loop.wanted`, through a loop over segments of so many turns."""
+    order = (*loop.moving, *loop.resting, *loop.mapping)
+    sources = [loop.inputs[i] for i in order]
+    attrs = loop_attrs(
+        loop.body, loop.carried, loop.mapped, loop.length, condition=loop.condition, reverse=loop.reverse
+    )
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(sources)
+        results = segments.run(LOOP, loop.inputs, attrs, turns)
+    taking = [i for i in loop.taking if gs[i] is not None]
+    targets, weights = [results[i] for i in taking], [conj(gs[i]) for i in taking]
+    found = tape.gradient(targets, sources, weights, unconnected_gradients="zero")
+    return [conj(x) for x in found]
+
+
+def _keep(loop: _Loop, halves: Halves, stacked: dict[Source, Value]) -> dict[Source, Any]:
+    """Run the loop once more, with stacks of what is kept: these, by what they are stacks of."""
+    first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     rows: list[Source] = [("output", i) for i in range(carried, count)]
     if not stacked and not any(source in rows for source in halves.sources):
         return {}
@@ -229,15 +282,9 @@ def _go_back(loop: _Loop, halves: Halves, stacks: dict[Source, Any], gs: Sequenc
         return [*flows, *totals, *of_rows]
 
     specs = [*map(_spec, carry), *map(_row, rows), *map(_spec, rest)]
-    back = _traced(turn, specs)
+    back = traced(turn, specs)
     attrs = loop_attrs(back, len(carry), len(rows), loop.turns, reverse=not loop.reverse)
     return list(dispatch.current().run(LOOP, (*carry, *rows, *rest), attrs))
-
-
-def _traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
-    traced = trace_body(function, specs, lambda symbols: symbols)
-    assert not traced.reads, "a body reads nothing but its inputs"
-    return traced.graph(traced.arguments, traced.outputs)
 
 
 def _spec(x: Any) -> TensorSpec:

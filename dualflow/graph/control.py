@@ -57,6 +57,7 @@ def _infer_loop(
     length: int | None,
     reverse: bool,
     lineage: tuple[int, ...],
+    again: bool,
 ) -> tuple[TensorSpec, ...]:
     turns = length if condition is None else None
     rows = [v.spec for v in body.outputs[carried:]]
@@ -72,6 +73,7 @@ def _run_loop(
     length: int | None,
     reverse: bool,
     lineage: tuple[int, ...],
+    again: bool,
 ) -> tuple[Array, ...]:
     carry: Sequence[Array] = arrays[:carried]
     given, rest = arrays[carried : carried + mapped], arrays[carried + mapped :]
@@ -131,6 +133,7 @@ LOOP: Final = Op(
 - ``reverse``: from the last row to the first; what is stacked stays beside its row.
 - ``lineage``: numbers that tell loops apart. One whose lineage begins with another's, over the same inputs,
   has the other's results first among its own.
+- ``again``: for its gradient, each turn is computed again from what it begins with, and nothing else is kept.
 
 Rows of a loop with a condition make a stack whose first size only the run knows. Loops alone read such.
 """
@@ -145,6 +148,7 @@ def loop_attrs(
     condition: Graph | None = None,
     reverse: bool = False,
     extends: tuple[int, ...] = (),
+    again: bool = False,
 ) -> dict[str, Any]:
     """The attributes of a loop, one that begins as that of lineage ``extends`` does; see :data:`LOOP`."""
     return {
@@ -155,6 +159,7 @@ def loop_attrs(
         "length": length,
         "reverse": reverse,
         "lineage": (*extends, next(_numbers)),
+        "again": again,
     }
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
 from dualflow.native.entry import Entry, Unit
 from dualflow.native.interrupts import ask, clock
 from dualflow.native.kept import Kept
 from dualflow.native.llvm import I8, I64, PTR, VOID, Type, Value
-from dualflow.native.memory import available_bytes
 from dualflow.native.nest import Layout
 from dualflow.native.plan import Block, Call, Row, Turns
 from dualflow.ops.forms import Choice

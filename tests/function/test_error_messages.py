@@ -105,24 +105,19 @@ def created_in_passing():
         df.Variable(1.0)
 
 
-def growing():
-    """A function that answers a longer list at each turn."""
-    answer = []
-
-    def grow(x):
-        answer.append(x)
-        return list(answer)
-
-    return grow
+def same(x):
+    return x
 
 
-def array(**options):
-    return df.TensorArray(df.float32, 2, **options)
+PLAIN = df.function(same)
 
 
-def read_twice():
-    rows = array().unstack(V)
-    return rows.read(0), rows.read(0)
+def checked():
+    df.debugging.enable_check_numerics()
+    try:
+        return df.math.log(-ONE)
+    finally:
+        df.debugging.disable_check_numerics()
 
 
 CASES = {
@@ -346,102 +341,67 @@ CASES = {
         "shape .* in one branch",
         "",
     ),
-    # rows
-    "rows of a scalar": (lambda: df.map_fn(lambda x: x, ONE), Invalid, "not scalars", r"1\+ dimensional"),
-    "rows of two counts": (
-        lambda: df.map_fn(lambda x: x[0], [V, df.ones([3])]),
-        Invalid,
-        "equal first sizes",
-        "not",
+    "no memory for loops": (lambda: df.config.set_loop_memory(0), Invalid, "not 0", "a positive number of bytes"),
+    # looking inside
+    "comparing in a trace": (
+        lambda: run(lambda x: df.compare(same, x), ONE),
+        Late,
+        "can't be traced",
+        "outside of functions",
     ),
-    "rows of open count": (
-        lambda: traced(lambda x: df.scan(lambda a, b: a + b, x), [None]),
-        Invalid,
-        "first size",
-        "must be known",
-    ),
-    "no first row": (
-        lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
-        Invalid,
-        "no rows",
-        "give an initializer",
-    ),
-    "a map of another structure": (
-        lambda: df.map_fn(lambda x: x, V, fn_output_signature=(df.float32, df.float32)),
-        Invalid,
-        "another structure",
-        "fn_output_signature",
-    ),
-    "rows of changing structure": (
-        lambda: df.vectorized_map(growing(), V),
-        Invalid,
-        "structure for each row",
-        "the same",
-    ),
-    "a map of another dtype": (
-        lambda: df.map_fn(lambda x: df.cast(x, df.int32), V),
-        Invalid,
-        "not",
-        "fn_output_signature",
-    ),
-    "a step of another dtype": (
-        lambda: run(lambda x: df.foldl(lambda a, b: df.cast(a, df.float64), x), V),
+    "comparing no function": (
+        lambda: df.compare(3, ONE),
         Wrong,
-        "dtype float32 before a step and has float64",
-        "cast it",
+        "3 can't be called",
+        "takes a function and its arguments",
     ),
-    "a step of another shape": (
-        lambda: run(lambda x: df.foldl(lambda a, b: V, x), V),
-        Invalid,
-        r"shape \(\) before a step and has \(2,\)",
-        "",
+    "verifying in a trace": (
+        lambda: run(lambda x: df.verify(same, x), ONE),
+        Late,
+        "can't be traced",
+        "outside of functions",
     ),
-    # arrays of tensors
-    "an array of open size": (
-        lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
-        Invalid,
-        "size of a TensorArray",
-        "pass an int",
+    "verifying no function": (
+        lambda: df.verify(3, ONE),
+        Wrong,
+        "3 can't be called",
+        "takes a function and its arguments",
     ),
-    "reading too far": (lambda: array().read(5), Outside, "index 5", "array size is: 2"),
-    "reading twice": (read_twice, Invalid, "Could not read index 0 twice", "clear_after_read = false"),
-    "writing too far": (lambda: array().write(5, ONE), Outside, "index 5", "not resizeable"),
-    "unstacking too many": (lambda: array().unstack(df.ones([3])), Invalid, "3 tensors", "static size 2"),
-    "writing another dtype": (
-        lambda: array().write(0, df.constant(1)),
-        Invalid,
-        "dtype is float32",
-        "dtype int32",
+    "debugging in a trace": (
+        lambda: run(lambda x: PLAIN.debug(x), ONE),
+        Late,
+        "can't be traced",
+        "outside of functions",
     ),
-    "writing another shape": (
-        lambda: array().write(0, ONE).write(1, V),
-        Invalid,
-        "Incompatible shape",
-        "expected",
+    "a step that is no function": (lambda: PLAIN.debug(ONE, step=3), Wrong, "not 3", "takes a function"),
+    "checks in a trace": (
+        lambda: run(lambda x: df.debugging.enable_check_numerics() or x, ONE),
+        Late,
+        "outside of traced functions",
+        "call it before",
     ),
-    "an array nobody has written to": (
-        lambda: array().stack(),
-        Invalid,
-        "Nothing has been written",
-        "element_shape",
+    "a number that is none": (checked, Invalid, "log.* made", HERE),
+    "a part that is not native": (
+        lambda: run(lambda x: df.py_function(same, [x], df.float32), ONE, strict=True),
+        Late,
+        "py_function",
+        "Without strict=True",
     ),
     # at run time
     "a division by zero": (lambda: run(lambda x: 1 // x, df.constant(0)), Invalid, "division by zero", HERE),
     "an index that is too large": (
         lambda: run(lambda x, i: df.gather(x, i), V, [7]),
         Outside,
-        "gather: an index is out of range",
+        "gather: an index is out of range .* 0 to its size less 1",
         HERE,
     ),
 }
 OTHERWISE_TESTED = {
-    "function/compare.py": "test_compare.py",
-    "function/debug.py": "test_debug.py",
     "function/loop_gradient.py": "test_control_flow.py",
-    "function/numerics.py": "test_numerics.py",
+    "function/maps.py": "test_row_error_messages.py",
+    "function/scan.py": "test_row_error_messages.py",
+    "function/tensor_array.py": "test_row_error_messages.py",
     "function/raising.py": "test_autograph_raising.py",
-    "function/strict.py": "test_strict.py",
-    "function/verify.py": "test_verify.py",
 }
 OPEN = df.Variable(V, shape=[None])
 
@@ -457,7 +417,7 @@ def test_the_message_says_what_and_what_to_do(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_traceback_shows_where(case):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is tested above
         CASES[case][0]()
     assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
 

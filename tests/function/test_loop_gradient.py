@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.native import control
 
 Tensors = tuple[Any, ...]
 _generator = np.random.default_rng(0)
@@ -195,6 +196,50 @@ def test_a_gradient_runs_natively(loop: Callable[..., Any]) -> None:
     }
 
 
+@pytest.fixture
+def little_memory() -> Iterator[None]:
+    df.config.set_loop_memory(300)
+    yield
+    df.config.set_loop_memory(None)
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_turns_that_are_computed_again(loop: Callable[..., Any]) -> None:
+    def both(*inputs: Any) -> list[Any]:
+        return first_and_second(lambda *given: loss(loop, *given), *inputs)
+
+    inputs = df.constant(X), df.constant(W)
+    assert_alike(df.function(both)(*inputs), both(*inputs))
+
+
+def test_memory_grows_with_the_square_root_of_the_turns() -> None:
+    def arena(turns: int) -> int:
+        def gradient(rows: Any, w: Any) -> Any:
+            with df.GradientTape() as tape:
+                tape.watch(w)
+                value = df.reduce_sum(df.foldl(lambda h, x: df.tanh(h @ w) * x, rows, df.ones([8, 8])))
+            return tape.gradient(value, w)
+
+        specs = df.TensorSpec((turns, 8, 8)), df.TensorSpec((8, 8))
+        concrete = df.function(gradient).get_concrete_function(*specs)
+        found: int = concrete.section.runner.executable.program.arena_bytes
+        return found
+
+    all_kept = arena(10_000)
+    df.config.set_loop_memory(1 << 16)
+    try:
+        few, many = arena(100), arena(10_000)
+    finally:
+        df.config.set_loop_memory(None)
+    assert many < all_kept / 20
+    assert many < 20 * few
+
+
+def test_a_limit_of_memory_is_positive() -> None:
+    with pytest.raises(InvalidArgumentError, match="positive"):
+        df.config.set_loop_memory(0)
+
+
 def test_the_forward_loop_runs_once() -> None:
     def gradient(x: Any, w: Any) -> Any:
         with df.GradientTape() as tape:
@@ -260,8 +305,6 @@ def test_random_numbers_in_a_loop_have_no_gradient() -> None:
 
 
 def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dualflow.native import control
-
     monkeypatch.setattr(control, "available_bytes", lambda: 1 << 16)
 
     @df.function

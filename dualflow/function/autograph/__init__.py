@@ -1,8 +1,25 @@
 """Python's own control flow over tensors, as nodes of the graph.
 
-``@df.function`` converts a function when tracing it as it is fails on a tensor that Python wants a value of.
+``@df.function`` converts a function whose source shows that it tests or iterates a tensor, or where a trace
+of it as it is written meets a tensor that Python wants a value of; then the trace begins again, and what
+Python did by then, such as printing, has happened twice. What is called is converted when it is called, but
+for functions of other packages and those marked :func:`do_not_convert`.
+
+Where a condition is no tensor, Python's statements are Python's: they run while tracing, once for each trace.
+Where it is one:
+
+* ``if``, ``while``, ``for``, ``match``, ``and``, ``or``, ``not``, ``break``, ``continue``, ``return`` and the
+  ``else`` of loops become choices and loops of the graph. What a branch or a turn assigns must be tensors or
+  numbers, of one shape and dtype on all ways.
+* ``raise`` and ``assert`` act when the graph runs. The exception is made then, by its own expression, from
+  the values that its names have in that call; a tensor in an attribute of another object is shown as a
+  symbol. A ``try`` inside of the branch catches it, one around the condition can't and is refused.
+* Unpacking and comprehensions go through the rows of a tensor one by one, if their number is known.
+* ``print`` prints while tracing; :func:`dualflow.print` prints when the graph runs.
+
 The source transformation is AutoGraph's, from the package ``diastatic-malt``, imported at the first
-conversion; what the transformed code calls is in this package.
+conversion, and ours for what it does not know (``syntax.py``); what the transformed code calls is in this
+package.
 """
 
 from dualflow.function.autograph import experimental as experimental

@@ -1,0 +1,148 @@
+"""What functions of rows and arrays of tensors refuse: what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
+V, ONE = df.constant([1.0, 2.0]), df.constant(1.0)
+
+
+def traced(function, *shapes):
+    return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def run(function, *args):
+    return df.function(function)(*args)
+
+
+def growing():
+    """A function that answers a longer list at each turn."""
+    answer = []
+
+    def grow(x):
+        answer.append(x)
+        return list(answer)
+
+    return grow
+
+
+def array(**options):
+    return df.TensorArray(df.float32, 2, **options)
+
+
+def read_twice():
+    rows = array().unstack(V)
+    return rows.read(0), rows.read(0)
+
+
+CASES = {
+    # rows
+    "rows of a scalar": (lambda: df.map_fn(lambda x: x, ONE), Invalid, "not scalars", r"1\+ dimensional"),
+    "rows of two counts": (
+        lambda: df.map_fn(lambda x: x[0], [V, df.ones([3])]),
+        Invalid,
+        "equal first sizes",
+        "not",
+    ),
+    "rows of open count": (
+        lambda: traced(lambda x: df.scan(lambda a, b: a + b, x), [None]),
+        Invalid,
+        "first size",
+        "must be known",
+    ),
+    "no first row": (
+        lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
+        Invalid,
+        "no rows",
+        "give an initializer",
+    ),
+    "a map of another structure": (
+        lambda: df.map_fn(lambda x: x, V, fn_output_signature=(df.float32, df.float32)),
+        Invalid,
+        "another structure",
+        "fn_output_signature",
+    ),
+    "rows of changing structure": (
+        lambda: df.vectorized_map(growing(), V),
+        Invalid,
+        "structure for each row",
+        "the same",
+    ),
+    "a map of another dtype": (
+        lambda: df.map_fn(lambda x: df.cast(x, df.int32), V),
+        Invalid,
+        "not",
+        "fn_output_signature",
+    ),
+    "a step of another dtype": (
+        lambda: run(lambda x: df.foldl(lambda a, b: df.cast(a, df.float64), x), V),
+        Wrong,
+        "dtype float32 before a step and has float64",
+        "cast it",
+    ),
+    "a step of another shape": (
+        lambda: run(lambda x: df.foldl(lambda a, b: V, x), V),
+        Invalid,
+        r"shape \(\) before a step and has \(2,\)",
+        "",
+    ),
+    # arrays of tensors
+    "an array of open size": (
+        lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
+        Invalid,
+        "size of a TensorArray",
+        "pass an int",
+    ),
+    "reading too far": (lambda: array().read(5), Outside, "index 5", "array size is: 2"),
+    "reading twice": (read_twice, Invalid, "Could not read index 0 twice", "clear_after_read = false"),
+    "writing too far": (lambda: array().write(5, ONE), Outside, "index 5", "not resizeable"),
+    "unstacking too many": (lambda: array().unstack(df.ones([3])), Invalid, "3 tensors", "static size 2"),
+    "writing another dtype": (
+        lambda: array().write(0, df.constant(1)),
+        Invalid,
+        "dtype is float32",
+        "dtype int32",
+    ),
+    "writing another shape": (
+        lambda: array().write(0, ONE).write(1, V),
+        Invalid,
+        "Incompatible shape",
+        "expected",
+    ),
+    "an array nobody has written to": (
+        lambda: array().stack(),
+        Invalid,
+        "Nothing has been written",
+        "element_shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert re.search(remedy, told)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_where(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is tested above
+        CASES[case][0]()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    missing = raises_without_case(
+        ["function/maps.py", "function/scan.py", "function/tensor_array.py"],
+        [case[0] for case in CASES.values()],
+    )
+    assert missing == []
