@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import LOOP, loop_attrs
 from dualflow.graph.interpret import evaluate
-from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.ir import GraphBuilder, Node
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
@@ -17,6 +19,7 @@ from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trips import trip_count
 from dualflow.graph.passes.turns import count_turns
 from dualflow.ops.forms import Loop
+from dualflow.ops.record import REGISTRY
 
 T = 40
 random = np.random.default_rng(3)
@@ -192,6 +195,27 @@ def test_scalar_loops_stay_as_they_run_in_registers(traced, keeps):
     assert loop.attrs["condition"] is not None
 
 
+@pytest.mark.parametrize(("turns", "counted"), [(10**6, True), (10**8, False)])
+def test_stacks_that_would_fill_the_memory_grow_turn_by_turn(traced, turns, counted):
+    def turn(i, x):
+        return i + 1, df.sin(x), x
+
+    specs = [TensorSpec([], "int32"), TensorSpec([4])]
+    graph = looped(traced, turn, specs, 2, 0, None, test=lambda i, x: i < turns)
+    (loop,) = loops(graph)
+    zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
+    made = loop.with_inputs([zero.output, graph.inputs[1]])
+    (found,) = loops(count_turns(replace(graph, nodes=(zero, made), outputs=made.outputs)))
+    assert (found.attrs["condition"] is None) is counted
+
+
+def test_effects_of_a_loop_of_one_turn_happen_once(traced):
+    graph = looped(traced, lambda a, x: a + x * df.random.normal([3]), [[3], [1, 3]], 1, 1, 1)
+    found = count_turns(graph)
+    assert not loops(found)
+    assert sum(n.op.effect is not None for n in found.nodes) == 1
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_python_loops_over_ranges_are_counted(n):
     @df.function
@@ -264,3 +288,18 @@ def test_a_condition_with_effects_counts_nothing(traced):
 
     graph = looped(traced, lambda i: i + 1, [TensorSpec([], "int32")], 1, 0, None, test=test)
     assert trip_count(loops(graph)[0].attrs, [np.int32(0)]) is None
+
+
+def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
+    def turn(i, x):
+        return i + 1, df.sin(x), x
+
+    specs = [TensorSpec([], "int32"), TensorSpec([4])]
+    graph = looped(traced, turn, specs, 2, 0, None, test=lambda i, x: i < 10**7)
+    (loop,) = loops(graph)
+    zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
+    made = loop.with_inputs([zero.output, graph.inputs[1]])
+    body = traced(lambda row: df.stack([row] * 9), [4])
+    reader = Node(LOOP, [made.outputs[2]], loop_attrs(body, 0, 1, None), [TensorSpec([None, 9, 4])])
+    whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
+    assert [n.attrs["length"] for n in loops(count_turns(whole))] == [10**7, 10**7]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from dualflow.graph.rewrite import Expansion, copied, expand
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Literal, Loop
 from dualflow.ops.record import REGISTRY
+
+MAX_BYTES: Final = 1 << 28
+"""Stacks of a loop with a condition that are larger are made turn by turn."""
 
 
 def count_turns(graph: Graph) -> Graph:
@@ -31,13 +34,22 @@ def _counted(node: Node) -> Expansion | None:
         return _one(node)
     if turns is None or (node.attrs["length"] == turns and node.attrs["condition"] is None):
         return None
-    if is_scalar_control(node):
-        return None  # it runs in registers as it is
+    if is_scalar_control(node) or not _takes_little(node, turns):
+        return None  # scalars stay in registers; stacks grow with the turns that there are
     a = node.attrs
     attrs = loop_attrs(a["body"], a["carried"], a["mapped"], turns, reverse=a["reverse"])
     specs = node.op.specs([v.spec for v in node.inputs], attrs)
     made = Node(node.op, node.inputs, attrs, specs, node.origin, node.also)
     return Expansion((made,), made.outputs)
+
+
+def _takes_little(node: Node, turns: int) -> bool:
+    """Whether the loop's stacks may be made at once: a check can end it long before its last turn."""
+    if node.attrs["condition"] is None:
+        return True  # the rows that it reads are no fewer
+    body: Graph = node.attrs["body"]
+    rows = [v.spec for v in body.outputs[node.attrs["carried"] :]]
+    return all(r.shape.is_static for r in rows) and turns * sum(r.nbytes for r in rows) <= MAX_BYTES
 
 
 def _turns(node: Node) -> int | None:
