@@ -341,7 +341,12 @@ CASES = {
         "shape .* in one branch",
         "",
     ),
-    "no memory for loops": (lambda: df.config.set_loop_memory(0), Invalid, "not 0", "a positive number of bytes"),
+    "no memory for loops": (
+        lambda: df.config.set_loop_memory(0),
+        Invalid,
+        "not 0",
+        "a positive number of bytes",
+    ),
     # looking inside
     "comparing in a trace": (
         lambda: run(lambda x: df.compare(same, x), ONE),
