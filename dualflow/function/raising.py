@@ -19,6 +19,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import int32
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import USER_CODE
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -64,7 +65,7 @@ class Raising:
             found: BaseException = made() if isinstance(made, type) else made
         if self.place is not None:
             line = linecache.getline(self.place.file, self.place.line).strip()
-            found.add_note(f"in user code:\n  {self.place}\n    {line}")
+            found.add_note(f"{USER_CODE}\n  {self.place}\n    {line}")
         return found
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.memory import limit_loops, loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.function.bodies import traced
 from dualflow.graph.control import loop_attrs
 from dualflow.ops.arrangement import reshape
@@ -23,6 +24,7 @@ from dualflow.ops.record import Op
 Tensors = list[Any]
 
 
+@entry
 def set_loop_memory(nbytes: int | None) -> None:
     """Let the gradient of a loop keep at most about so many bytes of its turns; None for the default.
 

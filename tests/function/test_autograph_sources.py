@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import dualflow as df
-from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphError
 
 SOURCE = "def f(x):\n    if x > 0:\n        return x * 2\n    return -x\n"
 
@@ -326,3 +326,22 @@ def test_code_whose_tests_are_pythons_loads_no_converter(body, tmp_path):
     )
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+TABLE = {"larger": lambda x: x if x > 0 else -x, "smaller": lambda x: x if x < 0 else -x}
+LATER = [(lambda x: x if x > 1 else
+          x * 0), (lambda x, y=3: y if x > 1 else x), (lambda x, y=5: y if x > 1 else x)]  # fmt: skip
+
+
+def test_lambdas_with_the_same_parameters_may_share_a_line():
+    """Python 3.11 keeps the columns of code, which tell them apart."""
+    for f in (*TABLE.values(), *LATER):
+        for number in (3, -3):
+            assert int(df.function(f)(df.constant(number))) == int(f(df.constant(number)))
+
+
+def test_errors_in_a_lambda_name_its_line(tmp_path, load):
+    f = load(tmp_path, "import dualflow as df\n\nfirst, f = lambda x: x, lambda x: 1 if x > 0 else 1.5\n")
+    with pytest.raises(DTypeError, match="cast one of them") as caught:
+        df.function(f)(df.constant(1))
+    assert f'File "{tmp_path}/program.py", line 3' in str(caught.value)

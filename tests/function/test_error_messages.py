@@ -341,6 +341,12 @@ CASES = {
         "shape .* in one branch",
         "",
     ),
+    "no memory for loops": (
+        lambda: df.config.set_loop_memory(0),
+        Invalid,
+        "not 0",
+        "a positive number of bytes",
+    ),
     # looking inside
     "comparing in a trace": (
         lambda: run(lambda x: df.compare(same, x), ONE),
@@ -391,7 +397,7 @@ CASES = {
     "an index that is too large": (
         lambda: run(lambda x, i: df.gather(x, i), V, [7]),
         Outside,
-        "gather: an index is out of range",
+        "gather: an index is out of range .* 0 to its size less 1",
         HERE,
     ),
 }

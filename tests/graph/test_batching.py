@@ -117,6 +117,15 @@ def test_outer_products_are_products_of_rows(traced):
     assert products(graph) == [1, 0]
 
 
+@pytest.mark.parametrize(("rows", "left"), [(8, 0), (12, 1)])
+def test_products_of_many_rows_are_added_turn_by_turn(traced, rows, left):
+    def f(xs, s):
+        return df.foldl(lambda s, x: s + df.matmul(x, x, transpose_a=True), xs, s)
+
+    graph = batched(traced, f, numbers(T, rows, 64), numbers(64, 64))
+    assert products(graph)[1] == left
+
+
 def test_what_is_added_beside_a_product_stays_in_the_loop(traced):
     def f(xs, w, s):
         return df.foldl(lambda s, x: s + df.matmul(x, x, transpose_a=True) + df.sin(w * x[0]), xs, s)

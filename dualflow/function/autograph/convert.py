@@ -10,11 +10,12 @@ from typing import Any, Final
 from malt.core.converter import ConversionOptions, ProgramContext
 from malt.impl import api
 from malt.operators.function_wrappers import FunctionScope
-from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError
+from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError, UnsupportedLanguageElementError
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.function.autograph import branches, loops, parts, raising
 from dualflow.function.autograph.calls import Converter
+from dualflow.function.autograph.lambdas import is_lambda, isolated
 from dualflow.function.autograph.syntax import lowered
 from dualflow.function.autograph.values import symbolic
 from dualflow.function.errors import here
@@ -112,7 +113,7 @@ def convert(function: Any) -> Callable[..., Any]:
     if hasattr(function, "autograph_info__"):
         return function
     try:
-        converted, _, lines = _TRANSPILER.transform(function, _Context(function))
+        converted, _, lines = _transformed(function)
     except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
         code = function.__code__
         reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
@@ -126,6 +127,17 @@ def convert(function: Any) -> Callable[..., Any]:
     register_generated(generated, _origins(generated, lines, function))
     result: Callable[..., Any] = converted
     return result
+
+
+def _transformed(function: FunctionType) -> Any:
+    """malt's answer; a lambda that it can't tell from its neighbours is tried by itself."""
+    try:
+        return _TRANSPILER.transform(function, _Context(function))
+    except (UnsupportedLanguageElementError, AttributeError):  # the latter where a module is not registered
+        alone = isolated(function) if is_lambda(function) else None
+        if alone is None:
+            raise
+        return _TRANSPILER.transform(alone, _Context(alone))
 
 
 def _class_of(name: str) -> str:

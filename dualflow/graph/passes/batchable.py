@@ -14,6 +14,10 @@ from dualflow.ops.forms import Literal
 
 MAX_BYTES: Final = 64 << 20
 """How much memory a loop's new stacks may take, if loops may take so much."""
+FEW_ROWS: Final = 8
+"""Sums of products of so many rows are better at once; of more rows, while they are little work."""
+LITTLE_WORK: Final = 1 << 15
+"""So many multiplications in each turn. Rows of larger products are read best while they are in the cache."""
 _DTYPES = "fd"
 
 
@@ -200,11 +204,12 @@ def _addends(value: Value, readers: Counter[Value]) -> list[Value]:
 
 
 def _rows_multiplied(node: Node) -> tuple[Value, Value, int] | None:
-    """``x`` and ``y`` where a product is ``x.T @ y``, and their number of rows."""
+    """``x`` and ``y`` where a product is ``x.T @ y`` of few rows, and their number."""
     if not _is_product(node) or any(v.spec.rank != 2 for v in node.inputs):
         return None
     x, y = node.inputs
     first, second = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
     inner = sizes(x)[0 if first else 1]
     in_rows = inner > 0 and ((first and not second) or inner == 1)
-    return (row_major(x), row_major(y), inner) if in_rows and node.output.spec.size else None
+    pays = inner <= FEW_ROWS or inner * node.output.spec.size <= LITTLE_WORK
+    return (row_major(x), row_major(y), inner) if in_rows and pays and node.output.spec.size else None
