@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.memory import loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
@@ -197,7 +198,7 @@ def _segment(loop: _Loop, kept: dict[Source, Value]) -> int | None:
     cost", 2016.)
     """
     each = sum(v.spec.nbytes for v in kept.values())
-    budget, asked = segments.budget()
+    budget, asked = loop_budget()
     if loop.again or not each or (loop.condition is None and loop.length is None):
         return None
     if loop.condition is not None and len(loop.body.outputs) > loop.carried:

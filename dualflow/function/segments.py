@@ -11,7 +11,7 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.memory import available_bytes
+from dualflow.core.memory import limit_loops, loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -22,7 +22,6 @@ from dualflow.ops.joining import concat
 from dualflow.ops.record import Op
 
 Tensors = list[Any]
-_asked: list[int] = []
 
 
 @entry
@@ -45,17 +44,12 @@ def set_loop_memory(nbytes: int | None) -> None:
     """
     if nbytes is not None and nbytes <= 0:
         raise InvalidArgumentError(f"The memory of a loop is a positive number of bytes, not {nbytes}.")
-    _asked[:] = [] if nbytes is None else [int(nbytes)]
+    limit_loops(None if nbytes is None else int(nbytes))
 
 
 def loop_memory() -> int:
     """How many bytes the gradient of a loop may keep; see :func:`set_loop_memory`."""
-    return budget()[0]
-
-
-def budget() -> tuple[int, bool]:
-    """The bytes that the gradient of a loop may keep, and whether somebody asked for that."""
-    return (_asked[0], True) if _asked else (available_bytes() // 4, False)
+    return loop_budget()[0]
 
 
 def run(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], turns: int) -> Tensors:

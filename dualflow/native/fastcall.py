@@ -69,11 +69,10 @@ class Descriptor:
     constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers, an
     array of which is used as it is; ``status`` is an i64 that is 0 on entry. If the kernel leaves another
     number there the outputs are dropped: a negative one says that Python's error is set, for any other
-    ``on_error(number)``, which must raise, is called. ``result``
-    is "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are
-    objects to keep alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel.
-    ``arguments`` says which input each argument of a call is, each once; without it they are the inputs in
-    their order.
+    ``on_error(number)``, which must raise, is called. ``result`` is "none", "tensor" (one output), "tuple",
+    or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep alive, such as the kernel's
+    Library. ``heavy`` releases the GIL around the kernel. ``arguments`` says which input each argument of a
+    call is, each once; without it they are the inputs in their order.
     """
 
     name: str

@@ -114,8 +114,10 @@ class _Listing:
             order = f"reversed(range({count}))" if call.node.attrs["reverse"] else f"range({count})"
             yield Row(depth, f"for {turn} in {order}:", lines_of(call.node))
         for row in turns.rows:
-            stack = self.memory.find(row.stack, row.itemsize)[0]
-            yield Row(depth + 1, f"{self.memory.name(row.slot)} = {stack}[{turn}]")
+            stack, offset = self.memory.find(row.stack, row.itemsize)
+            first = offset * row.itemsize // max(row.nbytes, 1)
+            at = f"{first} + {turn}" if first else turn
+            yield Row(depth + 1, f"{self.memory.name(row.slot)} = {stack}[{at}]")
         yield from self._block(call.blocks[-1], depth + 1)
 
     def _block(self, block: Block, depth: int) -> Iterator[Row]:

@@ -414,6 +414,29 @@ def test_gradients_go_by():
                 g(-x)
 
 
+def doubled(v):
+    assert v >= 0.0, f"negative: {float(v)}"
+    return v * 2.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: df.map_fn(doubled, x),
+        lambda x: df.vectorized_map(doubled, x),
+        lambda x: df.scan(lambda total, v: total + doubled(v), x),
+        lambda x: df.foldl(lambda total, v: total + doubled(v), x),
+        lambda x: df.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t + doubled(x[i])), (0, 0.0))[1],
+    ],
+    ids=["map_fn", "vectorized_map", "scan", "foldl", "while_loop"],
+)
+def test_functions_of_rows_raise(call):
+    compiled = df.function(call)
+    for row in ([1.0, 2.0, 3.0], [1.0, -2.0, 3.0]):
+        now, later = (str(outcome(f, row)) for f in (call, compiled))
+        assert now == later
+
+
 # try
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from dualflow.core.memory import loop_budget
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Literal
 
 MAX_BYTES: Final = 64 << 20
-"""How much memory a loop's new stacks may take."""
+"""How much memory a loop's new stacks may take, if loops may take so much."""
 FEW_ROWS: Final = 8
 """Sums of products of so many rows are better at once; of more rows, while they are little work."""
 LITTLE_WORK: Final = 1 << 15
@@ -62,7 +63,7 @@ class Batchable:
     """
 
     loop: Node
-    room: int = MAX_BYTES
+    room: int = field(default_factory=lambda: min(MAX_BYTES, loop_budget()[0]))
     before: list[Product] = field(default_factory=list)
     behind: dict[int, Product] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)
