@@ -71,7 +71,9 @@ class Signature:
             parameters = list(inspect.signature(function).parameters.values())
         except ValueError:  # some built-in functions can't be inspected
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
-        self.parameters = tuple(parameters[skip_first:])
+        # As in TensorFlow, an input signature says nothing of what is called self: that is a method to be.
+        unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
+        self.parameters = tuple(parameters[skip_first or unbound :])
         self.specs = None if specs is None else tuple(specs)
         self._python = inspect.Signature(self.parameters)
         if self.specs is not None:

@@ -314,3 +314,12 @@ def test_a_deep_graph_needs_no_deep_stack():
     finally:
         sys.setrecursionlimit(before)
     assert np.allclose(compiled.numpy(), chain(10_000)(x).numpy(), rtol=1e-3)
+
+
+def test_an_input_signature_of_a_method_leaves_out_self():
+    class Model:
+        @df.function(input_signature=[df.TensorSpec([None, 2])])
+        def doubled(self, x):
+            return x * 2.0
+
+    assert Model().doubled([[1, 2]]).numpy().tolist() == [[2.0, 4.0]]

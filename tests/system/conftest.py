@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,16 @@ def cache(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def started(cache: Path) -> Started:
-    """``started(program, *arguments, **environment)`` is a Python process that runs ``program``."""
+def started(cache: Path) -> Iterator[Started]:
+    """``started(program, *arguments, **environment)`` is a Python process that runs ``program``.
+
+    Whatever still runs when the test ends is killed.
+    """
+    processes: list[subprocess.Popen[str]] = []
 
     def start(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), **environment}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
             env=os.environ | given,
             stdin=subprocess.DEVNULL,
@@ -43,8 +48,14 @@ def started(cache: Path) -> Started:
             text=True,
             start_new_session=True,
         )
+        processes.append(process)
+        return process
 
-    return start
+    yield start
+    for process in processes:
+        with process, contextlib.suppress(ProcessLookupError):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
