@@ -211,7 +211,9 @@ class Frame:
         extent, stride = self.params["pick", step, "extent"], self.params["pick", step, "stride"]
         inside = (picked >= 0) & (picked < extent)
         self.m.step = step
-        self.m.check(inside, "an index is out of range for the axis it picks from; it is 0 to its size less 1.")
+        self.m.check(
+            inside, "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+        )
         place = self._place(params.access) + picked * stride
         type = Type.of_dtype(params.access.dtype.dtype)
         pointer = self._pointer(params.access)

@@ -129,6 +129,15 @@ def test_what_goes_through_a_loop_unchanged_is_still_made_before_it(traced, keep
     assert len(loops(keeps(simplified, traced(f, XS.shape, X.shape), XS, X))) == 1
 
 
+def test_what_only_an_unneeded_value_reads_goes_with_it(traced, keeps):
+    def f(xs, h):
+        a, b = df.foldl(lambda a, x: (df.sin(a[0]) * x, a[1] + x), xs, (h, h))
+        return df.foldl(lambda a, x: (a[1] * x, a[1] + x), xs, (a * 2.0, b))[1]
+
+    found = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
+    assert [loop.attrs["carried"] for loop in found] == [1, 1]
+
+
 # known numbers of turns
 
 

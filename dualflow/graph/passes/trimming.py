@@ -16,10 +16,12 @@ from dualflow.ops.forms import Choice, Loop
 def trim_control(graph: Graph) -> Graph:
     """``graph`` whose choices and loops read, carry and answer only what somebody needs."""
     needs: dict[Node, _Needs] = {}
+    needed: list[Node] = []
     live = set(graph.results)
     for node in reversed(graph.nodes):
         if node.op.effect is None and live.isdisjoint(node.outputs):
             continue
+        needed.append(node)
         if isinstance(node.op.form, Choice | Loop):
             found = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.form, Loop) else _choice_needs(node, live)
@@ -30,7 +32,7 @@ def trim_control(graph: Graph) -> Graph:
             live.update(node.inputs)
     moved: dict[Value, Value] = {}
     nodes: list[Node] = []
-    for node in graph.nodes:
+    for node in reversed(needed):
         made = reading(node, moved)
         if node in needs and not needs[node].all_of(node):
             moved.update({node.outputs[o]: made.inputs[i] for o, i in needs[node].same.items()})
