@@ -312,3 +312,18 @@ def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
     reader = Node(LOOP, [made.outputs[2]], loop_attrs(body, 0, 1, None), [TensorSpec([None, 9, 4])])
     whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
     assert [n.attrs["length"] for n in loops(count_turns(whole))] == [10**7, 10**7]
+
+
+def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):
+    def turn(i, x, unused, w):
+        return i + 1, df.sin(x) * df.exp(w), unused + x, x
+
+    specs = [TensorSpec([], "int32"), TensorSpec([3]), TensorSpec([3]), TensorSpec([3])]
+    graph = looped(traced, turn, specs, 3, 0, None, test=lambda i, x, unused, w: i < 5)
+    (loop,) = loops(graph)
+    zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
+    attrs = {**loop.attrs, "again": True}
+    made = Node(loop.op, [zero.output, *graph.inputs[1:]], attrs, loop.specs)
+    (found,) = loops(simplified(replace(graph, nodes=(zero, made), outputs=made.outputs[1:2])))
+    assert (found.attrs["length"], found.attrs["carried"], found.attrs["again"]) == (5, 1, True)
+    assert len(found.attrs["body"].nodes) == 2, "sin and the product"

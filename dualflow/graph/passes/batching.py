@@ -104,6 +104,7 @@ class _Writer:
             len(found.rows) + len(new),
             self.loop.attrs["length"],
             reverse=self.loop.attrs["reverse"],
+            again=self.loop.attrs["again"],
         )
         inputs = (*self.loop.inputs[:end], *rows, *self.loop.inputs[end:])
         specs = self.loop.op.specs([v.spec for v in inputs], attrs)

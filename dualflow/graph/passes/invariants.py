@@ -52,6 +52,7 @@ def _lightened(node: Node) -> Expansion | None:
         length,
         condition=graphs[1] if test is not None else None,
         reverse=node.attrs["reverse"],
+        again=node.attrs["again"],
     )
     made = Node(node.op, (*node.inputs, *new), attrs, node.specs, node.origin, node.also)
     return Expansion((*nodes, made), made.outputs)

@@ -120,7 +120,9 @@ def _loop(node: Node, needs: _Needs) -> dict[str, Any]:
     turn = _part(body, needs.inputs, [body.outputs[i] for i in needs.outputs])
     if test is not None:
         test = _part(test, needs.inputs, test.outputs)
-    attrs = loop_attrs(turn, carried, mapped, a["length"], condition=test, reverse=a["reverse"])
+    attrs = loop_attrs(
+        turn, carried, mapped, a["length"], condition=test, reverse=a["reverse"], again=a["again"]
+    )
     return attrs if len(needs.outputs) < len(node.outputs) else {**attrs, "lineage": a["lineage"]}
 
 

@@ -37,7 +37,7 @@ def _counted(node: Node) -> Expansion | None:
     if is_scalar_control(node) or not _takes_little(node, turns):
         return None  # scalars stay in registers; stacks grow with the turns that there are
     a = node.attrs
-    attrs = loop_attrs(a["body"], a["carried"], a["mapped"], turns, reverse=a["reverse"])
+    attrs = loop_attrs(a["body"], a["carried"], a["mapped"], turns, reverse=a["reverse"], again=a["again"])
     specs = node.op.specs([v.spec for v in node.inputs], attrs)
     made = Node(node.op, node.inputs, attrs, specs, node.origin, node.also)
     return Expansion((made,), made.outputs)
