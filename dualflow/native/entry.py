@@ -145,7 +145,7 @@ class Entry:
         unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
-        numbers = b.offset(self.params, unit.run(table(shape, depth, count)), I64)
+        numbers = b.offset(self.params, unit.run(table(shape, node.attrs.get("axis", 0), depth, count)), I64)
         b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
 
     def pointer(self, value: ir.Value, layout: Layout) -> Value:

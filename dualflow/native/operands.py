@@ -43,12 +43,7 @@ def kind_of(node: Node) -> str:
         return "assembly"
     if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
         return "product"
-    if (
-        isinstance(form, Scatter)
-        and dtype is not None
-        and scatters(form, dtype)
-        and not node.attrs.get("axis")
-    ):
+    if isinstance(form, Scatter) and dtype is not None and scatters(form, dtype):
         return "scatter"
     return "host"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dualflow.core.dtypes import DType
@@ -26,19 +27,20 @@ def scatters(form: Scatter, dtype: DType) -> bool:
     return dtype.kind in LOOP_KINDS and dtype.size > (dtype.kind == "f") * 2
 
 
-def table(shape: Sequence[int], depth: int, count: int) -> list[int]:
-    """What the routine reads: the number of rows, their length, and the sizes and distances of positions.
+def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
+    """What the routine reads, for positions on ``depth`` axes from ``axis`` on.
 
-    >>> table((4, 5, 6), 2, 10)
-    [10, 6, 4, 5, 5, 1]
+    How many times it goes through the positions, their number, the length of a row, the distance between
+    turns, and the sizes and distances of positions.
+
+    >>> table((4, 5, 6), 0, 2, 10)
+    [1, 10, 6, 120, 4, 5, 5, 1]
+    >>> table((4, 5, 6), 1, 1, 10)
+    [4, 10, 6, 30, 5, 1]
     """
-    distances = [1]
-    for size in reversed(shape[1:depth]):
-        distances.insert(0, distances[0] * size)
-    length = 1
-    for size in shape[depth:]:
-        length *= size
-    return [count, length, *shape[:depth], *distances[:depth]]
+    sizes, length = shape[axis : axis + depth], math.prod(shape[axis + depth :])
+    distances = [math.prod(sizes[i + 1 :]) for i in range(depth)]
+    return [math.prod(shape[:axis]), count, length, math.prod(sizes) * length, *sizes, *distances]
 
 
 def routine(module: Module, element: DType, index: DType, depth: int, add: bool, lanes: int) -> str:
@@ -52,11 +54,10 @@ def routine(module: Module, element: DType, index: DType, depth: int, add: bool,
     function = module.function(name, VOID, _ARGUMENTS, internal=True)
     b = function.builder
     numbers, out, indices, rows, status, failure = function.args
-    count, length = b.load(numbers, 0, I64), b.load(numbers, 1, I64)
-    sizes = [b.load(numbers, 2 + i, I64) for i in range(depth)]
-    distances = [b.load(numbers, 2 + depth + i, I64) for i in range(depth)]
+    turns, count, length, distance, *rest = [b.load(numbers, i, I64) for i in range(4 + 2 * depth)]
+    sizes, distances = rest[:depth], rest[depth:]
     vector = Type.of_dtype(element.dtype).vector(lanes)
-    with b.loop(0, count) as row:
+    with b.loop(0, turns) as turn, b.loop(0, count) as row:
         inside, place = b.constant(BOOL, True), b.constant(I64, 0)
         for i in range(depth):
             at = b.load(indices, row.index * depth + i, Type.of_dtype(index.dtype)).cast(I64)
@@ -64,8 +65,8 @@ def routine(module: Module, element: DType, index: DType, depth: int, add: bool,
             place = place + at * distances[i]
         with b.if_then(inside), b.loop(0, length, lanes) as part:
             mask = b.first_lanes(length - part.index, lanes)
-            target = place * length + part.index
-            new = b.load(rows, row.index * length + part.index, vector, mask)
+            target = turn.index * distance + place * length + part.index
+            new = b.load(rows, (turn.index * count + row.index) * length + part.index, vector, mask)
             b.store(b.load(out, target, vector, mask) + new if add else new, out, target, mask)
         with b.if_then(~inside):
             b.store(failure, status, 0)

@@ -67,10 +67,15 @@ def _scatter_infer(indices: TensorSpec, updates: TensorSpec, axis: int, size: Di
 
 
 def _scatter(indices: Any, updates: Any, axis: int, size: int) -> Any:
-    check_indices(indices, size, axis)
-    rank = indices.ndim
-    shape = updates.shape
-    out = np.zeros((*shape[:axis], size, *shape[axis + rank :]), updates.dtype)
+    shape, rank = updates.shape, indices.ndim
+    return _add_rows(
+        np.zeros((*shape[:axis], size, *shape[axis + rank :]), updates.dtype), indices, updates, axis
+    )
+
+
+def _add_rows(out: Any, indices: Any, updates: Any, axis: int) -> Any:
+    check_indices(indices, out.shape[axis], axis)
+    shape, rank = updates.shape, indices.ndim
     flat = updates.reshape(*shape[:axis], math.prod(shape[axis : axis + rank]), *shape[axis + rank :])
     np.add.at(out, (slice(None),) * axis + (indices.reshape(-1),), flat)
     return out
@@ -88,6 +93,41 @@ SCATTER_ADD = register(
             Sample((integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))), {"axis": 0, "size": 3}),
             Sample(
                 (integers(0, 3, shape=(2, 2)), Domain(-50, 50, "fi", (5, 2, 2, 3))), {"axis": 1, "size": 3}
+            ),
+        ),
+    )
+)
+
+
+def _onto_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec, axis: int) -> TensorSpec:
+    """A graph's own op: whoever makes it has updates that fit."""
+    return _scatter_infer(indices, updates, axis, tensor.shape[axis])
+
+
+SCATTER_ONTO = register(
+    Op(
+        name="scatter_onto",
+        doc="""``tensor`` with ``updates`` added along ``axis`` at the positions ``indices``.""",
+        infer=_onto_infer,
+        kernel=lambda tensor, indices, updates, axis: _add_rows(tensor.copy(), indices, updates, axis),
+        form=Scatter(onto=True, add=True),
+        vjp=(
+            lambda g, out, tensor, indices, updates, axis: g,
+            None,
+            lambda g, out, tensor, indices, updates, axis: _take(g, indices, axis),
+        ),
+        samples=(
+            Sample(
+                (Domain(-50, 50, "fi", (3, 2)), integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))),
+                {"axis": 0},
+            ),
+            Sample(
+                (
+                    Domain(-50, 50, "fi", (2, 3)),
+                    integers(0, 3, shape=(2, 2)),
+                    Domain(-50, 50, "fi", (2, 2, 2)),
+                ),
+                {"axis": 1},
             ),
         ),
     )

@@ -26,6 +26,7 @@ ROWS = {
     "SGD step, MLP 784-512-512-10, batch 128",
     "while loop, 1e5 sin steps",
     "while loop, collatz 77031",
+    "RNN, 1000 steps, forward and backward",
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dualflow.core.shape import Shape
-from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Scatter
 from dualflow.ops.record import REGISTRY
@@ -25,7 +23,7 @@ def add_in_scatters(graph: Graph) -> Graph:
             continue
         if node in sums:
             onto, scattered = sums[node]
-            made = _onto(node, new.get(onto, onto), scattered, nodes, new)
+            made = _onto(node, new.get(onto, onto), scattered, new)
         else:
             inputs = [new.get(v, v) for v in node.inputs]
             made = node if tuple(inputs) == node.inputs else node.with_inputs(inputs)
@@ -44,18 +42,15 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
         if maker is None or term not in single or onto is term or onto.spec != node.output.spec:
             continue
         form = maker.op.form
-        if isinstance(form, Scatter) and form.add and not form.onto and not maker.attrs.get("axis"):
+        if isinstance(form, Scatter) and form.add and not form.onto:
             return onto, maker
     return None
 
 
-def _onto(node: Node, onto: Value, scattered: Node, nodes: list[Node], new: dict[Value, Value]) -> Node:
-    indices, rows = [new.get(v, v) for v in scattered.inputs]
-    if "axis" in scattered.attrs:  # each integer is a position of its own
-        shape = Shape((*indices.spec.shape, 1))
-        spec = TensorSpec.of(shape, indices.spec.dtype)
-        view = Node(REGISTRY["reshape"], [indices], {"shape": shape}, [spec], scattered.origin)
-        nodes.append(view)
-        indices = view.output
-    op = REGISTRY["tensor_scatter_nd_add"]
-    return Node(op, [onto, indices, rows], {}, node.specs, scattered.origin, node.also)
+def _onto(node: Node, onto: Value, scattered: Node, new: dict[Value, Value]) -> Node:
+    inputs = [onto, *[new.get(v, v) for v in scattered.inputs]]
+    if "axis" in scattered.attrs:
+        op, attrs = REGISTRY["scatter_onto"], {"axis": scattered.attrs["axis"]}
+    else:
+        op, attrs = REGISTRY["tensor_scatter_nd_add"], {}
+    return Node(op, inputs, attrs, node.specs, scattered.origin, node.also)
