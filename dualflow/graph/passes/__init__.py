@@ -16,6 +16,7 @@ from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.draws import draw_before_loops
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.invariants import hoist_invariants
@@ -63,6 +64,7 @@ SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
     *_INSIDE,
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
     Pass("invariants", hoist_invariants, "what each turn computes again is what the passes have left of it"),
+    Pass("draws", draw_before_loops, "the number of turns is known by now, and what else a body does"),
 )
 
 PASSES: Final[tuple[Pass, ...]] = (

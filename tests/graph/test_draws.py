@@ -1,0 +1,65 @@
+"""Random numbers of loops, drawn at once: the same numbers, and a loop of machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.ops.forms import Loop
+
+
+def walk(x, draw, turns=100):
+    for _ in df.range(turns):
+        x = 0.9 * x + draw()
+    return x
+
+
+DRAWS = {
+    "normal": lambda: df.random.normal([3]),
+    "normal, float64": lambda: df.cast(df.random.normal([3], dtype=df.float64), df.float32),
+    "uniform": lambda: df.random.uniform([3], -1.0, 2.0),
+    "uniform, an odd number": lambda: df.random.uniform([]),
+    "of a generator": lambda: GENERATOR.normal([3]),
+}
+GENERATOR = df.random.Generator.from_seed(7)
+
+
+def loop_of(graph):
+    (found,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    return found
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_the_numbers_are_those_of_draws_turn_by_turn(draw):
+    found = []
+    for function in (walk, df.function(walk)):
+        df.random.set_seed(5)
+        GENERATOR.reset_from_seed(7)
+        found.append([function(df.zeros([3]), draw).numpy() for _ in range(3)])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+def test_such_a_loop_has_no_effect_any_more():
+    f = df.function(walk).get_concrete_function(df.TensorSpec([3]), DRAWS["normal"])
+    assert loop_of(f.optimised_graph).op.effect is None
+    assert [part.what for part in f.parts if part.kind != "native"] == ["random_normal"]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: df.random.normal([3]) + df.random.uniform([3]),
+        lambda: df.cast(df.random.uniform([3], 0, 9, df.int32), df.float32),
+    ],
+    ids=["two draws", "integers"],
+)
+def test_numbers_that_would_come_in_another_order_stay_in_the_loop(draw):
+    f = df.function(walk).get_concrete_function(df.TensorSpec([3]), draw)
+    assert loop_of(f.optimised_graph).op.effect is not None
+
+
+def test_a_number_of_turns_that_only_the_run_knows_stays_in_the_loop():
+    f = df.function(lambda x, n: walk(x, DRAWS["normal"], n))
+    concrete = f.get_concrete_function(df.TensorSpec([3]), df.TensorSpec([], df.int32))
+    assert loop_of(concrete.optimised_graph).op.effect is not None
