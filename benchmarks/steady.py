@@ -18,6 +18,10 @@ from dualflow.function import Function
 ENGINES = ("eager", "graph", "numpy")
 
 
+SETTLE = 0.1
+"""Seconds between blocks: the workers of NumPy's BLAS spin for a while after a product, on the others' cores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One workload's figures by engine: seconds of the fastest block, and bytes at the peak of a call."""
@@ -65,6 +69,7 @@ def measure(workload: Workload, rounds: int, block: float) -> Measured:
     best = dict.fromkeys(ENGINES, float("inf"))
     for _ in range(rounds):
         for engine, subject in subjects.items():
+            time.sleep(SETTLE)
             best[engine] = min(best[engine], _block(subject, counts[engine]) / counts[engine])
     peak = {engine: _peak(Subject.of(workload, engine)) for engine in ENGINES}
     return Measured(workload.name, best, peak)
