@@ -16,10 +16,8 @@ from dualflow.core.tree import leaves
 from dualflow.function import Function
 
 ENGINES = ("eager", "graph", "numpy")
-
-
 SETTLE = 0.1
-"""Seconds between blocks: the workers of NumPy's BLAS spin for a while after a product, on the others' cores."""
+"""Seconds between blocks: after a product, the workers of NumPy's BLAS spin for a while on all cores."""
 
 
 @dataclass(frozen=True, slots=True)
