@@ -49,22 +49,39 @@ _HUGE: Final = (
 )  # fmt: skip
 
 
+_BLOCK: Final = 1 << 14  # elements computed at a time, so that what is between stays in the cache
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Horner's rule in one array."""
+    found = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        found *= x
+        found += c
+    return found
+
+
 def _rational(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
-    above, below = (np.polynomial.polynomial.polyval(x, c) for c in coefficients)
-    return np.asarray(above / below)
+    above, below = (_polynomial(c, x) for c in coefficients)
+    above /= below
+    return above
 
 
-def _in_float64(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
+def _by_blocks(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
     """``function`` of a float64 vector, for floats of any width and shape."""
 
     @wraps(function)
-    def widened(x: Any) -> Any:
+    def of_any(x: Any) -> Any:
         array = np.asarray(x)
+        flat = array.reshape(-1)
+        found = np.empty_like(flat)
         with np.errstate(all="ignore"):
-            wide = function(array.astype(np.float64).reshape(-1))
-        return wide.reshape(array.shape).astype(array.dtype)
+            for start in range(0, flat.size, _BLOCK):
+                block = slice(start, start + _BLOCK)
+                found[block] = function(flat[block].astype(np.float64))
+        return found.reshape(array.shape)
 
-    return widened
+    return of_any
 
 
 def _tail(size: Array) -> Array:
@@ -72,26 +89,29 @@ def _tail(size: Array) -> Array:
     inverse = 1 / (size * size)
     ratio = np.where(size < 1 / 0.35, _rational(_LARGE, inverse), _rational(_HUGE, inverse))
     high = (size.view(np.int64) & -(1 << 32)).view(np.float64)  # its square is exact
-    return np.exp(-high * high - 0.5625) * np.exp((high - size) * (high + size) + ratio) / size
+    return np.asarray(np.exp(-high * high - 0.5625) * np.exp((high - size) * (high + size) + ratio) / size)
 
 
-@_in_float64
+@_by_blocks
 def erf(x: Array) -> Array:
     """The error function: the chance that a normal value of variance 1/2 is within ``x`` of 0, signed."""
-    size = np.abs(x)
-    small = x + x * _rational(_SMALL, x * x)
-    middle = _ONE + _rational(_MIDDLE, size - 1)
+    found: Array = x + x * _rational(_SMALL, x * x)
+    beyond = np.flatnonzero(np.abs(x) >= 0.84375)
+    size = np.abs(x[beyond])
     large = 1 - _tail(np.clip(size, 1.25, 6.0))
-    beyond = np.copysign(np.where(size < 1.25, middle, large), x)
-    return np.where(size < 0.84375, small, np.where(np.isnan(x), x, beyond))
+    middle = _ONE + _rational(_MIDDLE, size - 1)
+    found[beyond] = np.copysign(np.where(size < 1.25, middle, large), x[beyond])
+    return found
 
 
-@_in_float64
+@_by_blocks
 def erfc(x: Array) -> Array:
     """``1 - erf(x)``, exact to the last places where that is near 0."""
-    size = np.abs(x)
     ratio = x * _rational(_SMALL, x * x)
-    small = np.where(x < 0.25, 1 - (x + ratio), 0.5 - (x - 0.5 + ratio))
+    found: Array = np.where(x < 0.25, 1 - (x + ratio), 0.5 - (x - 0.5 + ratio))
+    beyond = np.flatnonzero(np.abs(x) >= 0.84375)
+    size = np.abs(x[beyond])
     middle = 1 - _ONE - _rational(_MIDDLE, size - 1)
-    beyond = np.where(size < 1.25, middle, _tail(np.clip(size, 1.25, 28.0)))
-    return np.where(size < 0.84375, small, np.where(np.isnan(x), x, np.where(x > 0, beyond, 2 - beyond)))
+    large = np.where(size < 1.25, middle, _tail(np.clip(size, 1.25, 28.0)))
+    found[beyond] = np.where(x[beyond] > 0, large, 2 - large)
+    return found
