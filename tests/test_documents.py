@@ -67,3 +67,8 @@ def test_what_the_documents_name_exists() -> None:
         assert paths
         missing = [p for p in paths if not (ROOT / p).exists() and not (ROOT / "dualflow" / p).exists()]
         assert missing == [], document
+
+
+@pytest.mark.parametrize("document", sorted(path.name for path in ROOT.glob("*.md")))
+def test_nothing_in_a_document_waits_to_be_filled_in(document: str) -> None:
+    assert not re.findall(r"@[A-Z]+@|\bTODO\b|\bTBD\b|<<<<<<<", (ROOT / document).read_text(encoding="utf-8"))
