@@ -70,6 +70,7 @@ def elementwise(
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
     example: tuple[str, str] | None = None,
+    ordinate_first: bool = False,
 ) -> OpFunction:
     """Register an elementwise op and answer its function.
 
@@ -83,6 +84,7 @@ def elementwise(
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
         example: a call and the list it answers, for the function's docstring.
+        ordinate_first: whether the two inputs are named ``y, x``.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
@@ -100,7 +102,7 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    function = _function(op, len(domains))
+    function = _function(op, len(domains), ordinate_first)
     function.__doc__ = _docstring(op.doc, dtype, example)
     function.__module__ = code.__module__
     return function
@@ -124,7 +126,7 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int) -> OpFunction:
+def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
     def unary(x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
@@ -146,7 +148,10 @@ def _function(op: Op, arity: int) -> OpFunction:
             hide_frames(error)
             raise
 
-    function = cast(OpFunction, (unary, binary, ternary)[arity - 1])
+    def of_point(y: Any, x: Any, name: str | None = None) -> Any:
+        return binary(y, x)
+
+    function = cast(OpFunction, of_point if ordinate_first else (unary, binary, ternary)[arity - 1])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function

@@ -1,5 +1,6 @@
 """Python's operators on tensors."""
 
+import math
 import operator
 
 import numpy as np
@@ -106,3 +107,7 @@ def test_transposes():
 def test_shapes_that_do_not_broadcast_are_named_with_the_op():
     with pytest.raises(df.errors.InvalidArgumentError, match=r"add\(.*\[2, 2\].*\[3\].*broadcast"):
         df.constant(X) + np.ones(3)
+
+
+def test_the_angle_of_a_point_names_its_coordinates():
+    assert float(df.atan2(y=1.0, x=2.0)) == pytest.approx(math.atan2(1.0, 2.0))
