@@ -18,6 +18,7 @@ from dualflow.function.loop_gradient import LOOP
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.control import loop_attrs, with_effects
 from dualflow.graph.ir import Graph
+from dualflow.graph.passes.draws import for_all_turns, only_draw, with_rows
 from dualflow.ops.creation import zeros
 from dualflow.ops.joining import stack, unstack
 
@@ -115,5 +116,10 @@ def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -
 
 
 def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
+    engine = dispatch.current()
+    draw = None if reverse else only_draw(graph, length)
+    if draw is not None:  # so that the loop has no effect, and a gradient
+        graph = with_rows(graph, draw, len(carry) + len(xs))
+        xs = [*xs, engine.run(draw.op, (), for_all_turns(draw, length))]
     attrs = loop_attrs(graph, len(carry), len(xs), length, reverse=reverse)
-    return list(dispatch.current().run(with_effects(LOOP, [graph]), (*carry, *xs, *rest), attrs))
+    return list(engine.run(with_effects(LOOP, [graph]), (*carry, *xs, *rest), attrs))

@@ -288,6 +288,21 @@ def test_the_third_order() -> None:
     assert_alike([df.function(third)(x)], [third(x)])
 
 
+def test_random_numbers_over_rows_are_drawn_first_and_have_a_gradient() -> None:
+    def gradient(x: Any, w: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(w)
+            state = df.foldl(lambda h, row: df.nn.dropout(df.tanh(h @ w + row), 0.5), df.constant(ROWS), x)
+            value = df.reduce_sum(state * state)
+        return value, tape.gradient(value, w)
+
+    found = []
+    for function in (gradient, df.function(gradient)):
+        df.random.set_seed(3)
+        found.append(function(df.constant(X), df.constant(W)))
+    assert_alike(found[1], found[0])
+
+
 def test_random_numbers_in_a_loop_have_no_gradient() -> None:
     @df.function
     def gradient(x: Any) -> Any:

@@ -242,9 +242,19 @@ def test_python_is_called_once_for_each_row(n):
     assert calls == list(range(n))
 
 
-def test_steps_that_draw_have_no_gradient_as_one_node():
+def test_steps_that_draw_once_have_a_gradient():
     x = df.ones([MANY])
     f = df.function(lambda x: df.map_fn(lambda e: e * df.random.normal([]), x))
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), y)
+    assert len(set(y.numpy().tolist())) > 1
+
+
+def test_steps_that_draw_twice_have_no_gradient_as_one_node():
+    x = df.ones([MANY])
+    f = df.function(lambda x: df.map_fn(lambda e: e * df.random.normal([]) * df.random.uniform([]), x))
     assert len(set(f(x).numpy().tolist())) > 1
     with df.GradientTape() as tape:
         tape.watch(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from dualflow.core.memory import loop_budget
 from dualflow.core.shape import Shape
@@ -24,7 +24,7 @@ def draw_before_loops(graph: Graph) -> Graph:
 
     Without a host call in its body, it is machine code.
     """
-    drawn = {n: found for n in graph.nodes if (found := _only_draw(n)) is not None}
+    drawn = {n: found for n in graph.nodes if (found := _draw_of(n)) is not None}
     if not drawn:
         return graph
     moved: dict[Value, Value] = {}
@@ -32,38 +32,31 @@ def draw_before_loops(graph: Graph) -> Graph:
     for node in graph.nodes:
         made = reading(node, moved)
         if node in drawn:
-            many = _for_all_turns(drawn[node], node.attrs["length"])
+            many = _drawn(drawn[node], node.attrs["length"])
             nodes.append(many)
-            made = _with_rows(made, drawn[node], many.output)
+            made = _reading_rows(made, drawn[node], many.output)
         nodes.append(made)
         if made is not node:
             moved.update(zip(node.outputs, made.outputs, strict=True))
     return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
 
 
-def _only_draw(loop: Node) -> Node | None:
-    """The draw in the body of a loop, if it is the only effect and the number of turns is known."""
-    if not isinstance(loop.op.form, Loop) or loop.op.effect is not Effect.RANDOM or loop.attrs["reverse"]:
-        return None
-    if loop.attrs["condition"] is not None or not loop.attrs["length"]:
-        return None
-    effects = [n for n in loop.attrs["body"].nodes if n.op.effect is not None]
+def only_draw(body: Graph, length: int) -> Node | None:
+    """The draw in a body that runs so many times, if it is its only effect and can be made at once."""
+    effects = [n for n in body.nodes if n.op.effect is not None]
     if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
         return None
-    nbytes = loop.attrs["length"] * effects[0].output.spec.nbytes
+    nbytes = length * effects[0].output.spec.nbytes
     return effects[0] if nbytes <= min(MAX_BYTES, loop_budget()[0]) else None
 
 
-def _for_all_turns(draw: Node, length: int) -> Node:
-    shape = (length, *draw.attrs["shape"])
-    spec = TensorSpec.of(Shape(shape), draw.output.spec.dtype)
-    return Node(draw.op, (), {**draw.attrs, "shape": shape}, [spec], draw.origin, draw.also)
+def for_all_turns(draw: Node, length: int) -> dict[str, Any]:
+    """The attributes of ``draw`` for so many turns at once."""
+    return {**draw.attrs, "shape": (length, *draw.attrs["shape"])}
 
 
-def _with_rows(loop: Node, draw: Node, rows: Value) -> Node:
-    """``loop`` with a row of ``rows`` in the place of ``draw``."""
-    body: Graph = loop.attrs["body"]
-    at = loop.attrs["carried"] + loop.attrs["mapped"]
+def with_rows(body: Graph, draw: Node, at: int) -> Graph:
+    """``body`` with a row, the input of place ``at``, for ``draw``."""
     row = Value(draw.output.spec)
     moved = {draw.output: row}
     nodes: list[Node] = []
@@ -74,7 +67,27 @@ def _with_rows(loop: Node, draw: Node, rows: Value) -> Node:
         if nodes[-1] is not node:
             moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
     outputs = tuple([moved.get(v, v) for v in body.outputs])
-    turn = Graph(body.name, (*body.inputs[:at], row, *body.inputs[at:]), tuple(nodes), outputs)
-    attrs = {**loop.attrs, "body": turn, "mapped": loop.attrs["mapped"] + 1}
-    inputs = (*loop.inputs[:at], rows, *loop.inputs[at:])
-    return Node(LOOP, inputs, attrs, loop.specs, loop.origin, loop.also)
+    return Graph(body.name, (*body.inputs[:at], row, *body.inputs[at:]), tuple(nodes), outputs)
+
+
+def _draw_of(loop: Node) -> Node | None:
+    """The draw that can be made before ``loop``."""
+    if not isinstance(loop.op.form, Loop) or loop.op.effect is not Effect.RANDOM or loop.attrs["reverse"]:
+        return None
+    if loop.attrs["condition"] is not None or not loop.attrs["length"]:
+        return None
+    return only_draw(loop.attrs["body"], loop.attrs["length"])
+
+
+def _drawn(draw: Node, length: int) -> Node:
+    attrs = for_all_turns(draw, length)
+    spec = TensorSpec.of(Shape(attrs["shape"]), draw.output.spec.dtype)
+    return Node(draw.op, (), attrs, [spec], draw.origin, draw.also)
+
+
+def _reading_rows(loop: Node, draw: Node, rows: Value) -> Node:
+    """``loop`` with a row of ``rows`` in the place of ``draw``."""
+    at = loop.attrs["carried"] + loop.attrs["mapped"]
+    body = with_rows(loop.attrs["body"], draw, at)
+    attrs = {**loop.attrs, "body": body, "mapped": loop.attrs["mapped"] + 1}
+    return Node(LOOP, (*loop.inputs[:at], rows, *loop.inputs[at:]), attrs, loop.specs, loop.origin, loop.also)
