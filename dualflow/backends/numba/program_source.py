@@ -1,0 +1,319 @@
+"""A plan as a Python function: kernels, products and copies in order, choices and loops as ``if`` and ``while``.
+
+The function takes one flat array for each buffer of the plan, the arena's bytes last. It returns 0, or the number
+of the check that has failed.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.numba.kernel_source import KernelSource, source
+from dualflow.backends.numba.values import Lines, type_name
+from dualflow.core.dtypes import DType
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
+from dualflow.native.assembly import pieces
+from dualflow.native.copying import copy_elements, fill_elements
+from dualflow.native.llvm import Type
+from dualflow.native.lower import lower
+from dualflow.native.nest import Layout
+from dualflow.native.plan import Block, Call, Plan, Row, Turns
+from dualflow.ops.forms import Choice, Scatter
+from dualflow.schedule.kernels import run_of
+from dualflow.schedule.loop_program import Run
+
+SHARED_WORK = 200_000.0
+"""Additions' worth of work from which on a kernel's range is shared between threads."""
+SHARES = 8
+"""So many shares for each kernel that is shared: fixed, so that no result depends on the number of threads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """What has failed where the program returns a number: a message, or a check node and what it read."""
+
+    node: Node
+    message: str | None = None
+
+
+@dataclass(slots=True)
+class ProgramSource:
+    """A program under construction, and then its parts.
+
+    Attributes:
+        kernels: each different kernel's source, by the name that the program calls it by.
+        checks: what the numbers mean that the program returns.
+        hosts: the nodes that run as their own kernel, in the order of ``host0``, ``host1``, ...
+    """
+
+    plan: Plan
+    names: list[str]
+    lines: Lines = field(default_factory=Lines)
+    kernels: dict[str, KernelSource] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    hosts: list[Call] = field(default_factory=list)
+    _known: dict[str, str] = field(default_factory=dict)
+    _arena: dict[DType, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """The program as a function of that name."""
+        views = [f"    {n} = arena.view({_name(d)})" for d, n in self._arena.items()]
+        head = f"def {name}({', '.join([*self.names[: self.plan.arena], 'arena'])}):"
+        return "\n".join([head, "    status = np.zeros(1, i64)", *views, *self.lines.text, "    return 0", ""])
+
+    # Calls
+
+    def calls(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            if call.turns is not None:
+                self._loop(call, call.turns)
+            elif isinstance(call.node.op.form, Choice) and call.kind == "control":
+                self._choice(call)
+            else:
+                _CALLS[call.kind](self, call)
+
+    def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
+        """A loop nest, in one range or shared between threads."""
+        run = run_of(lower(node, inputs, outputs))
+        partials = []
+        for i, dtype in enumerate(run.partials):
+            partials.append(f"part{i}")
+            self.lines.add(f"part{i} = np.empty({run.total}, {_name(dtype)})")
+        self._run(run, partials, node)
+        if run.join is not None:
+            self._run(run.join, partials, node)
+
+    def _run(self, run: Run, partials: Sequence[str], node: Node) -> None:
+        if not run.total:
+            return
+        made = source(run.kernel)
+        body = made.function("kernel")
+        name = self._known.setdefault(body, f"k{len(self._known)}")
+        self.kernels.setdefault(name, made)
+        given = [
+            *(self._buffer(a.buffer, a.dtype) for a in run.buffers),
+            *partials,
+            *(scalar(x) for x in run.scalars),
+            *map(str, run.numbers),
+            "status",
+        ]
+        shared = run.work >= SHARED_WORK and run.total > 1
+        chunk = -(-run.total // SHARES)
+        head = f"{name}_parallel({run.total}, {chunk}" if shared else f"{name}(0, {run.total}"
+        self.lines.add(f"{head}, {', '.join(given)})")
+        if made.checks:
+            first = len(self.checks)
+            self.checks += [Check(at, message) for message, at in made.checks]
+            with self.lines.block("if status[0]:"):
+                self.lines.add(f"return {first} + status[0]" if first else "return status[0]")
+
+    def _kernel_call(self, call: Call) -> None:
+        self.kernel(call.node, call.inputs, call.outputs)
+
+    def _assembly(self, call: Call) -> None:
+        for node, inputs, target in pieces(call):
+            self.kernel(node, inputs, (target,))
+
+    def _product(self, call: Call) -> None:
+        """A matrix product; a third input, to which it is added, is copied first."""
+        node, (out,) = call.node, call.outputs
+        a, b, *addend = call.inputs
+        shape = sizes(node.output)
+        if addend and addend[0] != out:
+            self.kernel(copy_elements(shape, node.output.spec.dtype), addend, (out,))
+        left, right = (
+            self._array(layout, sizes(v), v.spec.dtype) + (".mT" if node.attrs.get(f"transpose_{side}") else "")
+            for layout, v, side in zip((a, b), node.inputs, "ab", strict=False)
+        )
+        target = self._array(out, shape, node.output.spec.dtype)
+        scale = node.attrs.get("scale", 1.0)
+        product = f"np.matmul({left}, {right})" + ("" if scale == 1.0 else f" * {_name(node.output.spec.dtype)}({scale!r})")
+        if addend:
+            self.lines.add(f"{target}[...] += {product}")
+        elif scale == 1.0:
+            self.lines.add(f"np.matmul({left}, {right}, out={target})")
+        else:
+            self.lines.add(f"{target}[...] = {product}")
+
+    def _scatter(self, call: Call) -> None:
+        """Rows put where integers say, onto a copy of the first input or zeros."""
+        node, (out,) = call.node, call.outputs
+        form = node.op.form
+        assert isinstance(form, Scatter)
+        *onto, indices, rows = node.inputs
+        shape, dtype = sizes(node.output), node.output.spec.dtype
+        if not onto:
+            self.kernel(fill_elements(shape, dtype, 0), (), (out,))
+        elif call.inputs[0] != out:
+            self.kernel(copy_elements(shape, dtype), call.inputs[:1], (out,))
+        axis = node.attrs.get("axis")
+        depth = 1 if axis is not None else sizes(indices)[-1]
+        first = axis or 0
+        count = math.prod(sizes(indices) if axis is not None else sizes(indices)[:-1])
+        named, length = shape[first : first + depth], math.prod(shape[first + depth :])
+        turns = math.prod(shape[:first])
+        arrays = [
+            self._array(out, (turns, math.prod(named), length), dtype),
+            self._array(call.inputs[-2], (count, depth), indices.spec.dtype),
+            self._array(call.inputs[-1], (turns, count, length), dtype),
+        ]
+        self.checks.append(Check(node, "an index is out of range for the axis that it names a place on"))
+        function = "scatter_add" if form.add else "scatter_put"
+        with self.lines.block(f"if {function}({', '.join(arrays)}, np.array({list(named)}, i64)):"):
+            self.lines.add(f"return {len(self.checks)}")
+
+    def _check(self, call: Call) -> None:
+        """A check in its own right: what its error is made of stays in the buffers."""
+        self.checks.append(Check(call.node))
+        with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
+            for i, (layout, value) in enumerate(zip(call.inputs[1:], call.node.inputs[1:], strict=True)):
+                array = self._array(layout, sizes(value), value.spec.dtype)
+                self.lines.add(f"kept[{i}] = {array}.copy()")
+            self.lines.add(f"return {len(self.checks)}")
+
+    def _host(self, call: Call) -> None:
+        """The op's own kernel, on views of the buffers; its results become the buffers themselves."""
+        number = len(self.hosts)
+        self.hosts.append(call)
+        given = [
+            self.names[layout.buffer] + ".whole" if None in v.spec.shape else self._array(layout, sizes(v), v.spec.dtype)
+            for layout, v in zip(call.inputs, call.node.inputs, strict=True)
+        ]
+        made = [f"made{i}" for i in range(len(call.outputs))]
+        left = f"{', '.join(made)}{',' if len(made) == 1 else ''} = " if made else ""
+        self.lines.add(f"{left}host{number}({', '.join(given)})  # {call.node.op.name}")
+        for name, layout, value in zip(made, call.outputs, call.node.outputs, strict=True):
+            buffer = self.names[layout.buffer]
+            if layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
+                self.lines.add(f"{self._array(layout, sizes(value), value.spec.dtype)}[...] = {name}")
+            else:
+                self.lines.add(f"{buffer} = results[{buffer!r}] = {name}")
+
+    # Choices and loops
+
+    def _choice(self, call: Call) -> None:
+        index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)
+        *first, last = call.blocks
+        for number, block in enumerate(first):
+            with self.lines.block(f"{'elif' if number else 'if'} {index} == {number}:"):
+                self.calls(block.calls)
+        if not first:
+            self.calls(last.calls)
+            return
+        with self.lines.block("else:"):
+            self.calls(last.calls)
+
+    def _loop(self, call: Call, turns: Turns) -> None:
+        self.calls(turns.start)
+        turn, length = f"turn{turns.counter}", call.node.attrs["length"]
+        limit = f"turn{turns.counted}" if turns.counted is not None else length
+        for row in turns.grown:
+            self.lines.add(f"{self.names[row.stack.buffer]} = np.empty(0, u8)")
+        self.lines.add(f"{turn} = 0")
+        with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
+            if len(call.blocks) > 1:
+                self._tested(call)
+            for row in turns.rows:
+                self._move(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if call.node.attrs["reverse"] and limit is not None else turn)
+            self.calls(call.blocks[-1].calls)
+            self.lines.add(f"{turn} += 1")
+
+    def _tested(self, call: Call) -> None:
+        test: Block = call.blocks[0]
+        self.calls(test.calls)
+        dtype = call.node.attrs["condition"].outputs[0].spec.dtype
+        with self.lines.block(f"if not {self._scalar(test.results[0], dtype)}:"):
+            self.lines.add("break")
+
+    def _move(self, row: Row, grown: bool, turn: str, index: str) -> None:
+        """The row of this turn: a stretch of its stack."""
+        stack = self.names[row.stack.buffer]
+        count = row.nbytes // row.itemsize
+        if grown:
+            with self.lines.block(f"if {turn} * {row.nbytes} == len({stack}):"):
+                self.lines.add(f"{stack} = np.concatenate(({stack}, np.empty(max({row.nbytes} * 64, len({stack})), u8)))")
+        self.lines.add(f"{self.names[row.slot]} = row({stack}, ({index}) * {count} + {row.stack.offset}, {count}, {row.itemsize})")
+
+    # Operands
+
+    def _buffer(self, buffer: int, dtype: DType) -> str:
+        """A buffer as a flat array of ``dtype``."""
+        if buffer == self.plan.arena:
+            return self._arena.setdefault(dtype, f"arena_{_name(dtype)}")
+        name = self.names[buffer]
+        return f"{name}.view({_name(dtype)})" if buffer > self.plan.arena else name
+
+    def _array(self, layout: Layout, shape: Sequence[int], dtype: DType) -> str:
+        strides = layout.strides if len(layout.strides) == len(shape) else _contiguous(shape)
+        return f"array({self._buffer(layout.buffer, dtype)}, {layout.offset}, {tuple(shape)}, {strides})"
+
+    def _scalar(self, layout: Layout, dtype: DType) -> str:
+        return f"{self._buffer(layout.buffer, dtype)}[{layout.offset}]"
+
+
+def program(plan: Plan, names: Sequence[str]) -> ProgramSource:
+    """``plan`` as source; ``names`` are those of its inputs."""
+    made = ProgramSource(plan, list(_buffer_names(plan, names)))
+    made.calls(plan.calls)
+    return made
+
+
+def _buffer_names(plan: Plan, names: Sequence[str]) -> Iterator[str]:
+    """A name for each buffer of the plan, those of the inputs by their own."""
+    taken: set[str] = set()
+    for i, name in enumerate(names):
+        plain = re.sub(r"\W", "_", name.removesuffix(":0"))
+        good = plain.isidentifier() and not keyword.iskeyword(plain) and not _RESERVED.fullmatch(plain)
+        found = plain if good and plain not in taken else f"in{i}"
+        taken.add(found)
+        yield found
+    yield from (f"const{i}" for i in range(len(plan.constants)))
+    yield from (f"out{i}" for i in range(len(plan.outputs)))
+    yield from (f"temp{i}" for i in range(len(plan.temporaries)))
+    yield "arena"
+    yield from (f"row{i}" for i in range(plan.slots))
+
+
+_RESERVED = re.compile(
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|kept|results|array|row|scatter_\w+|arena\w*"
+    r"|(in|const|out|temp|part|made|host|turn|row|t|r|x|c|n)\d+|range|len|max|min"
+)
+
+
+def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def _name(dtype: DType) -> str:
+    if dtype.kind == "c" or dtype.char not in "?bBhHiIlLqQefd":
+        return f"np.{dtype.name}"
+    return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))
+
+
+def scalar(number: Any) -> str:
+    """A NumPy scalar as the source writes it.
+
+    >>> scalar(np.float32(0.1)), scalar(np.int64(-3)), scalar(np.float64("inf"))
+    ('f32(0.1)', 'i64(-3)', 'f64(inf)')
+    """
+    value = number.item()
+    shown = repr(value) if number.dtype.kind != "f" else str(number)
+    return f"{type_name(Type.of_dtype(number.dtype))}({shown})"
+
+
+_CALLS = {
+    "kernel": ProgramSource._kernel_call,
+    "assembly": ProgramSource._assembly,
+    "product": ProgramSource._product,
+    "scatter": ProgramSource._scatter,
+    "check": ProgramSource._check,
+    "host": ProgramSource._host,
+}
