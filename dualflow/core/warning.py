@@ -30,7 +30,7 @@ def warn_user(message: str, frame: FrameType | None = None) -> None:
 
 
 def asked_from_outside(frame: FrameType) -> bool:
-    """Whether NumPy was asked by code outside of dualflow: ``frame`` called it, or is one of its functions."""
+    """Whether NumPy was asked from outside of dualflow: ``frame`` called it, or is one of its functions."""
     return not _in(next(f for f in _outwards(frame) if not _in(f, _NUMPY)), _OURS)
 
 
