@@ -77,6 +77,9 @@ class Engine:
         """``tensor``, perhaps of another engine, as one of this engine's."""
         return tensor
 
+    def leave(self, value: AbstractTensor | AbstractVariable) -> None:
+        """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
+
     def read(self, variable: Any) -> AbstractTensor:
         """The variable's value at this point of the program."""
         raise NotImplementedError

@@ -293,6 +293,7 @@ class Variable(Operators, AbstractVariable):
         return format(self._now(), spec) if spec else str(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        dispatch.current().leave(self)
         return self._now().__array__(dtype, copy)
 
     @entry
