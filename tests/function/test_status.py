@@ -1,4 +1,4 @@
-"""``status()``: how each part of a trace runs, and what works in this process, with the reason if it doesn't."""
+"""``status()``: how each part of a trace runs, and what works in this process, or why it doesn't."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ of Python differ in which references they count: a call's arguments, locals that
 from __future__ import annotations
 
 import functools
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,9 +76,10 @@ def a_closure(read: Read, update: Update) -> Any:
 
 
 def a_default(read: Read, update: Update) -> Any:
-    def look(held: Any = read()) -> Any:
+    def look(held: Any = None) -> Any:
         return held
 
+    look.__defaults__ = (read(),)
     update()
     return look()
 
@@ -125,11 +127,12 @@ def a_coroutine(read: Read, update: Update) -> Any:
 def a_loop_variable(read: Read, update: Update) -> Any:
     for held in (read(),):
         update()
-    return held
+        return held
+    raise AssertionError("the loop has a turn")
 
 
 def a_comprehension(read: Read, update: Update) -> Any:
-    return [held for held in [read()] if update() is not held][0]
+    return next(iter([held for held in [read()] if update() is not held]))
 
 
 def the_frame_of_an_exception(read: Read, update: Update) -> Any:
@@ -140,10 +143,10 @@ def the_frame_of_an_exception(read: Read, update: Update) -> Any:
     try:
         fail()
     except ValueError as error:
-        update()
-        assert error.__traceback__ is not None
-        assert error.__traceback__.tb_next is not None
-        return error.__traceback__.tb_next.tb_frame.f_locals["held"]
+        kept = error
+    update()
+    innermost = list(traceback.walk_tb(kept.__traceback__))[-1][0]
+    return innermost.f_locals["held"]
 
 
 def a_partial(read: Read, update: Update) -> Any:
