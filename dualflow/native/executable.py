@@ -242,13 +242,16 @@ def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
                 PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
-        node = part.host.node
-        form = node.op.form
-        kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
-        reason = (
-            form.reason
-            if isinstance(form, Opaque)
-            else f"no native code for {node.outputs[0].spec.dtype.name}"
-        )
-        reports.append(PartReport(kind, node.op.name, reason))
+        reports.append(host_report(part.host))
     return reports
+
+
+def host_report(call: Call) -> PartReport:
+    """How a host call runs, and why."""
+    node = call.node
+    form = node.op.form
+    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    reason = (
+        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
+    )
+    return PartReport(kind, node.op.name, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,18 +11,21 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node, Value
+from dualflow.native.blocking import JOIN, block_sizes, rounds
 from dualflow.native.lower import stage_steps
 from dualflow.native.nest import Access, Nest, Step
 from dualflow.native.nest import Operand as NestOperand
 from dualflow.native.nest import Store as NestStore
+from dualflow.native.workspace import workspace
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Loop, Take
 from dualflow.schedule.loop_program import (
     Argument,
-    Block,
+    Blocks,
     Bound,
     Bounds,
     Control,
+    Edge,
     End,
     FoldFinish,
     FoldMerge,
@@ -41,17 +44,18 @@ from dualflow.schedule.loop_program import (
     Register,
     Row,
     Run,
+    SHARE,
     Scalar,
+    Shares,
     Single,
     Statement,
     Store,
 )
 
-BLOCK = 8192
-"""Elements in a block of a whole reduction, fixed so that results don't depend on the number of threads."""
-
-_BLOCK_LOOP = -1
-"""The number of the loop over the blocks of a whole reduction."""
+Accumulator = tuple[Register, ...]
+"""What a fold carries."""
+LANES = 16
+"""Neighbouring turns of a lane loop that blocks are made for; a renderer may run more or fewer at once."""
 
 
 def run_of(nest: Nest) -> Run:
@@ -96,6 +100,8 @@ class _Writer:
         self.registers = 0
         self.checks = False
         self.rows: dict[Value, int] = {}
+        self.space = workspace(nest, LANES)
+        self.blocks = block_sizes(nest, self.space, LANES)
 
     def run(self) -> Run:
         nest = self.nest
@@ -147,16 +153,17 @@ class _Writer:
         for stage in range(nest.stages):
             accumulators = [self._accumulator(s) for s in self._folds(stage)]
             yield from self._starts(stage, accumulators)
-            yield self._reduced(nest.kept, End.ZERO, self._extent(nest.kept), stage, accumulators)
+            yield from self._reduced(nest.kept, End.ZERO, self._extent(nest.kept), stage, accumulators)
             yield from self._finish(stage, accumulators)
 
     def _reduced(
-        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[tuple[Register, ...]]
-    ) -> For:
+        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+    ) -> tuple[Statement, ...]:
+        """Loop ``at`` of the reduced ones, and those inside it, of one stage."""
         nest, turn = self.nest, stage_steps(self.nest, stage)
         innermost = at + 1 == len(nest.loops)
 
-        def body() -> Iterator[Statement]:
+        def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
             pending = iter(accumulators)
             for step in turn:
                 if innermost and step.folds:
@@ -167,29 +174,52 @@ class _Writer:
                 inner = [s for s in nest.stores if s.level > nest.kept and s.stage == stage]
                 yield from self._stores(inner)
             else:
-                yield self._reduced(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
+                yield from self._reduced(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
 
-        return self._loop(at, begin, end, body)
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+            return (self._loop(at, begin, end, lambda: inside(accumulators)),)
+
+        return self._by_blocks(at, begin, end, stage, accumulators, run)
+
+    def _by_blocks(
+        self,
+        at: int,
+        begin: Bound,
+        end: Bound,
+        stage: int,
+        accumulators: Sequence[Accumulator],
+        run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[Statement, ...]],
+        level: int = 0,
+    ) -> tuple[Statement, ...]:
+        """``run`` for each block of loop ``at``, whose accumulators begin anew and are merged in order."""
+        folds, sizes = self._folds(stage), self.blocks.get(at, ())
+        if level == len(sizes) or not any(map(rounds, folds)):
+            return run(begin, end, accumulators)
+        part = [self._accumulator(s) for s in folds]
+        inner = self._by_blocks(at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1)
+        merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
+        size = self.given.number(("block", at, level), sizes[level])
+        return (Blocks(at, level, begin, end, size, (*self._starts(stage, part), *inner, *merges)),)
 
     # Folds
 
     def _folds(self, stage: int) -> list[Step]:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
-    def _accumulator(self, step: Step) -> tuple[Register, ...]:
+    def _accumulator(self, step: Step) -> Accumulator:
         return tuple([self._register(dtype) for dtype in _carried(step)])
 
-    def _starts(self, stage: int, accumulators: Sequence[tuple[Register, ...]]) -> Iterator[Statement]:
+    def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             yield FoldStart(accumulator, step.node)
 
-    def _taken(self, step: Step, accumulator: tuple[Register, ...]) -> Iterator[Statement]:
+    def _taken(self, step: Step, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
         yield FoldStep(accumulator, step.node, value, index)
 
-    def _finish(self, stage: int, accumulators: Sequence[tuple[Register, ...]]) -> Iterator[Statement]:
+    def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """The results of the folds of ``stage``, then what waited for them."""
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             register = self._bind(step.node.output)
@@ -202,25 +232,18 @@ class _Writer:
     # One whole reduction, by blocks
 
     def _whole(self) -> Run:
-        """Blocks of the first loop give partial results, which are joined in order."""
-        nest = self.nest
+        """Stretches of the first loop give partial results, which are joined in order."""
         dtypes = [dtype for step in self._folds(0) for dtype in _carried(step)]
-        inner = math.prod(loop.extent for loop in nest.loops[1:])
-        block = max(1, BLOCK // max(1, inner))
-        blocks = -(-nest.loops[0].extent // block)
-        known = dict(self.known)
         before = tuple(self._steps_at(0))
         accumulators = [self._accumulator(s) for s in self._folds(0)]
-        size, extent = self.given.number("block", block), self._extent(0)
-        turn = [*self._starts(0, accumulators), self._reduced(0, End.BEGIN, End.STOP, 0, accumulators)]
-        registers = [r for accumulator in accumulators for r in accumulator]
+        size, extent = self.given.number("stretch", self.space.block), self._extent(0)
+        turn = [*self._starts(0, accumulators)]
+        turn += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
         first = self._buffers_used()
-        turn += [Store(self._partial(first + i), r) for i, r in enumerate(registers)]
-        body = (*before, Block(_BLOCK_LOOP, size, extent, tuple(turn)))
-        join = _Writer(nest)
-        made = self._made(body, blocks, dtypes, join._join(dtypes, blocks))
-        self.known = known
-        return made
+        registers = [r for accumulator in accumulators for r in accumulator]
+        turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
+        join = _Writer(self.nest)._join(dtypes)
+        return self._made((*before, Shares(0, size, extent, tuple(turn))), self.space.blocks, dtypes, join)
 
     def _buffers_used(self) -> int:
         """How many buffers of the program the nest touches: partial results come after them."""
@@ -232,24 +255,20 @@ class _Writer:
             self.given.buffer(store.access)
         return len(self.given.buffers)
 
-    def _partial(self, buffer: int) -> Place:
-        return Place(buffer, None, ((_BLOCK_LOOP, None),))
-
-    def _join(self, dtypes: Sequence[DType], blocks: int) -> Run:
-        """Join the partial results in order, finish the folds, and store what belongs to no block."""
-        first = self._buffers_used()
-        folds = self._folds(0)
+    def _join(self, dtypes: Sequence[DType]) -> Run:
+        """Join the partial results in order, finish the folds, and store what belongs to no stretch."""
+        first, folds = self._buffers_used(), self._folds(0)
         accumulators = [self._accumulator(s) for s in folds]
-        body: list[Statement] = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
-        turn: list[Statement] = []
-        at = first
-        for step, accumulator in zip(folds, accumulators, strict=True):
-            part = tuple([self._register(r.dtype) for r in accumulator])
-            turn += [Load(r, self._partial(at + i)) for i, r in enumerate(part)]
-            turn.append(FoldMerge(accumulator, step.node, part))
-            at += len(part)
-        number = self.given.number("blocks", blocks)
-        body.append(For(_BLOCK_LOOP, End.ZERO, number, LoopKind.SERIAL, tuple(turn)))
+
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+            parts = [self._accumulator(s) for s in folds]
+            loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
+            merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
+            return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
+
+        body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
+        count = self.given.number("stretches", self.space.blocks)
+        body += self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
         body += self._finish(0, accumulators)
         return self._made(body, 1, dtypes)
 
@@ -355,6 +374,11 @@ class _Writer:
 
     def _stride(self, key: object, stride: int) -> Number:
         return self.given.number(("stride", key), stride)
+
+
+def _partial(buffer: int) -> Place:
+    """The partial result of a stretch."""
+    return Place(buffer, None, ((SHARE, None),))
 
 
 def _carried(step: Step) -> list[DType]:

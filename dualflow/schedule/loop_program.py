@@ -65,16 +65,26 @@ class Literal:
 
 Operand = Register | Scalar | Literal
 class End(Enum):
-    """An end of a range that is no number of the kernel: 0, the kernel's own range, or that of a block."""
+    """An end of the kernel's own range, or 0."""
 
     ZERO = "0"
     LOW = "lo"
     HIGH = "hi"
-    BEGIN = "begin"
-    STOP = "end"
 
 
-Bound = Number | End
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The beginning, or the ``end``, of the present block of a loop that runs by blocks."""
+
+    loop: int
+    level: int
+    end: bool
+
+
+Bound = Number | End | Edge
+
+SHARE = -1
+"""The number of the loop over the stretches of a whole reduction, each of which has its own partial results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +112,28 @@ class For:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """``body`` for each block of ``size`` turns of ``loop``: the blocks are those of the kernel's range.
+class Blocks:
+    """``body`` for each stretch of ``size`` turns of ``loop`` from ``begin`` to ``end``, the last one cut short.
 
-    Inside, its ends are ``End.BEGIN`` and ``End.STOP``; ``extent`` cuts the last block short.
+    Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
     """
 
-    block: int
+    loop: int
+    level: int
+    begin: Bound
+    end: Bound
+    size: Number
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """``body`` for each number from ``lo`` to ``hi`` of a stretch of ``size`` turns of ``loop``, of ``extent`` in all.
+
+    The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of level 0 to the other.
+    """
+
+    loop: int
     size: Number
     extent: Number
     body: tuple[Statement, ...]
@@ -230,7 +255,8 @@ class Row:
 
 Statement = (
     For
-    | Block
+    | Blocks
+    | Shares
     | Let
     | Control
     | Load
@@ -294,5 +320,5 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
     """All statements, those inside loops too, in order."""
     for statement in statements:
         yield statement
-        if isinstance(statement, For | Block):
+        if isinstance(statement, For | Blocks | Shares):
             yield from walk(statement.body)

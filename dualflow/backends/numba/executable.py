@@ -1,155 +1,157 @@
-"""A graph that runs through Numba: source files in the cache folder, compiled by Numba, called in order."""
+"""A graph that runs through Numba: a Python function that calls kernels, each compiled by Numba once."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import sys
+import linecache
+import os
+import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-import numba
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from dualflow.backends.numba.program_source import Check, ProgramSource, program
-from dualflow.backends.numba.support import HEADER
+from dualflow.backends.numba.source_files import module_of
+from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.locks import SharedLock
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
-from dualflow.native.plan import Plan, plan
+from dualflow.native.executable import PartReport, host_report
+from dualflow.native.naming import input_names
+from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.settle import settled
 from dualflow.ops.forms import Scatter, Take
 
 Array = np.ndarray[Any, Any]
-_modules: dict[str, ModuleType] = {}
-
-
-def folder() -> Path:
-    import os, tempfile
-
-    made = Path(os.environ.get("DUALFLOW_CACHE_DIR", tempfile.gettempdir())) / "numba"
-    made.mkdir(parents=True, exist_ok=True)
-    return made
-
-
-def load(text: str) -> ModuleType:
-    """The module whose source is ``text``, from a file of its own in the cache folder."""
-    name = f"dualflow_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-    found = _modules.get(name)
-    if found is not None:
-        return found
-    path = folder() / f"{name}.py"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    _modules[name] = module
-    return module
 
 
 class NumbaExecutable:
-    """A compiled graph; see :class:`dualflow.native.executable.Executable`."""
+    """A compiled graph.
+
+    Attributes:
+        graph: what it computes, after all passes.
+        plan: where values live.
+        source: the program and its kernels.
+    """
+
+    __slots__ = ("__weakref__", "_main", "graph", "plan", "source")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.plan: Plan = plan(settled(graph))
-        names = [v.spec.name or f"in{i}" for i, v in enumerate(graph.inputs)]
-        self.source: ProgramSource = program(self.plan, names)
-        self.kept: dict[int, Array] = {}
-        self.results: dict[str, Array] = {}
-        scope: dict[str, Any] = {
-            "np": np, "array": _array, "row": _row, "kept": self.kept, "results": self.results,
-        }
-        exec(HEADER.replace("from llvmlite import ir\n", ""), scope)
-        for name, kernel in self.source.kernels.items():
-            module = load(kernel.file("kernel"))
-            scope[name], scope[f"{name}_parallel"] = module.kernel, module.kernel_parallel
-        scope["scatter_add"], scope["scatter_put"] = _scatter(True), _scatter(False)
-        for i, call in enumerate(self.source.hosts):
-            scope[f"host{i}"] = _host(call)
-        exec(compile(self.source.text("main"), "<program>", "exec"), scope)
-        self._main: Callable[..., int] = scope["main"]
+        self.source: ProgramSource = program(self.plan, list(input_names(graph)))
+        self._main = self._compiled()
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """How each part of the graph runs."""
+        kernels = len(self.source.kernels)
+        told = [PartReport("numba", f"{kernels} {'kernel' if kernels == 1 else 'kernels'}")] if kernels else []
+        return (*told, *map(host_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        layout = self.plan
-        outputs = [np.empty([d or 0 for d in s.shape], s.dtype.dtype) for s in layout.outputs]
-        temporaries = [np.empty([d or 0 for d in s.shape], s.dtype.dtype) for s in layout.temporaries]
-        arena = np.empty(-(-layout.arena_bytes // 64) * 64, np.uint8)
-        self.results.clear()
-        buffers = [*arrays, *layout.constants, *outputs, *temporaries]
-        number = self._main(*[b.reshape(-1) for b in buffers], arena)
-        if number:
-            raise self.failure(int(number))
-        first = layout.first_output
-        return [
-            self.results.get(self.source.names[first + i], made).reshape(np.shape(made) if None not in s.shape else -1)
-            for i, (made, s) in enumerate(zip(outputs, layout.outputs, strict=True))
-        ]
+        """The graph's outputs.
 
-    def failure(self, number: int) -> Exception:
+        Args:
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
+                updated variables are written to.
+
+        Raises:
+            InvalidArgumentError: a check inside the graph failed.
+            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+        """
+        try:
+            outputs: list[Array] = self._main(*arrays, *self.plan.constants)
+        except MemoryError as error:
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
+        return outputs
+
+    def failure(self, number: int, *arrays: Array) -> Exception:
+        """The error for a check that failed, naming the op and the user's line."""
         check: Check = self.source.checks[number - 1]
         node = check.node
         if check.message is None:
-            made: Exception = node.attrs["error"]([self.kept[i] for i in range(len(node.inputs) - 1)])
+            made: Exception = node.attrs["error"]([a.copy() for a in arrays])
             return made
         error = OutOfRangeError if isinstance(node.op.form, Take | Scatter) else InvalidArgumentError
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {check.message}{where}")
 
+    def _compiled(self) -> Callable[..., list[Array]]:
+        """The program as a Python function; Numba compiles a kernel when it is first called."""
+        scope = dict(vars(module_of(HEADER + ROUTINES)))
+        for name, kernel in self.source.kernels.items():
+            module = module_of(kernel.file("kernel"))
+            scope[name] = module.kernel
+            scope[f"{name}_parallel"] = _shared(module.kernel_parallel, module.kernel)
+        scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
+        source, checks = self.source, self.failure
 
-def _array(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    return as_strided(flat[offset:], shape, [s * flat.itemsize for s in strides])
+        def fail(number: int, *arrays: Array) -> NoReturn:
+            raise checks(int(number), *arrays)
+
+        scope["fail"] = fail
+        text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
+        linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+        weakref.finalize(self, linecache.cache.pop, path, None)
+        exec(compile(text, path, "exec"), scope)
+        main: Callable[..., list[Array]] = scope["main"]
+        return main
 
 
-def _row(stack: Array, start: int, count: int, itemsize: int) -> Array:
-    raw = stack.view(np.uint8)
-    return raw[start * itemsize : (start + count) * itemsize]
+def build(graph: Graph) -> NumbaExecutable:
+    """Compile ``graph``, whose sizes are static and whose passes have run."""
+    return NumbaExecutable(graph)
 
 
-def _host(call: Any) -> Callable[..., tuple[Array, ...]]:
-    node = call.node
+class _Threads:
+    """Who may use Numba's threads: one thread at a time, and no child of a process that has used them.
 
-    def run(*given: Array) -> tuple[Array, ...]:
-        made = []
-        for value, result in zip(node.outputs, run_node(node, given), strict=True):
-            array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
-            if any(np.may_share_memory(array, x) for x in given):
-                array = array.copy()
-            made.append(array.reshape(-1) if value.spec.shape.is_static else array)
-        return tuple(made)
+    Numba's layers end the process where two threads enter them at once, or where a forked child enters them.
+    """
+
+    def __init__(self) -> None:
+        self.sharing = SharedLock()
+        self.used = self.lost = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._note_fork)
+
+    def _note_fork(self) -> None:
+        self.lost = self.lost or self.used
+
+
+_threads: Final = _Threads()
+
+
+def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callable[..., None]:
+    """A kernel that shares its range between threads where it may, and else runs it on its own."""
+
+    def run(total: int, chunk: int, *given: Any) -> None:
+        lock = _threads.sharing.lock
+        if _threads.lost or not lock.acquire(blocking=False):
+            alone(0, total, *given)
+            return
+        try:
+            _threads.used = True
+            parallel(total, chunk, *given)
+        finally:
+            lock.release()
 
     return run
 
 
-def _scatter(add: bool) -> Any:
-    @numba.njit(error_model="numpy")
-    def scatter(out: Any, indices: Any, rows: Any, sizes: Any) -> int:
-        failed = 0
-        for turn in range(rows.shape[0]):
-            for i in range(indices.shape[0]):
-                place, inside = 0, True
-                for d in range(indices.shape[1]):
-                    at = np.int64(indices[i, d])
-                    inside = inside and 0 <= at < sizes[d]
-                    place = place * sizes[d] + at
-                if not inside:
-                    failed = 1
-                    continue
-                for j in range(rows.shape[2]):
-                    if add:
-                        out[turn, place, j] += rows[turn, i, j]
-                    else:
-                        out[turn, place, j] = rows[turn, i, j]
-        return failed
+def _host(call: Call) -> Callable[..., list[Array]]:
+    """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
+    node = call.node
 
-    return scatter
+    def run(*given: Array) -> list[Array]:
+        made = []
+        for value, result in zip(node.outputs, run_node(node, given), strict=True):
+            array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
+            made.append(array.copy() if any(np.may_share_memory(array, x) for x in given) else array)
+        return made
 
-
-_ERRORS: Final = (ResourceExhaustedError,)
+    return run

@@ -16,10 +16,7 @@ from dualflow.native.llvm import BOOL, I64, Type, Value
 from dualflow.native.maths.namespace import Maths
 from dualflow.ops.forms import Choice, Element, Fold, Literal as LiteralForm, Loop, View
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import End, Kernel, Number, Place, Register, Statement
-
-_ENDS = {End.ZERO: "0", End.LOW: "lo", End.HIGH: "hi", End.BEGIN: "begin", End.STOP: "end"}
-
+from dualflow.schedule.loop_program import Kernel, Number, Place, Register, Statement
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
@@ -40,13 +37,13 @@ class KernelSource:
     def function(self, name: str) -> str:
         """The kernel alone, as a function of that name."""
         head = f"def {name}({', '.join(self.arguments)}):"
-        return "\n".join(['@njit(error_model="numpy")', head, *self.lines, ""])
+        return "\n".join(['@njit(error_model="numpy", cache=True)', head, *self.lines, ""])
 
     def file(self, name: str) -> str:
         """A whole file with the kernel, and with one that shares its range between threads."""
         rest = ", ".join(self.arguments[2:])
         shared = f'''
-@njit(parallel=True, error_model="numpy")
+@njit(parallel=True, error_model="numpy", nogil=True, cache=True)
 def {name}_parallel(total, chunk, {rest}):
     for part in prange((total + chunk - 1) // chunk):
         {name}(part * chunk, min(total, part * chunk + chunk), {rest})
@@ -146,14 +143,23 @@ class _Writer:
             self._statements(loop.body)
 
     def _bound(self, bound: lp.Bound) -> str:
-        return f"n{bound.place}" if isinstance(bound, Number) else _ENDS[bound]
+        if isinstance(bound, lp.Edge):
+            return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
+        return f"n{bound.place}" if isinstance(bound, Number) else bound.value
 
-    def _block(self, block: lp.Block) -> None:
-        with self.lines.block("for block in range(lo, hi):"):
-            size = f"n{block.size.place}"
-            self.lines.add(f"begin = block * {size}")
-            self.lines.add(f"end = min(begin + {size}, n{block.extent.place})")
-            self._statements(block.body)
+    def _blocks(self, blocks: lp.Blocks) -> None:
+        begin, end = self._bound(blocks.begin), self._bound(blocks.end)
+        here, size = _block(blocks.loop, blocks.level), f"n{blocks.size.place}"
+        with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
+            self.lines.add(f"end{here} = min(begin{here} + {size}, {end})")
+            self._statements(blocks.body)
+
+    def _shares(self, shares: lp.Shares) -> None:
+        here, size = _block(shares.loop, lp.SHARE), f"n{shares.size.place}"
+        with self.lines.block(f"for {_index(lp.SHARE)} in range(lo, hi):"):
+            self.lines.add(f"begin{here} = {_index(lp.SHARE)} * {size}")
+            self.lines.add(f"end{here} = min(begin{here} + {size}, n{shares.extent.place})")
+            self._statements(shares.body)
 
     def _let(self, let: lp.Let) -> None:
         form = let.node.op.form
@@ -321,7 +327,13 @@ class _Writer:
 
 
 def _index(loop: int) -> str:
-    return "block" if loop < 0 else f"i{loop}"
+    return "share" if loop == lp.SHARE else f"i{loop}"
+
+
+def _block(loop: int, level: int) -> str:
+    """What tells the variables of a block from those of others."""
+    name = "_share" if loop == lp.SHARE else str(loop)
+    return name if level == lp.SHARE else f"{name}_{level}"
 
 
 def _fold(node: Node) -> Fold:
@@ -337,7 +349,8 @@ def _as_carried(start: Any, dtype: DType) -> DType:
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.For: _Writer._for,
-    lp.Block: _Writer._block,
+    lp.Blocks: _Writer._blocks,
+    lp.Shares: _Writer._shares,
     lp.Let: _Writer._let,
     lp.Control: _Writer._control,
     lp.Load: _Writer._load,

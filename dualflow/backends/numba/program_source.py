@@ -1,7 +1,8 @@
 """A plan as a Python function: kernels, products and copies in order, choices and loops as ``if`` and ``while``.
 
-The function takes one flat array for each buffer of the plan, the arena's bytes last. It returns 0, or the number
-of the check that has failed.
+The function takes an array for each input of the graph and for each constant, and returns the outputs. What it
+calls beside kernels is ``array`` (a strided view), ``row`` (a stretch of a stack), ``scatter_add`` and
+``scatter_put``, ``fail`` (raises the error of a check), and a function for each node that has no kernel.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.values import Lines, type_name
 from dualflow.core.dtypes import DType
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.native.assembly import pieces
@@ -32,13 +34,15 @@ from dualflow.schedule.loop_program import Run
 
 SHARED_WORK = 200_000.0
 """Additions' worth of work from which on a kernel's range is shared between threads."""
+FIRST_ROWS = 64
+"""For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
 """So many shares for each kernel that is shared: fixed, so that no result depends on the number of threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """What has failed where the program returns a number: a message, or a check node and what it read."""
+    """What has failed where the program calls ``fail`` with a number: a message; a check node has none."""
 
     node: Node
     message: str | None = None
@@ -49,9 +53,10 @@ class ProgramSource:
     """A program under construction, and then its parts.
 
     Attributes:
+        names: of the buffers.
         kernels: each different kernel's source, by the name that the program calls it by.
-        checks: what the numbers mean that the program returns.
-        hosts: the nodes that run as their own kernel, in the order of ``host0``, ``host1``, ...
+        checks: what the numbers mean with which the program calls ``fail``, from 1 on.
+        hosts: the calls that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
     """
 
     plan: Plan
@@ -63,11 +68,29 @@ class ProgramSource:
     _known: dict[str, str] = field(default_factory=dict)
     _arena: dict[DType, str] = field(default_factory=dict)
 
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the inputs and constants, which the function takes."""
+        return self.names[: self.plan.first_output]
+
     def text(self, name: str) -> str:
         """The program as a function of that name."""
-        views = [f"    {n} = arena.view({_name(d)})" for d, n in self._arena.items()]
-        head = f"def {name}({', '.join([*self.names[: self.plan.arena], 'arena'])}):"
-        return "\n".join([head, "    status = np.zeros(1, i64)", *views, *self.lines.text, "    return 0", ""])
+        plan, names = self.plan, self.names
+        given = self.parameters
+        made = list(zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True))
+        results = names[plan.first_output : plan.first_temporary]
+        lines = [f"def {name}({', '.join(given)}):"]
+        if given:
+            lines.append(f"    {', '.join(given)} = {', '.join(f'{n}.reshape(-1)' for n in given)}")
+        lines += [f"    {n} = np.empty({_count(s)}, {_name(s.dtype)})" for n, s in made]
+        if self._arena:
+            lines.append(f"    arena = np.empty({plan.arena_bytes + -plan.arena_bytes % 8}, u8)")
+        lines += [f"    {n} = arena.view({_name(d)})" for d, n in self._arena.items()]
+        lines += ["    status = np.zeros(1, i64)", *self.lines.text]
+        shaped = [
+            n if None in s.shape else f"{n}.reshape({tuple(s.shape)})" for n, s in zip(results, plan.outputs, strict=True)
+        ]
+        return "\n".join([*lines, f"    return [{', '.join(shaped)}]", ""])
 
     # Calls
 
@@ -113,7 +136,7 @@ class ProgramSource:
             first = len(self.checks)
             self.checks += [Check(at, message) for message, at in made.checks]
             with self.lines.block("if status[0]:"):
-                self.lines.add(f"return {first} + status[0]" if first else "return status[0]")
+                self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
     def _kernel_call(self, call: Call) -> None:
         self.kernel(call.node, call.inputs, call.outputs)
@@ -166,36 +189,37 @@ class ProgramSource:
             self._array(call.inputs[-1], (turns, count, length), dtype),
         ]
         self.checks.append(Check(node, "an index is out of range for the axis that it names a place on"))
+        limits = f"np.array({list(named)}, i64)"
+        with self.lines.block(f"if not scatter_inside({arrays[1]}, {limits}):"):
+            self.lines.add(f"fail({len(self.checks)})")
         function = "scatter_add" if form.add else "scatter_put"
-        with self.lines.block(f"if {function}({', '.join(arrays)}, np.array({list(named)}, i64)):"):
-            self.lines.add(f"return {len(self.checks)}")
+        self.lines.add(f"{function}({', '.join(arrays)}, {limits})")
 
     def _check(self, call: Call) -> None:
-        """A check in its own right: what its error is made of stays in the buffers."""
+        """A check in its own right: its error is made of what it reads."""
         self.checks.append(Check(call.node))
         with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
-            for i, (layout, value) in enumerate(zip(call.inputs[1:], call.node.inputs[1:], strict=True)):
-                array = self._array(layout, sizes(value), value.spec.dtype)
-                self.lines.add(f"kept[{i}] = {array}.copy()")
-            self.lines.add(f"return {len(self.checks)}")
+            reads = zip(call.inputs[1:], call.node.inputs[1:], strict=True)
+            arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]
+            self.lines.add(f"fail({', '.join([str(len(self.checks)), *arrays])})")
 
     def _host(self, call: Call) -> None:
         """The op's own kernel, on views of the buffers; its results become the buffers themselves."""
         number = len(self.hosts)
         self.hosts.append(call)
         given = [
-            self.names[layout.buffer] + ".whole" if None in v.spec.shape else self._array(layout, sizes(v), v.spec.dtype)
+            self.names[layout.buffer] if None in v.spec.shape else self._array(layout, sizes(v), v.spec.dtype)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)
         ]
         made = [f"made{i}" for i in range(len(call.outputs))]
-        left = f"{', '.join(made)}{',' if len(made) == 1 else ''} = " if made else ""
+        left = f"[{', '.join(made)}] = " if made else ""
         self.lines.add(f"{left}host{number}({', '.join(given)})  # {call.node.op.name}")
         for name, layout, value in zip(made, call.outputs, call.node.outputs, strict=True):
-            buffer = self.names[layout.buffer]
             if layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
                 self.lines.add(f"{self._array(layout, sizes(value), value.spec.dtype)}[...] = {name}")
             else:
-                self.lines.add(f"{buffer} = results[{buffer!r}] = {name}")
+                flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
+                self.lines.add(f"{self.names[layout.buffer]} = {flat}")
 
     # Choices and loops
 
@@ -221,8 +245,9 @@ class ProgramSource:
         with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
             if len(call.blocks) > 1:
                 self._tested(call)
+            backwards = call.node.attrs["reverse"] and limit is not None
             for row in turns.rows:
-                self._move(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if call.node.attrs["reverse"] and limit is not None else turn)
+                self._move(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if backwards else turn)
             self.calls(call.blocks[-1].calls)
             self.lines.add(f"{turn} += 1")
 
@@ -239,8 +264,10 @@ class ProgramSource:
         count = row.nbytes // row.itemsize
         if grown:
             with self.lines.block(f"if {turn} * {row.nbytes} == len({stack}):"):
-                self.lines.add(f"{stack} = np.concatenate(({stack}, np.empty(max({row.nbytes} * 64, len({stack})), u8)))")
-        self.lines.add(f"{self.names[row.slot]} = row({stack}, ({index}) * {count} + {row.stack.offset}, {count}, {row.itemsize})")
+                more = f"np.empty(max({row.nbytes * FIRST_ROWS}, len({stack})), u8)"
+                self.lines.add(f"{stack} = np.concatenate(({stack}, {more}))")
+        start = f"({index}) * {count}" + (f" + {row.stack.offset}" if row.stack.offset else "")
+        self.lines.add(f"{self.names[row.slot]} = row({stack}, {start}, {count}, {row.itemsize})")
 
     # Operands
 
@@ -283,9 +310,14 @@ def _buffer_names(plan: Plan, names: Sequence[str]) -> Iterator[str]:
 
 
 _RESERVED = re.compile(
-    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|kept|results|array|row|scatter_\w+|arena\w*"
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|array|row|scatter_\w+|reshape|arena\w*"
     r"|(in|const|out|temp|part|made|host|turn|row|t|r|x|c|n)\d+|range|len|max|min"
 )
+
+
+def _count(spec: TensorSpec) -> int:
+    """The elements of a buffer; 0 where a host call is to tell the size."""
+    return math.prod(d or 0 for d in spec.shape)
 
 
 def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
