@@ -1,4 +1,4 @@
-"""The registry, complete: every module of the ops room, whether or not the front page imports it; and both modes."""
+"""The registry, complete: all modules of the ops room, whether or not the front page imports them; both modes."""
 
 import importlib
 import pkgutil
