@@ -1,4 +1,4 @@
-"""The registry, complete: all modules of the ops room, whether or not the front page imports them; both modes."""
+"""The registry, complete: all modules of the ops room; and both modes, eager and compiled."""
 
 import importlib
 import pkgutil

@@ -249,7 +249,7 @@ def reduction_of_one(node: Node, make: Make) -> Replacement:
 
 
 def product_of_one(node: Node, make: Make) -> Replacement:
-    """A product of one real number is that number; a complex one is multiplied by 1, which mixes its parts."""
+    """A product of one real number is that number; a complex one meets the 1, which mixes its parts."""
     return reduction_of_one(node, make) if _real(node.output) else None
 
 
