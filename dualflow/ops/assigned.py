@@ -30,12 +30,14 @@ def _kernel(x: Any, ran: Any, name: str) -> Any:
 ASSIGNED: Final[Op] = register(
     Op(
         name="assigned",
-        doc="The value ``x`` of the variable ``name``; an error unless the bool ``ran`` says that it has one.",
+        doc="``x``, the value of the variable ``name``; an error unless the bool ``ran`` holds.",
         infer=lambda x, ran, name: TensorSpec.of(x.shape, x.dtype),
         kernel=_kernel,
         form=Element(_code, error=UnassignedError),
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
-        samples=(Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),),
+        samples=(
+            Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),
+        ),
     )
 )
 

@@ -21,6 +21,7 @@ from dualflow.function.autograph.values import (
     is_numeric,
     is_same,
     is_undefined,
+    is_unreturned,
     spec_of,
     symbolic,
     truth,
@@ -251,10 +252,12 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
         if is_same(before, after):
             return None
         found = _plan(name, after)
+        if is_unreturned(before):  # the flag that goes with it says whether it is read
+            return found and replace(found, initial=tuple(map(zeros, found.specs)), unsure=_sure(found))
         if is_undefined(before):
             return found and replace(found, initial=(None,) * len(found.specs))
         if isinstance(before, AbstractVariable) and found is not None and found.structure == LEAF:
-            return replace(found, initial=(before,), unsure=(False,))
+            return replace(found, initial=(before,), unsure=_sure(found))
         was = "None" if before is None else f"a {type(before).__name__}"
         raise InvalidArgumentError(
             f"{name!r} is {was} before the loop, but another object after one iteration. Give it a tensor "
@@ -297,6 +300,10 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorS
         f"{name!r} has dtype {spec.dtype.name} before the loop, but dtype {now.dtype.name} after one "
         f"iteration. Cast it with df.cast, before the loop or in it.{here()}"
     )
+
+
+def _sure(plan: _Carried) -> tuple[bool, ...]:
+    return (False,) * len(plan.specs)
 
 
 def _packed(

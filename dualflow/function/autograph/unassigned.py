@@ -1,4 +1,4 @@
-"""Variables that have a value only if some turn of a loop, or a branch, has run: they fail where they are read."""
+"""Variables that have a value only if a turn of a loop, or a branch, has run: reading one may fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dualflow.function.bodies import tracer_of
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Provisional
 from dualflow.ops.assigned import assigned
-from dualflow.ops.creation import convert_to_tensor
 
 
 def provisional(x: Any, ran: Any, name: str) -> Any:
@@ -28,8 +27,8 @@ def is_provisional(x: Any) -> bool:
 
 
 def taken_apart(x: Any) -> tuple[Any, Any]:
-    """The value that ``x`` has if it has one, and the bool scalar that says whether."""
+    """The value that ``x`` has if it has one, and the bool, or the scalar, that says whether."""
     if not is_provisional(x):
-        return x, convert_to_tensor(True)
+        return x, True
     made = x._tracer.provisional[x._value]
     return made.x, made.ran
