@@ -20,10 +20,11 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
-from dualflow.function.execute import kernel_text, numba_function, short_way
+from dualflow.function.execute import numba_function, short_way
 from dualflow.function.fit import as_tensor, one_by_one, parts
 from dualflow.function.latest import LongWay, Names
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+from dualflow.function.options import CompileOptions
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.runner import Runner
 from dualflow.function.section import Section
@@ -35,7 +36,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 if TYPE_CHECKING:
-    from dualflow.native.executable import PartReport
+    from dualflow.graph.compiled import PartReport
 
 
 class ConcreteFunction:
@@ -168,7 +169,7 @@ class ConcreteFunction:
     @entry
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
-        return kernel_text(self._runner.executable)
+        return self._runner.text
 
     @entry
     def njit(self) -> Any:
@@ -296,18 +297,14 @@ def trace(
     call: Call,
     name: str,
     creation: Creation,
-    *,
-    strict: bool = False,
+    options: CompileOptions,
 ) -> ConcreteFunction:
-    """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
-
-    A ``strict`` trace compiles only if all of it runs natively.
-    """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), strict)
+    """Run ``function`` once with symbols for tensors, and keep the graph of what it did."""
+    concrete = _trace(function, signature, call, name, creation, frozenset(), options)
     captured = {id(source) for source in concrete.section.captured}
     variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
     shared = frozenset(id(v) for v in variables if id(v) in captured)
-    return _trace(function, signature, call, name, creation, shared, strict) if shared else concrete
+    return _trace(function, signature, call, name, creation, shared, options) if shared else concrete
 
 
 def _trace(
@@ -317,7 +314,7 @@ def _trace(
     name: str,
     creation: Creation,
     shared: frozenset[int],
-    strict: bool,
+    options: CompileOptions,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
@@ -328,7 +325,7 @@ def _trace(
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
     effects = [n for n in graph.nodes if n.op.effect is not None]
-    section = Section(tracer, graph, graph.inputs, graph.outputs, effects, strict=strict)
+    section = Section(tracer, graph, graph.inputs, graph.outputs, effects, options=options)
     same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
     return ConcreteFunction(section, signature, call.key, structure, same)
 

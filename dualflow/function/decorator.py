@@ -25,6 +25,7 @@ from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
 from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
+from dualflow.function.options import CompileOptions, get_backend, known_backend
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
@@ -56,6 +57,7 @@ class Function(Generic[P, R]):
         reduce_retracing: bool = False,
         jit_compile: bool | None = None,
         strict: bool = False,
+        backend: str | None = None,
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -68,6 +70,7 @@ class Function(Generic[P, R]):
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
             "strict": strict,
+            "backend": None if backend is None else known_backend(backend),
         }
         self._as_traced = python_function
         self._creation = Creation(self._name)
@@ -241,17 +244,17 @@ class Function(Generic[P, R]):
 
         The function is converted from when a tensor first stands where Python wants a value.
         """
-        strict = self._options["strict"]
+        options = CompileOptions(self._options["backend"] or get_backend(), self._options["strict"])
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
             early = converted_early(self.python_function, self._tensors(call))
             try:
                 if early is None:
                     plain = as_written(self.python_function)
-                    return trace(plain, self._signature, call, self._name, self._creation, strict=strict)
+                    return trace(plain, self._signature, call, self._name, self._creation, options)
             except OperatorNotAllowedInGraphError as error:
                 early = converted(self.python_function, error)
             self._as_traced = early
-        return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
+        return trace(self._as_traced, self._signature, call, self._name, self._creation, options)
 
     def _tensors(self, call: Call) -> list[str]:
         """Where the arguments have tensors."""
@@ -402,6 +405,7 @@ def function(
     reduce_retracing: bool = False,
     experimental_relax_shapes: bool = False,
     strict: bool = False,
+    backend: str | None = None,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -425,6 +429,8 @@ def function(
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
             is an error, when it is made; for open sizes, when it is first called with some.
+        backend: what runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default what
+            :func:`dualflow.config.set_backend` has chosen.
         name: shown in errors and graphs; by default the function's.
 
     Returns:
@@ -450,6 +456,7 @@ def function(
         jit_compile=jit_compile,
         reduce_retracing=reduce_retracing or experimental_relax_shapes,
         strict=strict,
+        backend=backend,
         name=name,
     )
     try:

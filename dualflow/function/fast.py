@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
+from dualflow.native.executable import Executable
 from dualflow.native.fastcall import ArraySpec, Descriptor, Fixed, VariableUse, builtin, probe, slot_offset
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def short_way(
 def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = runner.executable
+    if not isinstance(executable, Executable):
+        return None
     plan, program = executable.plan, executable.program
     variables = [c for c in runner.captured if isinstance(c, AbstractVariable)]
     tensors = runner.captured[len(variables) :]

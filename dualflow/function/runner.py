@@ -11,15 +11,16 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of, gather
-from dualflow.function.execute import make_executable, short_way
+from dualflow.function.execute import backend_of, short_way
 from dualflow.function.latest import LongWay
+from dualflow.function.options import CompileOptions, get_backend
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
-    from dualflow.native.executable import Executable
+    from dualflow.graph.compiled import Backend, Compiled
 
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
@@ -46,7 +47,7 @@ class Runner:
 
     Args:
         graph: a trace, or a part of one.
-        strict: whether all of it must run natively.
+        options: how it is compiled; by default for the process's own backend.
 
     Attributes:
         graph: as it was traced.
@@ -54,9 +55,9 @@ class Runner:
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph, *, strict: bool = False) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions | None = None) -> None:
         self.graph = graph
-        self._strict = strict
+        self.options = options or CompileOptions(get_backend())
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -70,15 +71,25 @@ class Runner:
         _require_sizes(self.graph)
         return optimise(self.graph)
 
+    @property
+    def backend(self) -> Backend:
+        """What compiles the graph."""
+        return backend_of(self.options.backend)
+
+    @property
+    def text(self) -> str:
+        """The compiled program as a person reads it."""
+        return self.backend.text(self.executable)
+
     @computed_once(_compiling)
-    def executable(self) -> Executable:
+    def executable(self) -> Compiled:
         """The compiled graph.
 
         Raises:
             NotNativeError: the runner is strict, and a part of the graph would not run natively.
         """
-        made = make_executable(self.optimised)
-        if self._strict:
+        made = self.backend.build(self.optimised)
+        if self.options.strict:
             require_native(made)
         return made
 

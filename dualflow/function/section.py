@@ -17,6 +17,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
+from dualflow.function.options import CompileOptions
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
@@ -33,7 +34,7 @@ class Section:
         inputs: the trace's values behind the graph's inputs,
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
-        strict: whether all of it, and of its gradient, must run natively.
+        options: how it, and its gradient, are compiled.
     """
 
     def __init__(
@@ -44,15 +45,15 @@ class Section:
         outputs: Sequence[Value],
         effects: Sequence[Node] = (),
         *,
-        strict: bool = False,
+        options: CompileOptions,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.effects = tuple(effects)
-        self.strict = strict
-        self.runner = Runner(graph, strict=strict)
+        self.options = options
+        self.runner = Runner(graph, options)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
     @cached_property
@@ -138,7 +139,7 @@ class Section:
             inputs = [*self.inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return Section(tracer, graph, given, flows, effects, strict=self.strict)
+            return Section(tracer, graph, given, flows, effects, options=self.options)
 
         return Linear(
             joint,
@@ -149,7 +150,7 @@ class Section:
             flowing=flowing,
             taking=taking,
             whole=whole,
-            strict=self.strict,
+            options=self.options,
         )
 
     def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:

@@ -80,4 +80,4 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
     outputs = [tracer.adopt(x)._value for x in results[:count]]
     made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
     effects = [n for n in made.nodes if n.op.effect is not None]
-    return Section(tracer, made, made.inputs, made.outputs, effects, strict=section.strict)
+    return Section(tracer, made, made.inputs, made.outputs, effects, options=section.options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
 from dualflow.native import interrupts, jit, product, threads
@@ -42,15 +42,6 @@ _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
 _lock = SharedLock()
-
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """How a part of a graph runs (``native``, ``numpy`` or ``python``), what it does, why not natively."""
-
-    kind: str
-    what: str
-    reason: str = ""
 
 
 class Executable:
@@ -167,11 +158,6 @@ class Executable:
             self._arenas.append(arena)
 
 
-def build(graph: Graph) -> Executable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return Executable(graph)
-
-
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
     """The machine code of a program, and whether this process had it already."""
     exports = [p.entry for p in program.parts if p.entry is not None]
@@ -256,4 +242,4 @@ def host_report(call: Call) -> PartReport:
     reason = (
         form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
     )
-    return PartReport(kind, node.op.name, reason)
+    return PartReport(kind, node.op.name, reason, node)

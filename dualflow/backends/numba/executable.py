@@ -15,9 +15,10 @@ from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import SharedLock
+from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
-from dualflow.native.executable import PartReport, host_report
+from dualflow.native.executable import host_report
 from dualflow.native.naming import input_names
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.settle import settled
@@ -100,11 +101,6 @@ class NumbaExecutable:
         exec(compile(text, path, "exec"), scope)
         main: Callable[..., list[Array]] = scope["main"]
         return main
-
-
-def build(graph: Graph) -> NumbaExecutable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return NumbaExecutable(graph)
 
 
 class _Threads:

@@ -11,7 +11,7 @@ import keyword
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from dualflow.native.assembly import pieces
 from dualflow.native.copying import copy_elements, fill_elements
 from dualflow.native.llvm import Type
 from dualflow.native.lower import lower
-from dualflow.native.nest import Layout
+from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.plan import Block, Call, Plan, Row, Turns
 from dualflow.ops.forms import Choice, Scatter
 from dualflow.schedule.kernels import run_of
@@ -184,9 +184,9 @@ class ProgramSource:
         named, length = shape[first : first + depth], math.prod(shape[first + depth :])
         turns = math.prod(shape[:first])
         arrays = [
-            self._array(out, (turns, math.prod(named), length), dtype),
-            self._array(call.inputs[-2], (count, depth), indices.spec.dtype),
-            self._array(call.inputs[-1], (turns, count, length), dtype),
+            self._whole(out, (turns, math.prod(named), length), dtype),
+            self._whole(call.inputs[-2], (count, depth), indices.spec.dtype),
+            self._whole(call.inputs[-1], (turns, count, length), dtype),
         ]
         self.checks.append(Check(node, "an index is out of range for the axis that it names a place on"))
         limits = f"np.array({list(named)}, i64)"
@@ -279,8 +279,12 @@ class ProgramSource:
         return f"{name}.view({_name(dtype)})" if buffer > self.plan.arena else name
 
     def _array(self, layout: Layout, shape: Sequence[int], dtype: DType) -> str:
-        strides = layout.strides if len(layout.strides) == len(shape) else _contiguous(shape)
-        return f"array({self._buffer(layout.buffer, dtype)}, {layout.offset}, {tuple(shape)}, {strides})"
+        buffer = self._buffer(layout.buffer, dtype)
+        return f"array({buffer}, {layout.offset}, {tuple(shape)}, {layout.strides})"
+
+    def _whole(self, layout: Layout, shape: Sequence[int], dtype: DType) -> str:
+        """Elements that lie one behind another, under another shape."""
+        return self._array(replace(layout, strides=contiguous_strides(shape)), shape, dtype)
 
     def _scalar(self, layout: Layout, dtype: DType) -> str:
         return f"{self._buffer(layout.buffer, dtype)}[{layout.offset}]"
@@ -318,10 +322,6 @@ _RESERVED = re.compile(
 def _count(spec: TensorSpec) -> int:
     """The elements of a buffer; 0 where a host call is to tell the size."""
     return math.prod(d or 0 for d in spec.shape)
-
-
-def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def _name(dtype: DType) -> str:
