@@ -14,6 +14,10 @@ class InvalidArgumentError(DualflowError, ValueError):
     """A value, shape or dtype that the operation can't take."""
 
 
+class UnassignedError(InvalidArgumentError, UnboundLocalError):
+    """A Python variable read that no turn of the loop which assigns it has assigned."""
+
+
 class DTypeError(DualflowError, TypeError):
     """A Python object or dtype of the wrong kind."""
 
@@ -43,7 +47,11 @@ class NotFoundError(DualflowError, LookupError):
 
 
 class MissingAttributeError(DualflowError, AttributeError):
-    """An attribute that a tensor of another kind has."""
+    """A name that a namespace does not have, or an attribute that a tensor of another kind has."""
+
+
+class MissingNameError(DualflowError, ImportError):
+    """A name that ``from dualflow import name`` does not find."""
 
 
 class InternalError(DualflowError, AssertionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
@@ -13,6 +13,9 @@ from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _places(rows: int, columns: int) -> tuple[Any, Any]:
@@ -29,7 +32,7 @@ def _matrices(x: Any) -> tuple[Any, int, int]:
     return x, x.shape[-2], x.shape[-1]
 
 
-def diag(diagonal: Any, name: str | None = None) -> Any:
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """Matrices with the rows of ``diagonal`` on their diagonals, zeros elsewhere.
 
     >>> import dualflow as df
@@ -44,7 +47,7 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
     return where(equal(*_places(x.shape[-1], x.shape[-1])), expand_dims(x, -1), 0)
 
 
-def diag_part(input: Any, name: str | None = None) -> Any:
+def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonals of matrices, square or not.
 
     >>> import dualflow as df
@@ -57,7 +60,7 @@ def diag_part(input: Any, name: str | None = None) -> Any:
     return reduce_sum(masked(equal(*_places(side, side)), square), -1)
 
 
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix.
 
     >>> import dualflow as df
@@ -68,7 +71,7 @@ def trace(x: Any, name: str | None = None) -> Any:
     return reduce_sum(masked(equal(*_places(rows, columns)), x), (-2, -1))
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with zeros outside of a band around the diagonal.
 
     Args:

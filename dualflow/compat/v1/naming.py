@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from dualflow.core.errors import DTypeError
+from dualflow.core.tracebacks import entry
 from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.symbol import Symbol
@@ -59,6 +60,7 @@ class Namespace(ModuleType):
         self._module = module
         self._others = others
 
+    @entry
     def __getattr__(self, name: str) -> Any:
         found = named(self._others.get(name) or getattr(self._module, name))
         setattr(self, name, found)
