@@ -70,7 +70,7 @@ def elementwise(
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
     example: tuple[str, str] | None = None,
-    ordinate_first: bool = False,
+    inputs: str | None = None,
 ) -> OpFunction:
     """Register an elementwise op and answer its function.
 
@@ -84,7 +84,7 @@ def elementwise(
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
         example: a call and the list it answers, for the function's docstring.
-        ordinate_first: whether the two inputs are named ``y, x``.
+        inputs: TensorFlow's names of the inputs, where they are not ``x``, ``x, y`` or ``x, y, z``.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
@@ -102,7 +102,7 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    function = _function(op, len(domains), ordinate_first)
+    function = _function(op, inputs or _INPUTS[len(domains)])
     function.__doc__ = _docstring(op.doc, dtype, example)
     function.__module__ = code.__module__
     return function
@@ -126,10 +126,29 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
+_INPUTS = {1: "x", 2: "x, y", 3: "x, y, z"}
+
+
+def _function(op: Op, inputs: str) -> OpFunction:
+    """The function with these names of arguments, which are written out so that a call costs nothing more."""
+
     def unary(x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_input(input: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, input)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_features(features: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, features)
         except Exception as error:
             hide_frames(error)
             raise
@@ -151,7 +170,15 @@ def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
     def of_point(y: Any, x: Any, name: str | None = None) -> Any:
         return binary(y, x)
 
-    function = cast(OpFunction, of_point if ordinate_first else (unary, binary, ternary)[arity - 1])
+    functions = {
+        "x": unary,
+        "input": of_input,
+        "features": of_features,
+        "x, y": binary,
+        "y, x": of_point,
+        "x, y, z": ternary,
+    }
+    function = cast(OpFunction, functions[inputs])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function
