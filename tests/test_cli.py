@@ -44,6 +44,15 @@ def constant():
     return df.constant(1.0) + 2.0
 
 
+def grown(x):
+    while df.reduce_sum(x) < 100.0:
+        if x[0] > 3.0:
+            x = x * 1.5
+        else:
+            x = x + 1.0
+    return x
+
+
 class Losses:
     @staticmethod
     def mean(x):
@@ -103,6 +112,13 @@ def test_compare_prints_json(run: Run) -> None:
     assert found["name"] == "pair"
     assert found["agrees"] is True
     assert found["eager_ops"] == {"exp": 1, "multiply": 1}
+
+
+@pytest.mark.parametrize("function", ["model:grown", "model.py:grown"])
+def test_compare_takes_functions_with_loops_and_choices(run: Run, function: str) -> None:
+    done = run("compare", function, "--json", "--args", "df.ones([4])")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["agrees"] is True
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ class Recording(Engine):
                     break
         return result
 
-    def constant(self, array: Array) -> AbstractTensor:
+    def constant(self, array: Array) -> Any:
         return self.base.constant(array)
 
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:

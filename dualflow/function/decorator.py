@@ -224,16 +224,19 @@ class Function:
         try:
             created = len(self._creation.sites)
             self._misses += 1
-            found = self._traced(call)
+            found = self.traced(call)
             self._creation.allowed = False
             if len(self._creation.sites) > created:  # now the function finds its variables made
-                found = self._traced(call)
+                found = self.traced(call)
             return found
         finally:
             self._tracing.discard(call.key)
 
-    def _traced(self, call: Call) -> ConcreteFunction:
-        """Trace the function; converted, from when a tensor first stands where Python wants a value."""
+    def traced(self, call: Call) -> ConcreteFunction:
+        """A new trace for ``call``, which nothing keeps.
+
+        The function is converted from when a tensor first stands where Python wants a value.
+        """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
             early = converted_early(self.python_function, self._tensors(call))

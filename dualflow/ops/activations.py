@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain
 from dualflow.ops.special import erf
 from dualflow.ops.trigonometric import tanh
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 relu = elementwise(
     "relu",
@@ -54,13 +57,13 @@ def _floating(features: Any, op: str) -> Any:
     return x
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Any:
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
     x = _floating(features, "leaky_relu")
     return where(x > 0, x, alpha * x)
 
 
-def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Any:
+def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
     x = _floating(features, "elu")
     return where(x > 0, x, alpha * expm1(minimum(x, 0)))
@@ -71,12 +74,12 @@ _SELU_ALPHA: Final = 1.6732632423543772848170429916717
 _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
-def selu(features: Any, name: str | None = None) -> Any:
+def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled exponential unit, whose outputs tend to mean 0 and variance 1."""
     return _SELU_SCALE * elu(features, _SELU_ALPHA)
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the chance that a normal value is below ``x`` (Hendrycks and Gimpel, 2016).
 
     Args:
@@ -90,19 +93,19 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
-def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Any:
+def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """``x * sigmoid(beta * x)``, also called swish."""
     x = _floating(features, "silu")
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else beta * x)
 
 
-def softsign(features: Any, name: str | None = None) -> Any:
+def softsign(features: Any, name: str | None = None) -> Tensor:
     """``x / (1 + abs(x))``."""
     x = _floating(features, "softsign")
     return x / (1 + abs(x))
 
 
-def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along ``axis`` (the last by default), without overflow.
 
     >>> import dualflow as df
@@ -114,7 +117,7 @@ def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
     return powers / reduce_sum(powers, axis, keepdims=True)
 
 
-def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
     x = _floating(logits, "log_softmax")
     shifted = x - stop_gradient(reduce_max(x, axis, keepdims=True))

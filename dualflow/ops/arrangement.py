@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
@@ -14,6 +14,9 @@ from dualflow.ops.forms import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
 
@@ -83,7 +86,7 @@ def _with_one_free(shape: Sequence[Dim]) -> Shape:
     return Shape(-1 if d is None else d for d in shape)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements of ``tensor``, in row-major order, under another shape.
 
     Args:
@@ -131,7 +134,7 @@ EXPAND_DIMS = register(
 )
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input`` with an axis of size 1 inserted at ``axis`` of the result (several for a tuple of axes).
 
     Raises:
@@ -168,7 +171,7 @@ SQUEEZE = register(
 )
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``input`` without its axes of size 1, or without those of ``axis``.
 
     Raises:
@@ -212,7 +215,7 @@ TRANSPOSE: Op = register(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
+def transpose(a: Any, perm: Any = None, name: str | None = None) -> Tensor:
     """``a`` with its axes in the order ``perm``; reversed by default.
 
     Raises:
@@ -227,7 +230,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
     return dispatch.current().apply(TRANSPOSE, (a,), {"perm": tuple(order)})
 
 
-def matrix_transpose(a: Any, name: str | None = None) -> Any:
+def matrix_transpose(a: Any, name: str | None = None) -> Tensor:
     """``a`` with its last two axes swapped.
 
     Raises:

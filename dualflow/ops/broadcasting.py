@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.forms import Fold, View
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, shape_of, static_shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
 
@@ -65,7 +68,7 @@ BROADCAST_TO = register(
 )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
 
     Raises:
@@ -78,7 +81,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": static_shape(shape)})
 
 
-def sum_to(x: Any, shape: Shape) -> Any:
+def sum_to(x: Any, shape: Shape) -> Tensor:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
     given = x.shape
     extra = len(given) - len(shape)
@@ -124,7 +127,7 @@ def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
     return normalize_axes(ints(axis, "axis"), rank)
 
 
-def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
     """``g``, of the shape of a reduction of ``x``, repeated to the shape of ``x``."""
     shape = x.shape
     if not keepdims and 0 < len(axis) < len(shape):
@@ -175,7 +178,9 @@ REDUCE_SUM = register(
 )
 
 
-def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The sum over the given axes, in the input's dtype.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.forms import Contraction
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _infer(a: TensorSpec, b: TensorSpec, transpose_a: bool = False, transpose_b: bool = False) -> TensorSpec:
@@ -117,7 +120,7 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
 
 def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.
 
     Args:

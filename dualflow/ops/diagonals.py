@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
@@ -15,6 +15,9 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _places(rows: int, columns: int) -> tuple[Any, Any]:
@@ -39,7 +42,7 @@ def diag(
     num_cols: int = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """Matrices with the rows of ``diagonal`` on their diagonals, ``padding_value`` elsewhere.
 
     Args:
@@ -75,7 +78,7 @@ def diag(
 
 def diag_part(
     input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
-) -> Any:
+) -> Tensor:
     """The diagonals of matrices, square or not.
 
     Args:
@@ -106,7 +109,7 @@ def diag_part(
     return reduce_sum(masked(equal(*_places(side, side)), square), -1)
 
 
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix.
 
     >>> import dualflow as df
@@ -117,7 +120,7 @@ def trace(x: Any, name: str | None = None) -> Any:
     return reduce_sum(masked(equal(*_places(rows, columns)), x), (-2, -1))
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with zeros outside of a band around the diagonal.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import negative
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 exp = elementwise(
     "exp",
@@ -85,7 +88,7 @@ logaddexp = elementwise(
 )
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Any:
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow.
 
     >>> import dualflow as df

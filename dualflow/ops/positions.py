@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, shape_of, static_int, static_shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -106,7 +109,9 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     return max(0, math.ceil((float(limit) - float(start)) / float(delta)))
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+) -> Tensor:
     """``start``, ``start + delta``, ... up to and without ``limit``; ``range(n)`` starts at 0.
 
     Args:
@@ -141,7 +146,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return found + cast(first, target) if first else found
 
 
-def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Any:
+def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
@@ -175,7 +180,7 @@ def eye(
     batch_shape: Any = None,
     dtype: Any = float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The identity matrix, repeated over ``batch_shape``.
 
     >>> import dualflow as df
@@ -198,7 +203,7 @@ def one_hot(
     axis: Any = None,
     dtype: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """For each index a row of ``depth`` elements: ``on_value`` at the index, ``off_value`` elsewhere.
 
     Args:
@@ -228,7 +233,7 @@ def one_hot(
     return found if dtype is None else cast(found, dtype)
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """The coordinates of the points of a grid, one tensor for each of the vectors ``args``.
 
     Args:
@@ -255,7 +260,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     ]
 
 
-def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Any:
+def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Tensor:
     """For each length a row of ``maxlen`` elements, of which the first so many hold.
 
     >>> import dualflow as df

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
@@ -13,8 +13,11 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.static import ints, static_int
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None) -> Any:
+
+def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None) -> Tensor:
     """The product of matrices ``a`` of shape ``(..., n, k)`` and vectors ``b`` of shape ``(..., k)``.
 
     >>> import dualflow as df
@@ -25,7 +28,7 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None) -
     return squeeze(found, -1)
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products of ``a`` and ``b`` over pairs of axes.
 
     Args:
@@ -71,7 +74,7 @@ def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
     return [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
+def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
     """The sum of products that ``equation`` writes in Einstein's notation, such as ``"bij,bjk->bik"``.
 
     Args:

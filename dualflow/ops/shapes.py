@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 SHAPE = register(
     Op(
         name="shape",
@@ -30,7 +33,7 @@ SHAPE = register(
 )
 
 
-def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The sizes of ``input``, as a tensor of one axis.
 
     >>> import dualflow as df
@@ -43,7 +46,7 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
     return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
 
 
-def size(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """How many elements ``input`` has, as a scalar tensor."""
     dtype, sizes = as_dtype(out_type), shape_of(input)
     if sizes.is_static:
@@ -51,12 +54,12 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
     return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))
 
 
-def rank(input: Any, name: str | None = None) -> Any:
+def rank(input: Any, name: str | None = None) -> Tensor:
     """How many axes ``input`` has, as a scalar tensor."""
     return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """``x``, once its shape is known to be ``shape``, in which None stands for any size.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import check_indices
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
@@ -126,7 +129,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The positions along ``axis``, by default the last, that sort ``values``; nan counts as largest.
 
     Raises:
@@ -143,7 +146,7 @@ def argsort(
     return dispatch.current().apply(ARGSORT, (values,), attrs)
 
 
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """``values`` in order along ``axis`` (the last by default); see :func:`argsort`.
 
     >>> import dualflow as df

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float_for, int64
@@ -21,6 +21,9 @@ from dualflow.ops.reduction import reduce_max
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, shape_of
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 
 def _count(x: Any, axes: tuple[int, ...]) -> Any:
     """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
@@ -31,7 +34,9 @@ def _count(x: Any, axes: tuple[int, ...]) -> Any:
     return count
 
 
-def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
 
     Args:
@@ -58,13 +63,15 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The mean squared distance from the mean over ``axis``, by default all; integers become float32."""
     x = as_float(input_tensor)
     return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The square root of :func:`reduce_variance`."""
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -78,7 +85,7 @@ def as_float(x: Any) -> Any:
 
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``log(sum(exp(x)))`` over ``axis`` (all axes by default), without overflow.
 
     >>> import dualflow as df
@@ -95,14 +102,14 @@ def reduce_logsumexp(
 
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The square root of the sum of squares over ``axis`` (all axes by default)."""
     return sqrt(reduce_sum(square(abs(input_tensor)), axis, keepdims))
 
 
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
-) -> Any:
+) -> Tensor:
     """How many elements are not 0 (or hold), over ``axis`` (all axes by default)."""
     x = convert_to_tensor(input)
     return reduce_sum(cast(x if x.dtype.is_bool else not_equal(x, 0), as_dtype(dtype)), axis, keepdims)
@@ -110,7 +117,7 @@ def count_nonzero(
 
 def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The norm of vectors, or the Frobenius norm, over ``axis`` (all axes by default).
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def check_indices(indices: Any, size: int, axis: int) -> None:
@@ -142,7 +145,7 @@ def _scatter_like(indices: Any, g: Any, params: Any, axis: int) -> Any:
     return dispatch.current().apply(SCATTER_ADD, (indices, g), {"axis": axis, "size": params.shape[axis]})
 
 
-def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: str | None = None) -> Any:
+def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """The slices of ``params`` along ``axis`` at the positions ``indices``.
 
     Args:
@@ -169,7 +172,7 @@ def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: 
     return _take(params, indices, where)
 
 
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
     """The rows of ``params`` that ``ids`` number: :func:`gather` along the first axis.
 
     Raises:
