@@ -117,33 +117,42 @@ of_array: Final = (
 _PYTHON: Final[dict[Any, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
 
 
-def as_dtype(value: Any) -> DType:
-    """The :class:`DType` that ``value`` names: a DType, NumPy dtype or scalar type, string or Python type.
+def as_dtype(type_value: Any) -> DType:
+    """The :class:`DType` that is named by a DType, a NumPy dtype or scalar type, a string or a Python type.
 
     Python's ``int`` and ``float`` mean the defaults ``int32`` and ``float32``.
 
     Raises:
-        DTypeError: ``value`` names no dtype that tensors can have.
+        DTypeError: ``type_value`` names no dtype that tensors can have.
 
     >>> as_dtype("float64"), as_dtype(np.int8), as_dtype(float)
     (dualflow.float64, dualflow.int8, dualflow.float32)
     """
-    if type(value) is DType:
-        return value
+    if type(type_value) is DType:
+        return type_value
     found = (
-        _TYPES.get(value)
-        if isinstance(value, np.dtype)
-        else _PYTHON.get(value)
-        if isinstance(value, type)
+        _TYPES.get(type_value)
+        if isinstance(type_value, np.dtype)
+        else _PYTHON.get(type_value)
+        if isinstance(type_value, type)
         else None
     )
     if found is not None:
         return found
     try:
-        return _TYPES[np.dtype(value).newbyteorder("=")]
+        return _TYPES[np.dtype(_named(type_value)).newbyteorder("=")]
     except (TypeError, KeyError):
         known = ", ".join(t.name for t in ALL)
-        raise DTypeError(f"{value!r} is not a dtype that tensors can have; use one of {known}.") from None
+        raise DTypeError(
+            f"{type_value!r} is not a dtype that tensors can have; use one of {known}."
+        ) from None
+
+
+def _named(value: Any) -> Any:
+    """``value``, unless it is None, which is a name of float64 to NumPy and of nothing here."""
+    if value is None:
+        raise TypeError
+    return value
 
 
 def promote(x: DType, y: DType) -> DType:

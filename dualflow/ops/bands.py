@@ -114,7 +114,7 @@ def _sizes(shape: Shape, band: Band, num_rows: int, num_columns: int) -> tuple[i
 
 
 def _picked(x: Any, position: Places, inside: Any, padding: Any) -> Any:
-    """For each position the element of the last two axes of ``x`` taken as one, ``padding`` where not inside."""
+    """The elements of the last two axes, taken as one, at the positions; ``padding`` where not inside."""
     flat = reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
     found = gather(flat, np.where(inside, position, 0), axis=-1)
     return found if inside.all() else where(inside, found, cast(padding, x.dtype))

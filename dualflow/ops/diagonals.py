@@ -52,12 +52,12 @@ def diag(
         num_rows: of the matrices; by default as many as needed.
         num_cols: of the matrices; by default as many as needed.
         padding_value: what stands elsewhere.
-        align: where diagonals shorter than ``n`` stand in their rows: ``"RIGHT_LEFT"`` to the right those from
-            the main diagonal on, to the left those below; also ``"LEFT_RIGHT"``, ``"LEFT_LEFT"`` and
+        align: where diagonals shorter than ``n`` stand in their rows: ``"RIGHT_LEFT"`` to the right those
+            from the main diagonal on, to the left those below; also ``"LEFT_RIGHT"``, ``"LEFT_LEFT"`` and
             ``"RIGHT_RIGHT"``.
 
     Raises:
-        InvalidArgumentError: no axis, or an unknown ``align``; diagonals that do not fit ``k`` or the matrices.
+        InvalidArgumentError: no axis, an unknown ``align``, diagonals that do not fit ``k`` or the matrices.
 
     >>> import dualflow as df
     >>> df.linalg.diag([1, 2]).numpy().tolist()

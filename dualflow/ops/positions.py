@@ -14,7 +14,7 @@ from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import divide
+from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
@@ -23,6 +23,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, shape_of, static_int, static_shape
 
@@ -146,15 +147,15 @@ def range(
     return found + cast(first, target) if first else found
 
 
-def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
         start: a number, or a tensor of first numbers.
         stop: the last ones, of the same shape.
         num: how many, 1 or more.
-        axis: where in the result they lie.
         name: ignored; as in TensorFlow.
+        axis: where in the result they lie.
 
     >>> import dualflow as df
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
@@ -260,13 +261,20 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     ]
 
 
-def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Tensor:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
     """For each length a row of ``maxlen`` elements, of which the first so many hold.
+
+    Args:
+        lengths: integers of any shape.
+        maxlen: the size of the new axis; by default the greatest length.
+        dtype: of the result.
+        name: ignored; as in TensorFlow.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
     [[True, False, False], [True, True, True]]
     """
-    x, count = convert_to_tensor(lengths), static_int(maxlen, "maxlen")
-    found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
+    x = convert_to_tensor(lengths)
+    count = maximum(reduce_max(x), 0) if maxlen is None else maxlen
+    found = less(range(0, count, dtype=x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)

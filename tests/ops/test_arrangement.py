@@ -121,6 +121,28 @@ def test_sorting_keeps_the_order_of_equals(descending):
     np.testing.assert_array_equal(df.sort(x, axis=0), np.sort(x, axis=0))
 
 
+def test_conjugate_transposes():
+    x = np.array([[1 + 2j, 3 - 1j], [0, 4j]])
+    for found in (df.transpose(x, conjugate=True), df.linalg.matrix_transpose(x, conjugate=True)):
+        np.testing.assert_array_equal(found, x.conj().T)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+def test_a_sequence_mask_is_as_wide_as_the_longest_sequence(run):
+    lengths = df.constant([[1], [3]])
+    found = run(lambda n: df.sequence_mask(n))(lengths)
+    assert found.numpy().tolist() == [[[True, False, False]], [[True, True, True]]]
+    floats = run(lambda n: df.sequence_mask(n, dtype=df.float32))(lengths)
+    assert floats.numpy().tolist() == [[[1.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]]
+    assert run(lambda n: df.sequence_mask(n))(df.constant([0, -2])).shape == (2, 0)
+
+
+def test_sizes_and_positions_have_the_dtype_that_is_asked_for():
+    for out_type, dtype in ((None, df.int32), (df.int64, df.int64)):
+        assert df.shape([1], out_type).dtype is df.size([1], out_type).dtype is dtype
+    assert df.math.top_k([1, 2], index_type=df.int64).indices.dtype is df.int64
+
+
 def test_top_k_gives_the_largest_first_and_where_they_were():
     values, indices = df.math.top_k([[1.0, 9.0, 9.0, 5.0]], k=3)
     assert values.numpy().tolist() == [[9.0, 9.0, 5.0]]

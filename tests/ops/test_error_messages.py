@@ -469,6 +469,7 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
+    "ops/bands.py": "in test_diagonals.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }
