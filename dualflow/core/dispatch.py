@@ -93,7 +93,7 @@ class Engine:
     def leave(self, value: AbstractTensor | AbstractVariable) -> None:
         """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         """The variable's value at this point of the program."""
         raise NotImplementedError
 

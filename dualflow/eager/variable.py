@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from dualflow.core import dispatch
@@ -17,7 +17,7 @@ from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
-from dualflow.ops.tensor import Operators
+from dualflow.ops.tensor import Operators, Tensor
 
 
 class Variable(Operators, AbstractVariable):
@@ -106,9 +106,10 @@ class Variable(Operators, AbstractVariable):
 
     # Reading
 
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """The present value as a tensor."""
-        return dispatch.current().read(self)
+        present: Tensor = dispatch.current().read(self)
+        return present
 
     read_value = value
 
@@ -206,7 +207,7 @@ class Variable(Operators, AbstractVariable):
 
     # Parts
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor:
         """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
         try:
             part = getitem(self, key)
@@ -291,7 +292,7 @@ class Variable(Operators, AbstractVariable):
         return len(self._now())
 
     @entry
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())
 
     def __contains__(self, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
 from dualflow.function.leaf import TensorLeaf, VariableLeaf
-from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
+from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
+
+Q = ParamSpec("Q")
+"""The parameters of a method, without self."""
 
 
 class CacheInfo(NamedTuple):
@@ -40,12 +43,12 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Function:
+class Function(Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
     def __init__(
         self,
-        python_function: Callable[..., Any],
+        python_function: Callable[P, R],
         *,
         input_signature: Sequence[Any] | None = None,
         autograph: bool = True,
@@ -80,7 +83,7 @@ class Function:
 
     # calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
@@ -317,6 +320,12 @@ class Function:
     def name(self) -> str:
         return self._name
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundFunction[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
@@ -326,9 +335,9 @@ class Function:
             hide_frames(error)
             raise
 
-    def _method(self, instance: Any) -> Function:
+    def _method(self, instance: Any) -> Function[..., Any]:
         signature = Signature(self.python_function, self.input_signature, skip_first=True)
-        bound = Function(
+        bound: Function[..., Any] = Function(
             WeakMethod(self.python_function, instance),
             input_signature=self.input_signature,
             name=self._name,
@@ -371,6 +380,24 @@ def functions_run_eagerly() -> bool:
     return _settings.eagerly
 
 
+class _Options(TypedDict, total=False):
+    """The options of :func:`function`, which don't decide the type of its result."""
+
+    input_signature: Sequence[Any] | None
+    autograph: bool
+    jit_compile: bool | None
+    reduce_retracing: bool
+    experimental_relax_shapes: bool
+    strict: bool
+    name: str | None
+
+
+@overload
+def function(func: Callable[P, R], **options: Unpack[_Options]) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None, **options: Unpack[_Options]
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
@@ -445,6 +472,6 @@ def function(
 
 
 @entry
-def _make(func: Callable[..., Any], **options: Any) -> Function:
+def _make(func: Callable[..., Any], **options: Any) -> Function[..., Any]:
     """What the decorator with arguments calls."""
     return Function(func, **options)

@@ -114,7 +114,7 @@ class Reader(Engine):
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         return self.base.adopt(tensor)
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         self.variables[id(variable)] = variable
         return self.base.read(variable)
 
