@@ -36,8 +36,11 @@ TRANSPOSED = [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
         (lambda: v1.argmin(X, 1, None, None, v1.int32), [0, 0]),
         (lambda: v1.math.argmax(X, 1, "n"), [2, 2]),
         (lambda: v1.boolean_mask(X, [True, False], "n", 0), [[0.0, 1.0, 2.0]]),
-        (lambda: v1.cond(False, lambda: X, lambda: X[0], False, "n"), [0.0, 1.0, 2.0]),
-        (lambda: v1.cond(True, fn1=lambda: X[0], fn2=lambda: X), [0.0, 1.0, 2.0]),
+        (
+            lambda: v1.cond(False, lambda: v1.constant(X), lambda: v1.constant(X[0]), False, "n"),
+            [0.0, 1.0, 2.0],
+        ),
+        (lambda: v1.cond(True, fn1=lambda: v1.constant(X[0]), fn2=lambda: v1.constant(X)), [0.0, 1.0, 2.0]),
         (lambda: v1.constant(1, v1.float32, [2], "n", False), [1.0, 1.0]),
         (lambda: v1.convert_to_tensor([1], None, "n", v1.float32), [1.0]),
         (lambda: v1.gather(X, [1], None, "n", 1), [[1.0], [4.0]]),
