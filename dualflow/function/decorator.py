@@ -27,6 +27,7 @@ from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMetho
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.status import status
 from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
 
@@ -282,18 +283,12 @@ class Function(Generic[P, R]):
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
 
-        Compiles the traces that have not run yet, except those that leave sizes open.
+        Then what works in this process: the builtin call, the linker, threads, our own matrix product, the
+        disk cache; with the reason where one is off. Compiles the traces that have not run yet, except those
+        that leave sizes open.
         """
-        lines = []
-        for concrete in self.concrete_functions:
-            lines.append(repr(concrete))
-            if not concrete.sized:
-                lines.append("    leaves sizes open; compiled for those of a call, and not called yet")
-                continue
-            lines += [
-                f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts
-            ]
-        return "\n".join(lines) or f"{self._name} has not been traced yet"
+        traces = self.concrete_functions
+        return status(traces) if traces else f"{self._name} has not been traced yet"
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:

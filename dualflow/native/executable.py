@@ -104,7 +104,7 @@ class Executable:
     @property
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
-        return tuple(_reports(self.program))
+        return tuple(_reports(self.program, self.library))
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The graph's outputs.
@@ -232,12 +232,15 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 
 
-def _reports(program: Program) -> list[PartReport]:
+def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
     reports: list[PartReport] = []
     kernels = len(program.kernels)
+    detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
     for part in program.parts:
         if part.host is None:
-            reports.append(PartReport("native", f"{kernels} kernels, {len(program.routines)} routines"))
+            reports.append(
+                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+            )
             continue
         node = part.host.node
         form = node.op.form

@@ -31,13 +31,16 @@ class Fold:
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
     ``step(m, acc, x, index)`` takes one more element whose position along the reduced axes is ``index``,
-    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result.
+    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result, which is cast to the
+    op's dtype. Where a step of floats ``rounds``, elements are folded in blocks that are merged, so that
+    the error hardly grows with their number.
     """
 
     start: Callable[..., tuple[Any, ...]]
     step: Callable[..., tuple[Any, ...]]
     merge: Callable[..., tuple[Any, ...]]
     finish: Callable[..., Any]
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
