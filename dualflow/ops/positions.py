@@ -14,7 +14,7 @@ from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import divide, maximum
+from dualflow.ops.arithmetic import divide
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
@@ -23,7 +23,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, shape_of, static_int, static_shape
 
@@ -266,15 +265,28 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
 
     Args:
         lengths: integers of any shape.
-        maxlen: the size of the new axis; by default the greatest length.
+        maxlen: the size of the new axis; by default the greatest length, where that is known now.
         dtype: of the result.
         name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no ``maxlen`` for lengths that only a run will tell.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
     [[True, False, False], [True, True, True]]
     """
     x = convert_to_tensor(lengths)
-    count = maximum(reduce_max(x), 0) if maxlen is None else maxlen
-    found = less(range(0, count, dtype=x.dtype), expand_dims(x, -1))
+    count = _longest(x) if maxlen is None else static_int(maxlen, "maxlen")
+    found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)
+
+
+def _longest(lengths: Any) -> int:
+    known = known_value(lengths)
+    if known is None:
+        raise InvalidArgumentError(
+            "sequence_mask makes rows of the greatest length, but only the run will tell the lengths; give "
+            "maxlen."
+        )
+    return int(known.max(initial=0))
