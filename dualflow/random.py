@@ -17,11 +17,26 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 
+__all__ = [
+    "Generator",
+    "categorical",
+    "gamma",
+    "get_global_generator",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "stateless_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
 Seed = int | Sequence[int] | None
 _WORD: Final = (1 << 64) - 1
 
@@ -290,3 +305,6 @@ def stateless_uniform(
     ``alg`` is ignored: there is one algorithm.
     """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
+
+
+_publish(globals())

@@ -65,7 +65,11 @@ class NotFoundError(DualflowError, LookupError):
 
 
 class MissingAttributeError(DualflowError, AttributeError):
-    """An attribute that a tensor of another kind has."""
+    """A name that a namespace does not have, or an attribute that a tensor of another kind has."""
+
+
+class MissingNameError(DualflowError, ImportError):
+    """A name that ``from dualflow import name`` does not find."""
 
 
 class InternalError(DualflowError, AssertionError):

@@ -6,10 +6,11 @@ function is given names what it adds.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dualflow
-from dualflow.compat.v1 import differing, initializers
+from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import initializers as initializers
 from dualflow.compat.v1 import layers as layers
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
@@ -23,6 +24,8 @@ from dualflow.compat.v1.scopes import get_variable as get_variable
 from dualflow.compat.v1.scopes import get_variable_scope as get_variable_scope
 from dualflow.compat.v1.scopes import variable_scope as variable_scope
 from dualflow.compat.v1.template import make_template as make_template
+from dualflow.core.namespace import ABSENT
+from dualflow.core.namespace import publish as _publish
 from dualflow.function.session import Graph as Graph
 from dualflow.function.session import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.function.session import InteractiveSession as InteractiveSession
@@ -49,6 +52,9 @@ from dualflow.function.session import reset_default_graph as reset_default_graph
 from dualflow.function.session import trainable_variables as trainable_variables
 from dualflow.function.session import variables_initializer as variables_initializer
 from dualflow.random import set_seed, shuffle, truncated_normal
+
+if TYPE_CHECKING:
+    from dualflow import *  # type: ignore[assignment]  # noqa: F403  # what _own finds; Variable is version 1's
 
 constant_initializer = initializers.Constant
 glorot_normal_initializer = initializers.GlorotNormal
@@ -127,14 +133,31 @@ zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution
 
 
-def __getattr__(name: str) -> Any:
-    try:
-        found = getattr(dualflow, name)
-    except AttributeError:
-        raise AttributeError(f"module 'dualflow.compat.v1' has no attribute {name!r}") from None
-    found = globals()[name] = named(found)
-    return found
+def _own(name: str) -> Any:
+    """dualflow's own value of a name, as TensorFlow 1 has it."""
+    found = getattr(dualflow, name, ABSENT)
+    return found if found is ABSENT else named(found)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(dualflow)})
+_publish(
+    globals(),
+    internal=(
+        "ABSENT",
+        "TYPE_CHECKING",
+        "Any",
+        "Namespace",
+        "annotations",
+        "collection",
+        "differing",
+        "dualflow",
+        "global_step",
+        "named",
+        "naming",
+        "scopes",
+        "set_seed",
+        "shuffle",
+        "template",
+    ),
+    others=dir(dualflow),
+    fallback=_own,
+)

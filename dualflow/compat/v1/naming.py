@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from dualflow.compat.v1.arguments import Arguments
+from dualflow.core.tracebacks import entry
 from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.symbol import Symbol
@@ -50,6 +51,7 @@ class Namespace(ModuleType):
         self._module = module
         self._others = others
 
+    @entry
     def __getattr__(self, name: str) -> Any:
         found = self._others.get(name) or named(getattr(self._module, name))
         setattr(self, name, found)

@@ -22,6 +22,10 @@ conversion, and ours for what it does not know (``syntax.py``); what the transfo
 package.
 """
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.function.autograph import experimental as experimental
 from dualflow.function.autograph.marks import do_not_convert as do_not_convert
 from dualflow.function.autograph.source import to_code as to_code
+
+__all__ = ["do_not_convert", "experimental", "to_code"]
+_publish(globals())
