@@ -300,7 +300,7 @@ CASES = {
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
     "rows of unknown width": (
-        lambda: df.function(lambda n: df.sequence_mask(n))([1, 2]),
+        lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
         Invalid,
         "only the run will tell the lengths",
         "give maxlen",
