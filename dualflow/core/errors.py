@@ -36,6 +36,10 @@ class InvalidArgumentError(DualflowError, ValueError):
     """A value, shape or dtype that the operation can't take."""
 
 
+class UnassignedError(InvalidArgumentError, UnboundLocalError):
+    """A Python variable read that no turn of the loop which assigns it has assigned."""
+
+
 class DTypeError(DualflowError, TypeError):
     """A Python object or dtype of the wrong kind."""
 

@@ -26,7 +26,7 @@ from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
 from dualflow.native.settle import settled
-from dualflow.ops.forms import Loop, Opaque, Scatter, Take
+from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -146,7 +146,9 @@ class Executable:
         if isinstance(message, Kept):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
-        error = _ERRORS.get(type(node.op.form), InvalidArgumentError)
+        form = node.op.form
+        own = form.error if isinstance(form, Element) else None
+        error = own or _ERRORS.get(type(form), InvalidArgumentError)
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")
 

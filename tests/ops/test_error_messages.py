@@ -10,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.assigned import assigned
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -472,6 +473,12 @@ CASES = {
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "a variable that no turn has assigned": (
+        lambda: assigned(V, df.constant(False), "last"),
+        UnboundLocalError,
+        "'last' has no value",
+        "before the loop",
+    ),
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
