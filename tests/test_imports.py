@@ -30,7 +30,9 @@ BELOW = {
     "eager": {"gradient", "ops", "core"},
     "graph": {"gradient", "ops", "core"},
     "native": {"graph", "gradient", "ops", "core"},
-    "function": {"native", "graph", "eager", "gradient", "ops", "core"},
+    "schedule": {"native", "graph", "gradient", "ops", "core"},
+    "backends": {"schedule", "native", "graph", "gradient", "ops", "core"},
+    "function": {"backends", "native", "graph", "eager", "gradient", "ops", "core"},
 }
 """Each room, and the rooms it may import from. Everything else is a front: it may import every room."""
 

@@ -78,4 +78,6 @@ def costs(compiled: Interpreted) -> CompileCosts:
 def _own(result: Array, given: Sequence[Array]) -> Array:
     """A result in memory of its own, row by row: a kernel may return what it was given, or a view of it."""
     array = np.ascontiguousarray(result).reshape(np.shape(result))
-    return array.copy() if any(np.may_share_memory(array, x) for x in given) or array.base is not None else array
+    return (
+        array.copy() if any(np.may_share_memory(array, x) for x in given) or array.base is not None else array
+    )

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.eager.tensor import EagerTensor
+
 if TYPE_CHECKING:
     from dualflow.function.outputs import Packer
     from dualflow.function.runner import Runner
@@ -23,7 +24,7 @@ _BACKENDS: Final = {
 
 def backend_of(name: str) -> Backend:
     """The backend of that name: what compiles graphs."""
-    found: Backend = import_module(_BACKENDS[name])  # type: ignore[assignment]  # a module stands for it
+    found: Backend = import_module(_BACKENDS[name])
     return found
 
 

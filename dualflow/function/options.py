@@ -78,5 +78,7 @@ def known_backend(name: str, where: str = "") -> str:
         InvalidArgumentError: none has.
     """
     if name not in BACKENDS:
-        raise InvalidArgumentError(f"There is no backend {name!r}{where}; it is one of {', '.join(BACKENDS)}.")
+        raise InvalidArgumentError(
+            f"There is no backend {name!r}{where}; it is one of {', '.join(BACKENDS)}."
+        )
     return name

@@ -1,4 +1,4 @@
-"""A loop nest becomes a kernel: its loads, elements, folds and stores as statements, in the order in which they run."""
+"""A loop nest becomes a kernel: loads, elements, folds and stores as statements, in the order they run."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dualflow.native.workspace import workspace
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Loop, Take
 from dualflow.schedule.loop_program import (
+    SHARE,
     Argument,
     Blocks,
     Bound,
@@ -44,7 +45,6 @@ from dualflow.schedule.loop_program import (
     Register,
     Row,
     Run,
-    SHARE,
     Scalar,
     Shares,
     Single,
@@ -111,7 +111,9 @@ class _Writer:
         total = nest.loops[0].extent if nest.loops else 1
         return self._made(body, total)
 
-    def _made(self, body: Sequence[Statement], total: int, partials: Sequence[DType] = (), join: Run | None = None) -> Run:
+    def _made(
+        self, body: Sequence[Statement], total: int, partials: Sequence[DType] = (), join: Run | None = None
+    ) -> Run:
         given, work = self.given, math.prod(loop.extent for loop in self.nest.loops) * self.nest.cost
         scalars = [value for _, value in given.scalars.values()]
         kernel = Kernel(
@@ -196,7 +198,9 @@ class _Writer:
         if level == len(sizes) or not any(map(rounds, folds)):
             return run(begin, end, accumulators)
         part = [self._accumulator(s) for s in folds]
-        inner = self._by_blocks(at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1)
+        inner = self._by_blocks(
+            at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1
+        )
         merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
         size = self.given.number(("block", at, level), sizes[level])
         return (Blocks(at, level, begin, end, size, (*self._starts(stage, part), *inner, *merges)),)
@@ -313,7 +317,9 @@ class _Writer:
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
         yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
         place = self._place(params.access)
-        picked = Place(place.buffer, place.offset, place.terms, (index, self._stride(("pick", step), step.pick.stride)))
+        picked = Place(
+            place.buffer, place.offset, place.terms, (index, self._stride(("pick", step), step.pick.stride))
+        )
         yield Guarded(Load(self._bind(step.node.output), picked), inside)
 
     def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
@@ -353,7 +359,9 @@ class _Writer:
         """A kept value of this turn of the reduced loops."""
         loops = range(self.nest.kept, len(self.nest.loops))
         inner = [math.prod(self.nest.loops[k].extent for k in loops if k > i) for i in loops]
-        terms = tuple([(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)])
+        terms = tuple(
+            [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
+        )
         return Place(self.rows[value], None, terms)
 
     def _kept_stores(self, stage: int) -> list[NestStore]:

@@ -12,7 +12,7 @@
 
 A kernel names its own buffers, and numbers that are known at run time only (sizes, strides, offsets), by
 place: kernels of graphs that differ in sizes alone are the same statements. What an op computes for one
-element stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over values of its own.
+element stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over its own values.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
 import numpy as np
 
 from dualflow.core.dtypes import DType
@@ -64,6 +65,8 @@ class Literal:
 
 
 Operand = Register | Scalar | Literal
+
+
 class End(Enum):
     """An end of the kernel's own range, or 0."""
 
@@ -84,7 +87,7 @@ class Edge:
 Bound = Number | End | Edge
 
 SHARE = -1
-"""The number of the loop over the stretches of a whole reduction, each of which has its own partial results."""
+"""The number of the loop over the stretches of a whole reduction, each with partial results of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class For:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """``body`` for each stretch of ``size`` turns of ``loop`` from ``begin`` to ``end``, the last one cut short.
+    """``body`` for each stretch of ``size`` turns of ``loop`` between two bounds, the last one cut short.
 
     Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
     """
@@ -128,9 +131,10 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """``body`` for each number from ``lo`` to ``hi`` of a stretch of ``size`` turns of ``loop``, of ``extent`` in all.
+    """``body`` for each stretch of ``size`` turns of ``loop`` whose number the kernel's range has.
 
-    The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of level 0 to the other.
+    The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of that level to the
+    other, and ends at ``extent``.
     """
 
     loop: int
@@ -179,9 +183,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """``position`` as an index of an axis of size ``extent``: where it is outside, the check fails and it is 0.
+    """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
-    ``inside`` holds whether it was inside.
+    ``inside`` holds whether it is inside.
     """
 
     register: Register
@@ -209,7 +213,7 @@ class FoldStart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldStep:
-    """One more element for a fold, at a position along the reduced loops, outermost first, of these extents."""
+    """One more element for a fold, at an index along the reduced loops, outermost first with extents."""
 
     accumulator: tuple[Register, ...]
     node: Node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
@@ -34,9 +35,11 @@ class NumbaExecutable:
         graph: what it computes, after all passes.
         plan: where values live.
         source: the program and its kernels.
+        compile_seconds: what Numba took for the kernels, or for loading them.
+        cached: whether Numba had all of them on disk.
     """
 
-    __slots__ = ("__weakref__", "_main", "graph", "plan", "source")
+    __slots__ = ("__weakref__", "_main", "cached", "compile_seconds", "graph", "plan", "source")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -48,8 +51,8 @@ class NumbaExecutable:
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         kernels = len(self.source.kernels)
-        told = [PartReport("numba", f"{kernels} {'kernel' if kernels == 1 else 'kernels'}")] if kernels else []
-        return (*told, *map(host_report, self.source.hosts))
+        own = PartReport("numba", f"{kernels} kernel{'s' * (kernels != 1)}")
+        return (own, *map(host_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The graph's outputs.
@@ -82,12 +85,21 @@ class NumbaExecutable:
         return error(f"{node.op.name}: {check.message}{where}")
 
     def _compiled(self) -> Callable[..., list[Array]]:
-        """The program as a Python function; Numba compiles a kernel when it is first called."""
+        """The program as a Python function, whose kernels Numba has compiled."""
         scope = dict(vars(module_of(HEADER + ROUTINES)))
+        begun = time.perf_counter()
+        used = []
         for name, kernel in self.source.kernels.items():
             module = module_of(kernel.file("kernel"))
+            used.append(module.kernel)
+            module.kernel.compile(kernel.signature)
+            if name in self.source.shared:
+                used.append(module.kernel_parallel)
+                module.kernel_parallel.compile(kernel.signature)
             scope[name] = module.kernel
             scope[f"{name}_parallel"] = _shared(module.kernel_parallel, module.kernel)
+        self.compile_seconds = time.perf_counter() - begun
+        self.cached = all(not sum(dispatcher.stats.cache_misses.values()) for dispatcher in used)
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         source, checks = self.source, self.failure
 

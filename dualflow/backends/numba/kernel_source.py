@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import from_dtype, types
 
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
@@ -14,9 +15,11 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Graph, Node
 from dualflow.native.llvm import BOOL, I64, Type, Value
 from dualflow.native.maths.namespace import Maths
-from dualflow.ops.forms import Choice, Element, Fold, Literal as LiteralForm, Loop, View
+from dualflow.ops.forms import Choice, Element, Fold, Loop, View
+from dualflow.ops.forms import Literal as LiteralForm
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Kernel, Number, Place, Register, Statement
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
@@ -27,12 +30,14 @@ class KernelSource:
         lines: the lines of its body.
         arguments: the names of its arguments, ``lo`` and ``hi`` first.
         checks: what each number in ``status`` means, with the node it belongs to.
+        signature: the Numba types of its arguments.
     """
 
     support: Support
     lines: tuple[str, ...]
     arguments: tuple[str, ...]
     checks: tuple[tuple[str, Node], ...]
+    signature: tuple[types.Type, ...]
 
     def function(self, name: str) -> str:
         """The kernel alone, as a function of that name."""
@@ -42,12 +47,12 @@ class KernelSource:
     def file(self, name: str) -> str:
         """A whole file with the kernel, and with one that shares its range between threads."""
         rest = ", ".join(self.arguments[2:])
-        shared = f'''
+        shared = f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
 def {name}_parallel(total, chunk, {rest}):
     for part in prange((total + chunk - 1) // chunk):
         {name}(part * chunk, min(total, part * chunk + chunk), {rest})
-'''
+"""
         return "\n".join([HEADER, self.support.text(), "", self.function(name), shared])
 
 
@@ -120,7 +125,11 @@ class _Writer:
             *(f"n{i}" for i in range(kernel.numbers)),
             "status",
         ]
-        return KernelSource(self.support, tuple(self.lines.text), tuple(arguments), tuple(self.checks))
+        given = (types.int64, types.int64, *map(_array, kernel.buffers), *map(_scalar, kernel.scalars))
+        signature = (*given, *[types.int64] * kernel.numbers, types.int64[::1])
+        return KernelSource(
+            self.support, tuple(self.lines.text), tuple(arguments), tuple(self.checks), signature
+        )
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
         """Note in the status that a check failed."""
@@ -169,12 +178,9 @@ class _Writer:
         self._bind(let.register, form.code(self.maths, *operands, **let.node.attrs))
 
     def _bind(self, register: Register, result: Any) -> None:
-        """Give the register its value; the line that has made the value is made to name the register."""
-        value = self._typed(result, register.dtype)
-        name, last = f"r{register.number}", self.lines.text[-1] if self.lines.text else ""
-        if value.text.startswith("t") and last.lstrip().startswith(f"{value.text} = "):
-            self.lines.text[-1] = last.replace(f"{value.text} = ", f"{name} = ", 1)
-        else:
+        """Give the register its value; a line that has just made the value names the register instead."""
+        value, name = self._typed(result, register.dtype), f"r{register.number}"
+        if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
 
     def _typed(self, result: Any, dtype: DType) -> Value:
@@ -192,9 +198,9 @@ class _Writer:
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
     def _bounds(self, bounds: lp.Bounds) -> None:
-        index, inside, extent = f"r{bounds.register.number}", f"r{bounds.inside.number}", f"n{bounds.extent.place}"
+        index, inside = f"r{bounds.register.number}", f"r{bounds.inside.number}"
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
-        self.lines.add(f"{inside} = 0 <= {index} < {extent}")
+        self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
@@ -251,7 +257,10 @@ class _Writer:
         element = self._operand(single.value)
         start = form.start(self.maths, dtype)
         begun = tuple([self._typed(x, _as_carried(x, dtype)) for x in start])
-        self._bind(single.register, form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))))
+        self._bind(
+            single.register,
+            form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))),
+        )
 
     # Choices and loops over scalars
 
@@ -290,7 +299,9 @@ class _Writer:
             return self._graph(first, operands)
         test = index.eq(0) if index.type.kind != "b" else ~index
         return self.builder.if_else(
-            test, lambda: self._graph(first, operands), lambda: self._choose(index.cast(I64) - 1, others, operands)
+            test,
+            lambda: self._graph(first, operands),
+            lambda: self._choose(index.cast(I64) - 1, others, operands),
         )
 
     def _turns(self, node: Node, operands: Sequence[Value]) -> list[Value]:
@@ -324,6 +335,16 @@ class _Writer:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
         return f"x{place.buffer}[u({' + '.join(terms) or '0'})]"
+
+
+def _scalar(dtype: DType) -> types.Type:
+    found: types.Type = from_dtype(dtype.dtype)
+    return found
+
+
+def _array(dtype: DType) -> types.Type:
+    found: types.Type = _scalar(dtype)[::1]
+    return found
 
 
 def _index(loop: int) -> str:

@@ -1,7 +1,7 @@
-"""A plan as a Python function: kernels, products and copies in order, choices and loops as ``if`` and ``while``.
+"""A plan as a Python function: kernels, products and copies in order, choices and loops as Python's own.
 
-The function takes an array for each input of the graph and for each constant, and returns the outputs. What it
-calls beside kernels is ``array`` (a strided view), ``row`` (a stretch of a stack), ``scatter_add`` and
+The function takes an array for each input of the graph and for each constant, and returns the outputs. What
+it calls beside kernels is ``array`` (a strided view), ``row`` (a stretch of a stack), ``scatter_add`` and
 ``scatter_put``, ``fail`` (raises the error of a check), and a function for each node that has no kernel.
 """
 
@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.values import Lines, type_name
@@ -37,7 +35,7 @@ SHARED_WORK = 200_000.0
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
-"""So many shares for each kernel that is shared: fixed, so that no result depends on the number of threads."""
+"""So many shares for each kernel that is shared, however many threads there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +55,8 @@ class ProgramSource:
         kernels: each different kernel's source, by the name that the program calls it by.
         checks: what the numbers mean with which the program calls ``fail``, from 1 on.
         hosts: the calls that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
+        runs: the kernels in the order of their calls, with the nodes that each computes there.
+        shared: the kernels that share their range between threads somewhere.
     """
 
     plan: Plan
@@ -65,6 +65,8 @@ class ProgramSource:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     hosts: list[Call] = field(default_factory=list)
+    runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
     _known: dict[str, str] = field(default_factory=dict)
     _arena: dict[DType, str] = field(default_factory=dict)
 
@@ -77,7 +79,9 @@ class ProgramSource:
         """The program as a function of that name."""
         plan, names = self.plan, self.names
         given = self.parameters
-        made = list(zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True))
+        made = list(
+            zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
+        )
         results = names[plan.first_output : plan.first_temporary]
         lines = [f"def {name}({', '.join(given)}):"]
         if given:
@@ -88,9 +92,15 @@ class ProgramSource:
         lines += [f"    {n} = arena.view({_name(d)})" for d, n in self._arena.items()]
         lines += ["    status = np.zeros(1, i64)", *self.lines.text]
         shaped = [
-            n if None in s.shape else f"{n}.reshape({tuple(s.shape)})" for n, s in zip(results, plan.outputs, strict=True)
+            n if None in s.shape else f"{n}.reshape({tuple(s.shape)})"
+            for n, s in zip(results, plan.outputs, strict=True)
         ]
         return "\n".join([*lines, f"    return [{', '.join(shaped)}]", ""])
+
+    def listing(self, name: str) -> str:
+        """The kernels and the program, as a person reads them."""
+        kernels = [kernel.function(k) for k, kernel in self.kernels.items()]
+        return "\n\n".join([*kernels, self.text(name)])
 
     # Calls
 
@@ -105,22 +115,25 @@ class ProgramSource:
 
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """A loop nest, in one range or shared between threads."""
-        run = run_of(lower(node, inputs, outputs))
+        nest = lower(node, inputs, outputs)
+        run, nodes = run_of(nest), tuple([step.node for step in nest.steps])
         partials = []
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
             self.lines.add(f"part{i} = np.empty({run.total}, {_name(dtype)})")
-        self._run(run, partials, node)
+        self._run(run, partials, nodes)
         if run.join is not None:
-            self._run(run.join, partials, node)
+            self._run(run.join, partials, ())
 
-    def _run(self, run: Run, partials: Sequence[str], node: Node) -> None:
+    def _run(self, run: Run, partials: Sequence[str], nodes: tuple[Node, ...]) -> None:
         if not run.total:
             return
         made = source(run.kernel)
         body = made.function("kernel")
         name = self._known.setdefault(body, f"k{len(self._known)}")
         self.kernels.setdefault(name, made)
+        if nodes:
+            self.runs.append((name, nodes))
         given = [
             *(self._buffer(a.buffer, a.dtype) for a in run.buffers),
             *partials,
@@ -130,6 +143,8 @@ class ProgramSource:
         ]
         shared = run.work >= SHARED_WORK and run.total > 1
         chunk = -(-run.total // SHARES)
+        if shared:
+            self.shared.add(name)
         head = f"{name}_parallel({run.total}, {chunk}" if shared else f"{name}(0, {run.total}"
         self.lines.add(f"{head}, {', '.join(given)})")
         if made.checks:
@@ -153,12 +168,15 @@ class ProgramSource:
         if addend and addend[0] != out:
             self.kernel(copy_elements(shape, node.output.spec.dtype), addend, (out,))
         left, right = (
-            self._array(layout, sizes(v), v.spec.dtype) + (".mT" if node.attrs.get(f"transpose_{side}") else "")
+            self._array(layout, sizes(v), v.spec.dtype)
+            + (".mT" if node.attrs.get(f"transpose_{side}") else "")
             for layout, v, side in zip((a, b), node.inputs, "ab", strict=False)
         )
         target = self._array(out, shape, node.output.spec.dtype)
         scale = node.attrs.get("scale", 1.0)
-        product = f"np.matmul({left}, {right})" + ("" if scale == 1.0 else f" * {_name(node.output.spec.dtype)}({scale!r})")
+        product = f"np.matmul({left}, {right})" + (
+            "" if scale == 1.0 else f" * {_name(node.output.spec.dtype)}({scale!r})"
+        )
         if addend:
             self.lines.add(f"{target}[...] += {product}")
         elif scale == 1.0:
@@ -171,7 +189,7 @@ class ProgramSource:
         node, (out,) = call.node, call.outputs
         form = node.op.form
         assert isinstance(form, Scatter)
-        *onto, indices, rows = node.inputs
+        *onto, indices, _ = node.inputs
         shape, dtype = sizes(node.output), node.output.spec.dtype
         if not onto:
             self.kernel(fill_elements(shape, dtype, 0), (), (out,))

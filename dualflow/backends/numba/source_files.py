@@ -1,7 +1,7 @@
 """Source as files in the cache folder: what Numba compiles and caches, and what tracebacks show.
 
-A file is named by the hash of its text. It is written to a temporary name and renamed, and what stands there is
-compared with the text before it is used, so that a damaged or foreign file is replaced, never run.
+A file is named by the hash of its text. It is written to a temporary name and renamed, and what stands there
+is compared with the text before it is used, so that a damaged or foreign file is replaced, never run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that kernels call beside their own code: single instructions as intrinsics, and maths as source."""
+"""Functions that kernels call: single instructions as intrinsics, and maths as source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ i8, i16, i32, i64 = np.int8, np.int16, np.int32, np.int64
 u8, u16, u32, u64 = np.uint8, np.uint16, np.uint32, np.uint64
 f32, f64 = np.float32, np.float64
 """
-"""What every file begins with. A place in a buffer is unsigned, ``x[u(i)]``: Numba then need not look below 0."""
+"""What every file begins with.
+
+A place in a buffer is unsigned, ``x[u(i)]``: Numba then need not look below 0.
+"""
 
 
 ROUTINES: Final = '''
@@ -127,8 +130,8 @@ def copysign(context, x, y):
 
     def code(context, builder, signature, args):
         type = args[0].type
-        function = builder.module.declare_intrinsic("llvm.copysign", [type], ir.FunctionType(type, [type, type]))
-        return builder.call(function, args)
+        signature = ir.FunctionType(type, [type, type])
+        return builder.call(builder.module.declare_intrinsic("llvm.copysign", [type], signature), args)
 
     return x(x, y), code
 ''',
@@ -210,9 +213,12 @@ class Support:
     def text(self) -> str:
         """The source of all that was used, what is called before its callers."""
         parts = [PRIMITIVES[name] for name in self._used]
-        for name in sorted(self._functions, key=self._rank):
-            parts.append("\n" + "\n".join(['@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)', self._heads[name], *self._functions[name].text]) + "\n")
+        parts += map(self._text_of, sorted(self._functions, key=self._rank))
         return "\n".join(parts)
+
+    def _text_of(self, name: str) -> str:
+        head = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
+        return "\n".join(["", head, self._heads[name], *self._functions[name].text, ""])
 
     def _rank(self, name: str) -> int:
         """Functions are noted when they are begun, so that a callee comes after its caller."""
@@ -225,5 +231,3 @@ def _spelled(name: str) -> str:
         return name.removeprefix("df.").replace(".", "_")
     bare = name.removesuffix("f") if name.removesuffix("f") in _LIBM else name
     return f"np.{bare}" if bare in _LIBM else name
-
-

@@ -1,4 +1,4 @@
-"""Values whose operators write Python source that Numba compiles: the other kind of value that maths is written in.
+"""Values whose operators write Python source for Numba: the other kind of value that maths is written in.
 
 Every number has an explicit dtype, since Numba's own rules would widen: ``int32 + int32`` is int64 there, and
 ``float32 * 0.5`` is float64. What is used again has a name of its own; the rest stays an expression.
@@ -6,13 +6,12 @@ Every number has an explicit dtype, since Numba's own rules would widen: ``int32
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from dualflow.core.errors import DTypeError, InternalError
-from dualflow.native.llvm import BOOL, F32, F64, Type, Value
+from dualflow.native.llvm import Type, Value
 
 Operand = Value | float
 
@@ -46,8 +45,16 @@ class Lines:
     def add(self, line: str) -> None:
         self.text.append("    " * self.depth + line)
 
+    def rename(self, old: str, new: str) -> bool:
+        """Let the last line name its value ``new``, if at this depth it has made the temporary ``old``."""
+        head = "    " * self.depth + f"{old} = "
+        if not old.startswith("t") or not self.text or not self.text[-1].startswith(head):
+            return False
+        self.text[-1] = "    " * self.depth + f"{new} = {self.text[-1][len(head) :]}"
+        return True
+
     def name(self) -> str:
-        """A new name."""
+        """A new name of a temporary."""
         self._count += 1
         return f"t{self._count}"
 
@@ -67,7 +74,7 @@ class SourceValue(Value):
     """A name or a constant of a scalar type; ``bits`` are those of an integer constant."""
 
     __slots__ = ("bits",)
-    emitter: SourceBuilder
+    emitter: SourceBuilder  # type: ignore[assignment]  # it has what values ask of an emitter
 
     def __init__(self, emitter: SourceBuilder, type: Type, text: str, bits: int | None = None) -> None:
         super().__init__(emitter, type, text)  # type: ignore[arg-type]  # a builder of source is one of values
@@ -98,10 +105,10 @@ class SourceValue(Value):
         return self.emitter.constant(self.type, number)
 
     def ne(self, other: Operand) -> Value:
-        return self._compare({k: "!=" for k in "fiub"}, other)
+        return self._compare(dict.fromkeys("fiub", "!="), other)
 
     def eq(self, other: Operand) -> Value:
-        return self._compare({k: "==" for k in "fiub"}, other)
+        return self._compare(dict.fromkeys("fiub", "=="), other)
 
     def __neg__(self) -> Value:
         return self.emitter.wrapped(self.type, f"-{self.text}")
@@ -194,8 +201,7 @@ class SourceBuilder:
             negative = type.kind == "i" and bits >> (type.bits - 1)
             return SourceValue(self, type, f"{type_name(type)}({bits - (negative << type.bits)})", bits)
         number = float(number)
-        shown = repr(number) if math.isfinite(number) else ("nan" if number != number else "inf" if number > 0 else "-inf")
-        return SourceValue(self, type, f"{type_name(type)}({shown})")
+        return SourceValue(self, type, f"{type_name(type)}({number!r})")
 
     def named(self, type: Type, name: str) -> SourceValue:
         """A value that has a name."""
@@ -225,7 +231,9 @@ class SourceBuilder:
         name = self.use(f"saturated_{type_name(type)}")
         return self.expression(type, f"{name}({x.text})")
 
-    def intrinsic(self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None) -> SourceValue:
+    def intrinsic(
+        self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None
+    ) -> SourceValue:
         """A function that is one machine instruction."""
         if name not in _INTRINSICS:
             raise InternalError(f"no source stands for {name}")
@@ -281,7 +289,9 @@ class SourceBuilder:
 
 
 _SYMBOLS: Final = {
-    **{f"{k}{name}": symbol for k in ("", "f") for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"))},
+    **{
+        f"{k}{name}": symbol for k in ("", "f") for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"))
+    },
     "fdiv": "/",
     "shl": "<<",
     "ashr": ">>",

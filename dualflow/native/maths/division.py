@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow.native.llvm import F64, Type, Value
 from dualflow.native.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
 
+
 def fmod(x: Value, y: Value) -> Partial:
     """C's remainder, with the sign of `x`.
 
@@ -38,7 +39,7 @@ def floor_divide(x: Value, y: Value, rest: Value) -> Value:
 
 
 def is_known(y: Value) -> bool:
-    """Whether `y` is a scalar constant, neither 0 nor -1, by which integers divide without a trap, by shifts and products."""
+    """Whether `y` is a scalar constant, neither 0 nor -1: dividing by it is shifts and products."""
     bits = y.literal
     return bits is not None and bits not in (0, (1 << y.type.bits) - 1)
 
