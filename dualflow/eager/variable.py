@@ -32,9 +32,11 @@ class Variable(Operators, AbstractVariable):
         trainable: whether tapes watch it by themselves, and optimizers find it.
         name: shown when the variable is printed.
         dtype: the dtype to convert ``initial_value`` to.
+        constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
             any size.
-        constraint: a function that optimizers apply to the value after each update.
+
+    The other arguments are TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
@@ -52,11 +54,17 @@ class Variable(Operators, AbstractVariable):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        *,
+        validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
-        shape: Any = None,
+        import_scope: Any = None,
         constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")

@@ -307,8 +307,8 @@ class Function(Generic[P, R]):
         """How many times the function was traced."""
         return self._history.count
 
-    def pretty_printed_concrete_signatures(self) -> str:
-        """The arguments of each trace that is kept."""
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The arguments of each trace that is kept; ``verbose`` is ignored."""
         return "\n".join(map(repr, self.concrete_functions))
 
     @property
@@ -396,11 +396,16 @@ def function(
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
-    *,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_relax_shapes: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+    *,
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -427,6 +432,8 @@ def function(
             is an error, when it is made; for open sizes, when it is first called with some.
         name: shown in errors and graphs; by default the function's.
 
+    The other arguments are TensorFlow's, and ignored.
+
     Returns:
         A :class:`Function`, called like ``func``.
 
@@ -448,7 +455,7 @@ def function(
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing or experimental_relax_shapes,
+        reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
         strict=strict,
         name=name,
     )

@@ -300,6 +300,12 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "rows of unknown width": (
+        lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
+        Invalid,
+        "only the run will tell the lengths",
+        "give maxlen",
+    ),
     "a grid": (lambda: df.meshgrid(V, V, indexing="ab"), Invalid, "not 'ab'", "'xy' or 'ij'"),
     "a size that is a symbol": (
         lambda: traced(lambda x: df.zeros(x), [2]),
@@ -476,6 +482,7 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
+    "ops/bands.py": "in test_diagonals.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }
