@@ -22,7 +22,6 @@ from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
-from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
@@ -243,7 +242,8 @@ class Function(Generic[P, R]):
         """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            early = converted_early(self.python_function, self._tensors(call))
+            args, kwargs = self._signature.spread(call.structure, call.leaves)
+            early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:
                     plain = as_written(self.python_function)
@@ -252,15 +252,6 @@ class Function(Generic[P, R]):
                 early = converted(self.python_function, error)
             self._as_traced = early
         return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
-
-    def _tensors(self, call: Call) -> list[str]:
-        """Where the arguments have tensors."""
-        names = self._signature.leaf_names(call.key[0])
-        return [
-            n
-            for n, leaf in zip(names, call.key[1], strict=True)
-            if isinstance(leaf, TensorLeaf | VariableLeaf)
-        ]
 
     # looking
 
