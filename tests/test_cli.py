@@ -44,6 +44,15 @@ def constant():
     return df.constant(1.0) + 2.0
 
 
+def grown(x):
+    while df.reduce_sum(x) < 100.0:
+        if x[0] > 3.0:
+            x = x * 1.5
+        else:
+            x = x + 1.0
+    return x
+
+
 class Losses:
     @staticmethod
     def mean(x):
@@ -103,6 +112,13 @@ def test_compare_prints_json(run: Run) -> None:
     assert found["name"] == "pair"
     assert found["agrees"] is True
     assert found["eager_ops"] == {"exp": 1, "multiply": 1}
+
+
+@pytest.mark.parametrize("function", ["model:grown", "model.py:grown"])
+def test_compare_takes_functions_with_loops_and_choices(run: Run, function: str) -> None:
+    done = run("compare", function, "--json", "--args", "df.ones([4])")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["agrees"] is True
 
 
 @pytest.mark.parametrize(
@@ -165,12 +181,14 @@ def test_a_bug_of_the_users_keeps_its_traceback(run: Run) -> None:
 def test_info_tells_versions_and_machine(run: Run) -> None:
     done = run("info")
     assert done.returncode == 0, done.stderr
-    found = {line[:14].strip(): line[14:] for line in done.stdout.splitlines()}
+    found = {line[:16].strip(): line[16:] for line in done.stdout.splitlines()}
     assert found["dualflow"].startswith(df.__version__)
     assert found["NumPy"] == __import__("numpy").__version__
     assert found["vectors"] in ("128 bits", "256 bits", "512 bits")
     assert found["object cache"].endswith("(empty)")
     assert {"Python", "Numba", "processor", "threads", "BLAS"} <= found.keys()
+    for facility in ("builtin call", "linker", "matrix product"):
+        assert found[facility].startswith(("on", "off ("))
 
 
 def test_the_cache_in_info_grows_with_what_was_compiled(run: Run) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dualflow.core.shape import Shape
     from dualflow.core.spec import TensorSpec
     from dualflow.ops.record import Op
+    from dualflow.ops.tensor import Tensor
 
 
 class AbstractTensor:
@@ -42,6 +43,18 @@ TENSORS: Final = (AbstractTensor, AbstractVariable)
 """What ops take without converting it: the classes for ``isinstance``."""
 
 
+class SupportsArray(Protocol):
+    """What NumPy can read: arrays and scalars of NumPy, and objects of other libraries."""
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        """The values as an array."""
+        ...
+
+
+TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | complex | Sequence[TensorLike]"
+"""What ops take and convert to tensors, for type checkers."""
+
+
 class Engine:
     """How ops run. ``unary`` and ``binary`` exist because the eager engine answers these calls faster."""
 
@@ -53,23 +66,23 @@ class Engine:
         """The engine that runs the same ops without a tape that listens."""
         return self
 
-    def unary(self, op: Op, x: Any) -> Any:
+    def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
         return self.run(op, op.prepare((x,), self), {})
 
-    def binary(self, op: Op, x: Any, y: Any) -> Any:
+    def binary(self, op: Op, x: Any, y: Any) -> Tensor:
         """Run a two-input op without attributes on values of any kind."""
         return self.run(op, op.prepare((x, y), self), {})
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run ``op`` on values of any kind."""
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Tensor:
+        """Run ``op`` on values of any kind. What ops of several outputs give is unpacked as a tensor is."""
         return self.run(op, op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs."""
         raise NotImplementedError
 
-    def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:
+    def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """A tensor that holds ``array``, which nobody else will change."""
         raise NotImplementedError
 
@@ -77,7 +90,10 @@ class Engine:
         """``tensor``, perhaps of another engine, as one of this engine's."""
         return tensor
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def leave(self, value: AbstractTensor | AbstractVariable) -> None:
+        """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
+
+    def read(self, variable: Any) -> Any:
         """The variable's value at this point of the program."""
         raise NotImplementedError
 

@@ -143,7 +143,7 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
         specs = _declared(Tout, None)
         return _packed(Tout, _results(func, func(*inputs), specs))
     attrs = {"function": func, "specs": _declared(Tout, inputs)}
-    return _packed(Tout, engine.apply(PY_FUNCTION, tuple(inputs), attrs))
+    return _packed(Tout, tuple(engine.apply(PY_FUNCTION, tuple(inputs), attrs)))
 
 
 @entry
@@ -172,7 +172,8 @@ def numpy_function(
     engine = dispatch.current()
     inputs = tuple([convert_to_tensor(x) for x in inp])
     specs = _declared(Tout, None if engine.eager else inputs)
-    return _packed(Tout, engine.apply(NUMPY_FUNCTION, inputs, {"function": func, "specs": specs}))
+    attrs = {"function": func, "specs": specs}
+    return _packed(Tout, tuple(engine.apply(NUMPY_FUNCTION, inputs, attrs)))
 
 
 class _AnyShape(TensorSpec):

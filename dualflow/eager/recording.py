@@ -8,13 +8,15 @@ without it.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import TENSORS, AbstractTensor, Engine
+from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError
+from dualflow.core.warning import asked_from_outside, warn_user
 from dualflow.eager.engine import alike, needs_float, pair, ready
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
@@ -25,6 +27,10 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
 _NOTHING: Final[dict[str, Any]] = {}
+_LOST: Final = (
+    "A NumPy function computes with a tensor that a tape watches, and no gradient flows through its result. "
+    "Use dualflow's functions, such as df.sin for np.sin; where no gradient is wanted, x.numpy() says so."
+)
 _record: Final = tuple.__new__  # the constructor of a NamedTuple without its Python call
 
 
@@ -66,13 +72,17 @@ class Tape:
         self.reads.setdefault(id(variable), []).append(read)
 
     def wants(self, variable: Any) -> bool:
-        """Whether reads of ``variable`` are watched."""
-        if id(variable) in self.variables:
-            return True
-        if self.accessed and variable.trainable:
-            self.variables[id(variable)] = variable
-            return True
-        return False
+        """Whether reads of ``variable`` are watched, which it is from now on."""
+        if not self.watches(variable):
+            return False
+        self.variables[id(variable)] = variable
+        return True
+
+    def watches(self, value: Any) -> bool:
+        """Whether what is computed from a tensor or variable is recorded."""
+        if isinstance(value, AbstractVariable):
+            return id(value) in self.variables or (self.accessed and value.trainable)
+        return id(value) in self.watched
 
 
 class Recording(Engine):
@@ -136,7 +146,7 @@ class Recording(Engine):
                     break
         return result
 
-    def constant(self, array: Array) -> AbstractTensor:
+    def constant(self, array: Array) -> Any:
         return self.base.constant(array)
 
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
@@ -149,7 +159,14 @@ class Recording(Engine):
                     tape.watched.add(id(adopted))
         return adopted
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def leave(self, value: AbstractTensor | AbstractVariable) -> None:
+        if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
+            return
+        frame = sys._getframe(2)  # who asked NumPy, or a NumPy function
+        if asked_from_outside(frame):
+            warn_user(_LOST, frame)
+
+    def read(self, variable: Any) -> Any:
         value = self.base.read(variable)
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -144,10 +145,19 @@ class EagerTensor(Tensor):
     def __contains__(self, value: Any) -> bool:
         return bool((self._array == np.asarray(value)).any())
 
+    @entry
     def __format__(self, spec: str) -> str:
-        return format(self._array.item(), spec) if spec and not self._array.ndim else format(str(self), spec)
+        if not spec:
+            return str(self._array)
+        if self._array.ndim:
+            raise DTypeError(
+                f"The format {spec!r} is for one number, but the tensor's shape is {self.shape}; index it "
+                "first, or use np.array2string(x.numpy(), ...)."
+            )
+        return format(self._array.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        dispatch.current().leave(self)
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:

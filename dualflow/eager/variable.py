@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from dualflow.core import dispatch
@@ -18,7 +18,7 @@ from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
-from dualflow.ops.tensor import Operators
+from dualflow.ops.tensor import Operators, Tensor
 
 
 class Variable(Operators, AbstractVariable):
@@ -33,9 +33,11 @@ class Variable(Operators, AbstractVariable):
         trainable: whether tapes watch it by themselves, and optimizers find it.
         name: shown when the variable is printed.
         dtype: the dtype to convert ``initial_value`` to.
+        constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
             any size.
-        constraint: a function that optimizers apply to the value after each update.
+
+    The other arguments are TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
@@ -54,11 +56,17 @@ class Variable(Operators, AbstractVariable):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        *,
+        validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
-        shape: Any = None,
+        import_scope: Any = None,
         constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
@@ -100,9 +108,10 @@ class Variable(Operators, AbstractVariable):
 
     # Reading
 
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """The present value as a tensor."""
-        return dispatch.current().read(self)
+        present: Tensor = dispatch.current().read(self)
+        return present
 
     read_value = value
 
@@ -204,7 +213,7 @@ class Variable(Operators, AbstractVariable):
 
     # Parts
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor:
         """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
         try:
             part = getitem(self, key)
@@ -293,7 +302,7 @@ class Variable(Operators, AbstractVariable):
         return len(self._now())
 
     @entry
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())
 
     def __contains__(self, value: Any) -> bool:
@@ -303,6 +312,7 @@ class Variable(Operators, AbstractVariable):
         return format(self._now(), spec) if spec else str(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        dispatch.current().leave(self)
         return self._now().__array__(dtype, copy)
 
     @entry

@@ -18,8 +18,7 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.agreement import Outcome, compared
 from dualflow.function.comparison import Comparison, Costs, Fused, Part
-from dualflow.function.concrete import ConcreteFunction, trace
-from dualflow.function.creation import Creation
+from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
 from dualflow.function.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
 from dualflow.function.method import BoundFunction
@@ -97,7 +96,7 @@ class _Comparing:
             run_functions_eagerly(eagerly)
 
         self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
-        self.runner = concrete.section.runner
+        self.runner = concrete._section(inputs).runner
         self.eager = Call(traced.python_function, args, kwargs, partial(prepare, True))
         self.graph = Call(traced, args, kwargs, partial(prepare, False))
 
@@ -147,10 +146,9 @@ class _Comparing:
         return peak + arena if there else peak
 
     def _costs(self, executable: Executable) -> Costs:
-        concrete, traced, runner = self.concrete, self.traced, self.runner
-        python, signature, name = traced.python_function, traced._signature, concrete.name
+        traced, runner = self.traced, self.runner
         self.graph.prepare()
-        call = signature.bind(self.graph.args, self.graph.kwargs)
+        call = traced._signature.bind(self.graph.args, self.graph.kwargs)
         library = executable.library
         report = library.report if library else None
         compilation = linking = paid = 0.0
@@ -160,7 +158,7 @@ class _Comparing:
             linking = report.link_ms / 1e3
             paid = 0.0 if executable.reused else report.total_ms / 1e3
         return Costs(
-            trace=_median_seconds(lambda: trace(python, signature, call, name, Creation(name))),
+            trace=_median_seconds(lambda: traced.traced(call)),
             passes=_median_seconds(lambda: optimise(runner.graph)),
             emission=_median_seconds(lambda: write(plan(executable.graph), threads.max_threads())),
             compilation=compilation,

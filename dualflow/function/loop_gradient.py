@@ -169,7 +169,9 @@ def _halves(loop: _Loop) -> Halves:
         return [*results, *[conj(x) for x in found]]
 
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in loop.taking])]
-    joint = optimise(traced(both, specs), passes=SIMPLIFICATIONS)
+    joint = traced(both, specs)
+    if all(v.spec.shape.is_static for v in joint.inputs):  # else it is simplified for the sizes of a call
+        joint = optimise(joint, passes=SIMPLIFICATIONS)
     start = loop.carried + loop.mapped
     lasting = joint.inputs[0 if loop.again else start : count]
     return halve(joint, count, len(loop.body.outputs), 0, lasting)
@@ -197,6 +199,8 @@ def _segment(loop: _Loop, kept: dict[Source, Value]) -> int | None:
     together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory
     cost", 2016.)
     """
+    if not all(v.spec.shape.is_static for v in (*kept.values(), *loop.body.inputs)):
+        return None  # how much that is will show when the sizes of a call are known
     each = sum(v.spec.nbytes for v in kept.values())
     budget, asked = loop_budget()
     if loop.again or not each or (loop.condition is None and loop.length is None):

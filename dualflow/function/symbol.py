@@ -127,6 +127,11 @@ class Symbol(Tensor):
     def __contains__(self, value: object) -> NoReturn:
         self._refuse("`in` a symbolic `tf.Tensor`", "use df.reduce_any(x == value)")
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            self._refuse(f"Formatting a symbolic `tf.Tensor` as {spec!r}", "print it with df.print")
+        return str(self)
+
     def __len__(self) -> int:
         """The first size, which is known unless the signature leaves it open."""
         if not self.shape:

@@ -86,7 +86,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         if len(operands) == len(results):
             return result
         found = engine.apply(CUSTOM, operands, {"grad": rule, "outputs": len(results)})
-        return tree.unflatten(structure, found)
+        return tree.unflatten(structure, tuple(found))
 
     return decorated
 
@@ -108,13 +108,13 @@ class Reader(Engine):
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.base.run(op, inputs, attrs)
 
-    def constant(self, array: Array) -> AbstractTensor:
+    def constant(self, array: Array) -> Any:
         return self.base.constant(array)
 
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         return self.base.adopt(tensor)
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         self.variables[id(variable)] = variable
         return self.base.read(variable)
 

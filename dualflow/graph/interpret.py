@@ -14,6 +14,7 @@ from dualflow.core.quiet import quiet
 from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.resize import attrs_for
 from dualflow.ops.forms import Choice, Literal, Loop
 
 Array = np.ndarray[Any, Any]
@@ -82,7 +83,8 @@ class observed:
 def replay(graph: Graph, tensors: Sequence[Any]) -> list[Any]:
     """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
 
-    Eager engines run the ops, a trace records them as its own with their lines, tapes watch each.
+    Eager engines run the ops, a trace records them as its own with their lines, tapes watch each. Bodies of
+    choices and loops get the sizes that the tensors have.
     """
     engine = dispatch.current()
     known: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
@@ -91,7 +93,8 @@ def replay(graph: Graph, tensors: Sequence[Any]) -> list[Any]:
             known[node.output] = engine.constant(node.attrs["value"])
             continue
         with origin.forced(node.origin):
-            found = engine.apply(node.op, tuple([known[v] for v in node.inputs]), dict(node.attrs))
+            inputs = tuple([known[v] for v in node.inputs])
+            found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
         outputs = found if isinstance(found, tuple) else (found,)
         known.update(zip(node.outputs, outputs, strict=True))
     return [known[v] for v in graph.results]

@@ -7,10 +7,11 @@
 ; How a call is checked is in match.ll, which is compiled together with this file.
 ;
 ; The numbers that are offsets into CPython's and NumPy's structures (64-bit, with the GIL, not a debug build) are
-; checked against this process by `probe` in fastcall.py before this code is used:
+; checked against this process by `probe` in fastcall.py before this code is used; tuple_items, which differs between
+; versions, is a function that fastcall.py adds to this text:
 ;
 ;   object:  0 reference count   8 type
-;   tuple:  24 first item                          bytes:  32 first byte
+;   tuple:  tuple_items() first item               bytes:  32 first byte
 ;   ndarray: 16 data   24 ndim (i32)   32 dims   56 dtype   64 flags (i32)
 ;
 ; Who owns what: `args` and everything the descriptor points to are kept alive by the caller and by `self`. Arrays
@@ -64,7 +65,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 ; Buffers go to the kernel in the order inputs, variables, constants, outputs, arena.
 define ptr @df_entry(ptr %self, ptr %args, i64 %count) nounwind {
 entry:
-  %item = getelementptr i8, ptr %self, i64 24
+  %items.offset = call i64 @tuple_items()
+  %item = getelementptr i8, ptr %self, i64 %items.offset
   %bytes = load ptr, ptr %item
   %d = getelementptr i8, ptr %bytes, i64 32
   %arguments.at = getelementptr %descriptor, ptr %d, i64 0, i32 5
@@ -396,7 +398,8 @@ drop.all:
 
 next:
   %i = phi i64 [ 0, %tuple ], [ %i.next, %put ]
-  %items = getelementptr i8, ptr %made, i64 24
+  %items.offset = call i64 @tuple_items()
+  %items = getelementptr i8, ptr %made, i64 %items.offset
   %more = icmp ult i64 %i, %outputs
   br i1 %more, label %take, label %complete
 

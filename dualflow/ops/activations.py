@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,10 +22,14 @@ from dualflow.ops.samples import Domain
 from dualflow.ops.special import erf
 from dualflow.ops.trigonometric import tanh
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 relu = elementwise(
     "relu",
     """``x`` where it is positive, 0 elsewhere; nan stays. The slope at 0 is 0.""",
     example=("df.nn.relu([-3, 4])", "[0, 4]"),
+    inputs="features",
     dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
@@ -37,6 +41,7 @@ relu6 = elementwise(
     "relu6",
     """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
     example=("df.nn.relu6([-3, 4, 9])", "[0, 4, 6]"),
+    inputs="features",
     dtype=real,
     eager=lambda x: np.minimum(np.maximum(x, 0), 6),
     code=lambda m, x: m.minimum(m.maximum(x, 0), 6),
@@ -52,13 +57,13 @@ def _floating(features: Any, op: str) -> Any:
     return x
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Any:
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
     x = _floating(features, "leaky_relu")
     return where(x > 0, x, alpha * x)
 
 
-def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Any:
+def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
     """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
     x = _floating(features, "elu")
     return where(x > 0, x, alpha * expm1(minimum(x, 0)))
@@ -69,12 +74,12 @@ _SELU_ALPHA: Final = 1.6732632423543772848170429916717
 _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
-def selu(features: Any, name: str | None = None) -> Any:
+def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled exponential unit, whose outputs tend to mean 0 and variance 1."""
-    return _SELU_SCALE * elu(features, _SELU_ALPHA)
+    return _SELU_SCALE * elu(features, alpha=_SELU_ALPHA)
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the chance that a normal value is below ``x`` (Hendrycks and Gimpel, 2016).
 
     Args:
@@ -88,19 +93,19 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
-def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Any:
+def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """``x * sigmoid(beta * x)``, also called swish."""
     x = _floating(features, "silu")
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else beta * x)
 
 
-def softsign(features: Any, name: str | None = None) -> Any:
+def softsign(features: Any, name: str | None = None) -> Tensor:
     """``x / (1 + abs(x))``."""
     x = _floating(features, "softsign")
     return x / (1 + abs(x))
 
 
-def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along ``axis`` (the last by default), without overflow.
 
     >>> import dualflow as df
@@ -108,12 +113,14 @@ def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
     [[0.5, 0.5], [1.0, 0.0]]
     """
     x = _floating(logits, "softmax")
-    powers = exp(x - stop_gradient(reduce_max(x, axis, keepdims=True)))
-    return powers / reduce_sum(powers, axis, keepdims=True)
+    along = -1 if axis is None else axis
+    powers = exp(x - stop_gradient(reduce_max(x, along, keepdims=True)))
+    return powers / reduce_sum(powers, along, keepdims=True)
 
 
-def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Any:
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
     x = _floating(logits, "log_softmax")
-    shifted = x - stop_gradient(reduce_max(x, axis, keepdims=True))
-    return shifted - log(reduce_sum(exp(shifted), axis, keepdims=True))
+    along = -1 if axis is None else axis
+    shifted = x - stop_gradient(reduce_max(x, along, keepdims=True))
+    return shifted - log(reduce_sum(exp(shifted), along, keepdims=True))

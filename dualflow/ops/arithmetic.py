@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.elementwise import (
-    OpFunction,
+    BinaryFunction,
     as_float,
     as_quotient,
     elementwise,
@@ -22,6 +22,9 @@ from dualflow.ops.elementwise import (
     signed,
 )
 from dualflow.ops.samples import Domain, numbers, reals
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 add = elementwise(
     "add",
@@ -147,7 +150,7 @@ truncatemod = elementwise(
     cost=8,
 )
 
-multiply_no_nan: OpFunction = elementwise(
+multiply_no_nan: BinaryFunction = elementwise(
     "multiply_no_nan",
     """``x * y``, and 0 where ``y`` is 0 even if ``x`` is inf or nan there.""",
     example=('df.math.multiply_no_nan([2.0, float("nan")], [3.0, 0.0])', "[6.0, 0.0]"),
@@ -220,18 +223,18 @@ square = elementwise(
 )
 
 
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0."""
     zero = equal(y, 0)
     return where(zero, 0, x / where(zero, 1, y))
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``(x - y) ** 2``."""
     return square(subtract(x, y))
 
 
-def add_n(inputs: Any, name: str | None = None) -> Any:
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of a list of tensors of one shape, from the first to the last.
 
     Raises:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
 
@@ -83,7 +87,7 @@ def _with_one_free(shape: Sequence[Dim]) -> Shape:
     return Shape(-1 if d is None else d for d in shape)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements of ``tensor``, in row-major order, under another shape.
 
     Args:
@@ -131,7 +135,7 @@ EXPAND_DIMS = register(
 )
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input`` with an axis of size 1 inserted at ``axis`` of the result (several for a tuple of axes).
 
     Raises:
@@ -168,7 +172,7 @@ SQUEEZE = register(
 )
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``input`` without its axes of size 1, or without those of ``axis``.
 
     Raises:
@@ -212,8 +216,14 @@ TRANSPOSE: Op = register(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """``a`` with its axes in the order ``perm``; reversed by default.
+
+    Args:
+        a: a tensor of any shape.
+        perm: for each axis of the result the axis of ``a`` that it is.
+        conjugate: whether to conjugate the elements.
+        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``perm`` does not name each axis once.
@@ -224,11 +234,12 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
     """
     rank = len(shape_of(a))
     order = range(rank)[::-1] if perm is None else [normalize_axis(p, rank) for p in ints(perm, "perm")]
-    return dispatch.current().apply(TRANSPOSE, (a,), {"perm": tuple(order)})
+    x = conj(a) if conjugate else a
+    return dispatch.current().apply(TRANSPOSE, (x,), {"perm": tuple(order)})
 
 
-def matrix_transpose(a: Any, name: str | None = None) -> Any:
-    """``a`` with its last two axes swapped.
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """``a`` with its last two axes swapped, and conjugated with ``conjugate``.
 
     Raises:
         InvalidArgumentError: fewer than two axes.
@@ -238,4 +249,4 @@ def matrix_transpose(a: Any, name: str | None = None) -> Any:
         raise InvalidArgumentError(
             f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}; give it two or more."
         )
-    return transpose(a, (*range(rank - 2), rank - 1, rank - 2))
+    return transpose(a, (*range(rank - 2), rank - 1, rank - 2), conjugate)

@@ -6,28 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.ops.elementwise import OpFunction, bits, elementwise, integral
+from dualflow.ops.elementwise import BinaryFunction, UnaryFunction, bits, elementwise, integral
 from dualflow.ops.samples import Domain
 
 
-def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFunction:
+def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Any:
+    domain = Domain(-50, 50, "ib")
     return elementwise(
         name,
         doc,
         dtype=bits,
         eager=ufunc,
         code=code,
-        samples=(Domain(-50, 50, "ib"),) * ufunc.nin,
+        samples=(domain, domain) if ufunc.nin == 2 else domain,
         example=(f"df.bitwise.{name}([6]{', [3]' if ufunc.nin == 2 else ''})", answer),
     )
 
 
-bitwise_and = _bitwise("bitwise_and", """Bits set in both.""", np.bitwise_and, lambda m, x, y: x & y, "[2]")
-bitwise_or = _bitwise("bitwise_or", """Bits set in either.""", np.bitwise_or, lambda m, x, y: x | y, "[7]")
-bitwise_xor = _bitwise(
+bitwise_and: BinaryFunction = _bitwise(
+    "bitwise_and", """Bits set in both.""", np.bitwise_and, lambda m, x, y: x & y, "[2]"
+)
+bitwise_or: BinaryFunction = _bitwise(
+    "bitwise_or", """Bits set in either.""", np.bitwise_or, lambda m, x, y: x | y, "[7]"
+)
+bitwise_xor: BinaryFunction = _bitwise(
     "bitwise_xor", """Bits set in exactly one.""", np.bitwise_xor, lambda m, x, y: x ^ y, "[5]"
 )
-invert = _bitwise(
+invert: UnaryFunction = _bitwise(
     "invert", """Every bit flipped; of bools, the opposite.""", np.invert, lambda m, x: ~x, "[-7]"
 )
 

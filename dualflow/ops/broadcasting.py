@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
@@ -18,6 +18,10 @@ from dualflow.ops.forms import Fold, View
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, shape_of, static_shape
+from dualflow.ops.summation import total
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
 
@@ -65,7 +69,7 @@ BROADCAST_TO = register(
 )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
 
     Raises:
@@ -78,7 +82,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": static_shape(shape)})
 
 
-def sum_to(x: Any, shape: Shape) -> Any:
+def sum_to(x: Any, shape: Shape) -> Tensor:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
     given = x.shape
     extra = len(given) - len(shape)
@@ -124,7 +128,7 @@ def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
     return normalize_axes(ints(axis, "axis"), rank)
 
 
-def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
     """``g``, of the shape of a reduction of ``x``, repeated to the shape of ``x``."""
     shape = x.shape
     if not keepdims and 0 < len(axis) < len(shape):
@@ -132,9 +136,6 @@ def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     if shape.is_static:
         return dispatch.current().apply(BROADCAST_TO, (g,), {"shape": shape})
     return broadcast_like(g, x)
-
-
-_add_reduce: Callable[..., Any] = np.add.reduce
 
 
 def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
@@ -148,7 +149,7 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         raise DTypeError(
             "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
         )
-    return _add_reduce(x, axis, x.dtype, None, keepdims)
+    return total(x, axis, keepdims)
 
 
 REDUCE_SUM = register(
@@ -158,10 +159,11 @@ REDUCE_SUM = register(
         infer=_sum_infer,
         kernel=_sum,
         form=Fold(
-            start=lambda m, dtype: (m.cast(0, dtype),),
-            step=lambda m, acc, x, index: (acc[0] + x,),
+            start=lambda m, dtype: (m.cast(0, float32 if dtype is float16 else dtype),),
+            step=lambda m, acc, x, index: (acc[0] + m.cast(x, m.dtype(acc[0])),),
             merge=lambda m, a, b: (a[0] + b[0],),
             finish=lambda m, acc: acc[0],
+            rounds=True,
         ),
         vjp=(lambda g, out, x, axis, keepdims: spread(g, x, axis, keepdims),),
         samples=(
@@ -175,7 +177,9 @@ REDUCE_SUM = register(
 )
 
 
-def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The sum over the given axes, in the input's dtype.
 
     Args:

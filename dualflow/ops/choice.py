@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from dualflow.ops.forms import Element
 from dualflow.ops.masking import WHERE_TRUE
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, booleans, numbers
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -52,19 +55,19 @@ WHERE = register(
 _ZEROS: dict[DType, np.ndarray[Any, Any]] = {t: np.zeros((), t.dtype) for t in ALL}
 
 
-def masked(condition: Any, g: Any) -> Any:
+def masked(condition: Any, g: Any) -> Tensor:
     """``g`` where ``condition`` holds, 0 elsewhere."""
     engine = dispatch.current()
     return engine.run(WHERE, (condition, g, engine.constant(_ZEROS[g.dtype])), {})
 
 
-def unmasked(condition: Any, g: Any) -> Any:
+def unmasked(condition: Any, g: Any) -> Tensor:
     """0 where ``condition`` holds, ``g`` elsewhere."""
     engine = dispatch.current()
     return engine.run(WHERE, (condition, engine.constant(_ZEROS[g.dtype]), g), {})
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; all three broadcast.
 
     Without ``x`` and ``y``: the positions where ``condition`` holds (or is not 0), one row of int64 each.

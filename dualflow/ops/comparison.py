@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.ops.elementwise import OpFunction, comparison, elementwise, test
+from dualflow.ops.elementwise import BinaryFunction, UnaryFunction, comparison, elementwise, test
 from dualflow.ops.samples import Domain, numbers, reals
 
 
-def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFunction:
+def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> BinaryFunction:
     return elementwise(
         name,
         doc,
@@ -52,7 +52,7 @@ greater_equal = _compare(
 )
 
 
-def _test(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFunction:
+def _test(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> UnaryFunction:
     return elementwise(
         name,
         doc,
@@ -77,10 +77,11 @@ isfinite = _test(
 )
 
 
-def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFunction:
+def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Any:
     def of_truths(m: Any, *inputs: Any) -> Any:
         return code(*[x if m.dtype(x).is_bool else m.not_equal(x, 0) for x in inputs])
 
+    domain = Domain(-2, 2, "bi")
     second = ", [False, True, True]" if ufunc.nin == 2 else ""
     return elementwise(
         name,
@@ -88,33 +89,33 @@ def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> OpFu
         dtype=comparison,
         eager=ufunc,
         code=of_truths,
-        samples=(Domain(-2, 2, "bi"),) * ufunc.nin,
+        samples=(domain, domain) if ufunc.nin == 2 else domain,
         example=(f"df.{name}([False, False, True]{second})", answer),
     )
 
 
-logical_and = _logic(
+logical_and: BinaryFunction = _logic(
     "logical_and",
     """Whether both hold, or are not 0.""",
     np.logical_and,
     lambda x, y: x & y,
     "[False, False, True]",
 )
-logical_or = _logic(
+logical_or: BinaryFunction = _logic(
     "logical_or",
     """Whether either holds, or is not 0.""",
     np.logical_or,
     lambda x, y: x | y,
     "[False, True, True]",
 )
-logical_xor = _logic(
+logical_xor: BinaryFunction = _logic(
     "logical_xor",
     """Whether exactly one holds, or is not 0.""",
     np.logical_xor,
     lambda x, y: x ^ y,
     "[False, True, False]",
 )
-logical_not = _logic(
+logical_not: UnaryFunction = _logic(
     "logical_not",
     """Whether ``x`` does not hold, or is 0.""",
     np.logical_not,

@@ -7,7 +7,7 @@ need no conjugates. The tape conjugates what goes in and what comes out, as Tens
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample, reals
 from dualflow.ops.static import dtype_of, shape_of
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _FORM = Opaque("there is no native code for complex numbers")
 _COMPLEX = Domain(-5, 5, "c")
@@ -95,7 +98,7 @@ COMPLEX = register(
 )
 
 
-def conj(x: Any, name: str | None = None) -> Any:
+def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers are their own.
 
     >>> import dualflow as df
@@ -105,12 +108,12 @@ def conj(x: Any, name: str | None = None) -> Any:
     return _or_itself(CONJ, x)
 
 
-def real(input: Any, name: str | None = None) -> Any:
+def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; of real numbers, themselves."""
     return _or_itself(REAL, input)
 
 
-def imag(input: Any, name: str | None = None) -> Any:
+def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; of real numbers, zeros."""
     engine, dtype = dispatch.current(), dtype_of(input)
     if dtype.is_complex:
@@ -119,7 +122,7 @@ def imag(input: Any, name: str | None = None) -> Any:
     return engine.apply(REGISTRY["broadcast_to"], (zero,), {"shape": shape_of(input)})
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Any:
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """The complex numbers of these real and imaginary parts, which broadcast.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32
@@ -13,12 +13,16 @@ from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 _anything = DTypeRule(Promotion.NONE, "biufc", "numbers")
 
 identity = elementwise(
     "identity",
     """``x`` itself, as a tensor of its own.""",
     example=("df.identity([1, 2])", "[1, 2]"),
+    inputs="input",
     dtype=_anything,
     eager=lambda x: x,
     code=lambda m, x: x,
@@ -30,6 +34,7 @@ stop_gradient = elementwise(
     "stop_gradient",
     """``x``, through which no gradient flows.""",
     example=("df.stop_gradient([1, 2])", "[1, 2]"),
+    inputs="input",
     dtype=_anything,
     eager=lambda x: x,
     code=lambda m, x: x,
@@ -57,7 +62,7 @@ CAST = register(
 )
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``x`` in another dtype: floats are cut off towards zero, complex numbers keep their real part.
 
     A float that the integer dtype can't hold gives its nearest end (for 32 bits and more), nan gives 0.

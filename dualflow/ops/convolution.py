@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
@@ -23,26 +23,29 @@ from dualflow.ops.window_options import (
 )
 from dualflow.ops.windows import Sizes, sum_windows, window_count, windows
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 
 def convolution(
     input: Any,
     filters: Any,
-    strides: Any = 1,
+    strides: Any = None,
     padding: Any = "VALID",
     data_format: str | None = None,
-    dilations: Any = 1,
+    dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The convolution (cross-correlation) of ``input`` with ``filters``, over one axis or more.
 
     Args:
         input: floats of shape ``(batch, *axes, channels)``.
         filters: of shape ``(*window, channels / groups, outputs)``.
-        strides: the distance between windows, for all axes or each.
+        strides: the distance between windows, for all axes or each; 1 by default.
         padding: "VALID" (windows lie inside), "SAME" (zeros around, one window a stride) or pairs of
             how many zeros go before and after each axis.
         data_format: "N...C" by default; "NC..." if the channels come second.
-        dilations: the distance between the elements of a window.
+        dilations: the distance between the elements of a window; 1 by default.
         name: ignored; as in TensorFlow.
 
     Returns:
@@ -59,7 +62,7 @@ def convolution(
     axes = len(w.shape) - 2
     first = channels_first(data_format, axes + 2)
     x = channels_last(x) if first else x
-    found = _convolved(x, w, *options(x, w.shape[:-2], strides, padding, dilations))
+    found = _convolved(x, w, *options(x, w.shape[:-2], 1 if strides is None else strides, padding, dilations))
     return channels_second(found) if first else found
 
 
@@ -91,7 +94,7 @@ def conv1d(
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """:func:`convolution` of ``(batch, length, channels)`` with filters ``(window, channels, outputs)``."""
     return convolution(input, filters, stride, padding, _named(data_format, "NWC", "NCW"), dilations)
 
@@ -104,7 +107,7 @@ def conv2d(
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """:func:`convolution` of ``(batch, height, width, channels)`` with filters ``(h, w, channels, outputs)``.
 
     >>> import dualflow as df
@@ -122,7 +125,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Each channel's own convolution: ``filter`` is of shape ``(h, w, channels, multiplier)``."""
     filter = convert_to_tensor(filter)
     height, width, channels, multiplier = filter.shape
@@ -139,7 +142,7 @@ def conv2d_transpose(
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The gradient of :func:`conv2d` with respect to its input, as a layer: ``strides`` spread the input out.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Sample
 from dualflow.ops.static import dtype_of, shape_of, static_shape
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 Array = np.ndarray[Any, Any]
 
 CONSTANT = register(
@@ -35,7 +38,7 @@ CONSTANT = register(
 )
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor of ``value``, whose memory it does not share.
 
     Args:
@@ -61,7 +64,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
-) -> AbstractTensor:
+) -> Tensor:
     """``value`` as a tensor; a tensor or a variable's value is passed on.
 
     Args:
@@ -78,7 +81,7 @@ def convert_to_tensor(
     nested = isinstance(value, list | tuple) and holds_tensors(value)
     if not nested and not isinstance(value, AbstractTensor | AbstractVariable):
         return dispatch.current().constant(_array(value, wanted, dtype_hint))
-    tensor: AbstractTensor = identity.op.prepare((value,), dispatch.current())[0]
+    tensor: Tensor = identity.op.prepare((value,), dispatch.current())[0]
     if wanted is not None and tensor.dtype is not wanted:
         raise InvalidArgumentError(
             f"A tensor of dtype {tensor.dtype.name} was given where {wanted.name} is asked for; "
@@ -99,7 +102,7 @@ def _array(value: Any, dtype: DType | None, hint: Any) -> Array:
 # Of one value
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` whose every element is the number ``value``.
 
     Raises:
@@ -122,22 +125,22 @@ def _filled(shape: Any, number: int, dtype: Any) -> Any:
     return engine.apply(BROADCAST_TO, (engine.constant(value),), {"shape": Shape(static_shape(shape))})
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Zeros of a shape, float32 by default: ``df.zeros([2, 3])``."""
     return _filled(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Ones of a shape, float32 by default: ``df.ones([2, 3])``."""
     return _filled(shape, 1, dtype)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of the input's shape, and of its dtype unless another is given."""
     return _filled_like(input, 0, dtype)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of the input's shape, and of its dtype unless another is given."""
     return _filled_like(input, 1, dtype)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import TensorLike
 from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
@@ -19,6 +20,9 @@ from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 
 class OpFunction(Protocol):
     """The function a user calls, which knows its record."""
@@ -27,7 +31,41 @@ class OpFunction(Protocol):
     __name__: str
     __qualname__: str
 
-    def __call__(self, *inputs: Any, name: str | None = None) -> Any: ...
+
+class UnaryFunction(OpFunction, Protocol):
+    """The function of an op of one input."""
+
+    def __call__(self, x: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class InputFunction(OpFunction, Protocol):
+    """The function of an op whose input is called ``input``."""
+
+    def __call__(self, input: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class FeaturesFunction(OpFunction, Protocol):
+    """The function of an op whose input is called ``features``."""
+
+    def __call__(self, features: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class PointFunction(OpFunction, Protocol):
+    """The function of an op of a point's coordinates, the second one first."""
+
+    def __call__(self, y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class BinaryFunction(OpFunction, Protocol):
+    """The function of an op of two inputs."""
+
+    def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class TernaryFunction(OpFunction, Protocol):
+    """The function of an op of three inputs."""
+
+    def __call__(self, x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Tensor: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +97,44 @@ bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
 integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
 
+class _Options(TypedDict, total=False):
+    """The arguments of :func:`elementwise` that don't decide the type of the function."""
+
+    dtype: Required[DTypeRule]
+    code: Required[Callable[..., Any]]
+    eager: Callable[..., Any] | None
+    vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None
+    cost: float
+    example: tuple[str, str] | None
+
+
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: Domain, inputs: Literal["input"], **options: Unpack[_Options]
+) -> InputFunction: ...
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: Domain, inputs: Literal["features"], **options: Unpack[_Options]
+) -> FeaturesFunction: ...
+@overload
+def elementwise(
+    name: str,
+    doc: str,
+    *,
+    samples: tuple[Domain, Domain],
+    inputs: Literal["y, x"],
+    **options: Unpack[_Options],
+) -> PointFunction: ...
+@overload
+def elementwise(name: str, doc: str, *, samples: Domain, **options: Unpack[_Options]) -> UnaryFunction: ...
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: tuple[Domain, Domain], **options: Unpack[_Options]
+) -> BinaryFunction: ...
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: tuple[Domain, Domain, Domain], **options: Unpack[_Options]
+) -> TernaryFunction: ...
 def elementwise(
     name: str,
     doc: str,
@@ -70,8 +146,8 @@ def elementwise(
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
     example: tuple[str, str] | None = None,
-    ordinate_first: bool = False,
-) -> OpFunction:
+    inputs: Literal["x", "input", "features", "x, y", "y, x", "x, y, z"] | None = None,
+) -> Any:
     """Register an elementwise op and answer its function.
 
     Args:
@@ -84,7 +160,7 @@ def elementwise(
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
         example: a call and the list it answers, for the function's docstring.
-        ordinate_first: whether the two inputs are named ``y, x``.
+        inputs: TensorFlow's names of the inputs, where they are not ``x``, ``x, y`` or ``x, y, z``.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
@@ -102,7 +178,7 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    function = _function(op, len(domains), ordinate_first)
+    function = _function(op, inputs or _INPUTS[len(domains)])
     function.__doc__ = _docstring(op.doc, dtype, example)
     function.__module__ = code.__module__
     return function
@@ -126,10 +202,29 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
+_INPUTS = {1: "x", 2: "x, y", 3: "x, y, z"}
+
+
+def _function(op: Op, inputs: str) -> OpFunction:
+    """The function with these names of arguments, which are written out so that a call costs nothing more."""
+
     def unary(x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_input(input: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, input)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_features(features: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, features)
         except Exception as error:
             hide_frames(error)
             raise
@@ -151,7 +246,15 @@ def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
     def of_point(y: Any, x: Any, name: str | None = None) -> Any:
         return binary(y, x)
 
-    function = cast(OpFunction, of_point if ordinate_first else (unary, binary, ternary)[arity - 1])
+    functions = {
+        "x": unary,
+        "input": of_input,
+        "features": of_features,
+        "x, y": binary,
+        "y, x": of_point,
+        "x, y, z": ternary,
+    }
+    function = cast(OpFunction, functions[inputs])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function

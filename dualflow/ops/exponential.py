@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import negative
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 exp = elementwise(
     "exp",
@@ -63,6 +66,7 @@ softplus = elementwise(
     "softplus",
     """``log(1 + exp(x))``, without overflow.""",
     example=("df.math.softplus([-1e9, 1e9])", "[0.0, 1000000000.0]"),
+    inputs="features",
     dtype=as_real_float,
     eager=lambda x: np.logaddexp(x, x.dtype.type(0)),
     code=lambda m, x: m.log1p(m.exp(-m.abs(x))) + m.maximum(x, 0),
@@ -84,7 +88,7 @@ logaddexp = elementwise(
 )
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Any:
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow.
 
     >>> import dualflow as df

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 Entry = int | None | tuple[int | None, int | None, int | None]
 Key = tuple[Entry, ...]
@@ -157,7 +160,7 @@ def replace(x: Any, key: Any, part: Any) -> Any:
     return _replace(x, part, entries)
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Any, key: Any) -> Tensor:
     """``x[key]``, for integers, slices, ``...``, ``None`` (a new axis), integer tensors and a bool mask.
 
     Slices are clamped to the axis, as in Python; integers are not.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 # concat
 
@@ -100,7 +103,7 @@ CONCAT = register(
 )
 
 
-def concat(values: Any, axis: Any, name: str | None = None) -> Any:
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """The tensors ``values`` one after the other along ``axis``.
 
     Raises:
@@ -174,7 +177,7 @@ def _at(x: Any, axis: int, index: int) -> Any:
     return dispatch.current().apply(GETITEM, (x,), {"key": _along(axis, x.shape, index)})
 
 
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """Tensors of one shape side by side along a new ``axis``.
 
     Raises:
@@ -192,7 +195,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 # unstack, split
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Any]:
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
     """The slices of ``value`` along ``axis``, as a list of tensors.
 
     Raises:
@@ -218,7 +221,7 @@ def as_tensor(value: Any) -> Any:
 
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
-) -> list[Any]:
+) -> list[Tensor]:
     """``value`` cut along ``axis`` into equal parts, or parts of given sizes.
 
     Args:

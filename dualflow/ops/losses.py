@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
@@ -22,6 +22,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.static import static_int
 from dualflow.ops.statistics import reduce_logsumexp
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _labels_infer(labels: TensorSpec, classes: int) -> TensorSpec:
@@ -60,7 +63,7 @@ LABELS = register(
 )
 
 
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Any:
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
     """Minus the log-probability that ``softmax(logits)`` gives to each row's label.
 
     Args:
@@ -103,7 +106,7 @@ def _differ(x: Any, y: Any) -> bool:
 
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``-sum(labels * log_softmax(logits))`` along ``axis`` (the last by default).
 
     Args:
@@ -120,7 +123,9 @@ def softmax_cross_entropy_with_logits(
     return -reduce_sum(multiply(labels, log_softmax(x, where_axis)), where_axis)
 
 
-def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
     """``-z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x))`` for each logit ``x`` and label ``z`` in [0, 1].
 
     Raises:
@@ -135,6 +140,6 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     return softplus(x) - x * z
 
 
-def l2_loss(t: Any, name: str | None = None) -> Any:
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Half the sum of squares: ``sum(t ** 2) / 2``."""
     return reduce_sum(square(t)) / 2

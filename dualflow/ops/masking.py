@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _DATA_DEPENDENT = Opaque("how many elements the mask picks is known only when it runs")
 _MASK = Domain(0, 2, "b", (2, 3), values=np.array([[True, False, True], [False, False, True]]))
@@ -95,7 +98,7 @@ WHERE_TRUE = register(
 )
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Any:
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """The elements (or rows) of ``tensor`` where ``mask`` holds, in order: ``tensor[mask]``.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply, square
@@ -17,8 +17,11 @@ from dualflow.ops.losses import l2_loss
 from dualflow.ops.powers import rsqrt, sqrt
 from dualflow.ops.statistics import as_float, reduce_mean
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
     """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by those.
 
     The gradient is that of ``t`` within the range, its ends included, and 0 outside.
@@ -30,7 +33,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     return maximum(minimum(t, clip_value_max), clip_value_min)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """``t`` scaled down to the norm ``clip_norm`` where its norm over ``axes``, by default all, is larger.
 
     >>> import dualflow as df
@@ -44,7 +47,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return x * clip_norm / maximum(length, clip_norm)
 
 
-def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of all tensors of ``t_list``; None entries are left out.
 
     Raises:
@@ -58,7 +61,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
 
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Any], Any]:
+) -> tuple[list[Tensor | None], Tensor]:
     """The tensors of ``t_list`` scaled together so that their global norm is at most ``clip_norm``.
 
     Args:
@@ -75,15 +78,20 @@ def clip_by_global_norm(
     return [None if t is None else multiply(t, scale) for t in t_list], norm
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Any:
-    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square."""
-    x = as_float(x)
-    return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square.
+
+    ``dim`` is the earlier name of ``axis``.
+    """
+    x, over = as_float(x), dim if axis is None else axis
+    return x * rsqrt(maximum(reduce_sum(square(x), over, keepdims=True), epsilon))
 
 
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow."""
     x = as_float(x)
     mean = reduce_mean(x, axes, keepdims=True)
@@ -99,7 +107,7 @@ def batch_normalization(
     scale: Any,
     variance_epsilon: float,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``(x - mean) / sqrt(variance + epsilon) * scale + offset``; ``offset`` and ``scale`` may be None."""
     factor = rsqrt(add(variance, variance_epsilon))
     if scale is not None:
@@ -108,7 +116,7 @@ def batch_normalization(
     return found if offset is None else found + offset
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """``value + bias``, a vector along the channels: the last axis, or the second for "NC..." formats.
 
     Raises:

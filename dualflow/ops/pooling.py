@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.broadcasting import reduce_sum
@@ -19,6 +19,9 @@ from dualflow.ops.window_options import (
     per_axis,
 )
 from dualflow.ops.windows import Sizes, windows
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, mean: bool) -> Any:
@@ -54,7 +57,7 @@ def max_pool(
     padding: Any = "VALID",
     data_format: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The maximum of each window of ``(batch, *axes, channels)``; equal maxima share the gradient.
 
     Args:
@@ -79,6 +82,6 @@ def avg_pool(
     padding: Any = "VALID",
     data_format: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The mean of each window, padding not counted; see :func:`max_pool`."""
     return _pooled(input, ksize, strides, padding, data_format, mean=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, shape_of, static_int, static_shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -106,7 +109,9 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     return max(0, math.ceil((float(limit) - float(start)) / float(delta)))
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+) -> Tensor:
     """``start``, ``start + delta``, ... up to and without ``limit``; ``range(n)`` starts at 0.
 
     Args:
@@ -141,15 +146,15 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return found + cast(first, target) if first else found
 
 
-def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Any:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
         start: a number, or a tensor of first numbers.
         stop: the last ones, of the same shape.
         num: how many, 1 or more.
-        axis: where in the result they lie.
         name: ignored; as in TensorFlow.
+        axis: where in the result they lie.
 
     >>> import dualflow as df
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
@@ -175,7 +180,7 @@ def eye(
     batch_shape: Any = None,
     dtype: Any = float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The identity matrix, repeated over ``batch_shape``.
 
     >>> import dualflow as df
@@ -198,7 +203,7 @@ def one_hot(
     axis: Any = None,
     dtype: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """For each index a row of ``depth`` elements: ``on_value`` at the index, ``off_value`` elsewhere.
 
     Args:
@@ -228,7 +233,7 @@ def one_hot(
     return found if dtype is None else cast(found, dtype)
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """The coordinates of the points of a grid, one tensor for each of the vectors ``args``.
 
     Args:
@@ -255,13 +260,33 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     ]
 
 
-def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Any:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
     """For each length a row of ``maxlen`` elements, of which the first so many hold.
+
+    Args:
+        lengths: integers of any shape.
+        maxlen: the size of the new axis; by default the greatest length, where that is known now.
+        dtype: of the result.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no ``maxlen`` for lengths that only a run will tell.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
     [[True, False, False], [True, True, True]]
     """
-    x, count = convert_to_tensor(lengths), static_int(maxlen, "maxlen")
+    x = convert_to_tensor(lengths)
+    count = _longest(x) if maxlen is None else static_int(maxlen, "maxlen")
     found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)
+
+
+def _longest(lengths: Any) -> int:
+    known = known_value(lengths)
+    if known is None:
+        raise InvalidArgumentError(
+            "sequence_mask makes rows of the greatest length, but only the run will tell the lengths; give "
+            "maxlen."
+        )
+    return int(known.max(initial=0))

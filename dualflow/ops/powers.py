@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.elementwise import as_float, elementwise, signed
 from dualflow.ops.samples import Domain, numbers
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 log = elementwise(
     "log",
@@ -99,7 +102,7 @@ pow = elementwise(
 )
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x * log(y)``, and 0 where ``x`` is 0.
 
     >>> import dualflow as df

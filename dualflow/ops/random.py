@@ -7,7 +7,7 @@ ops keep their order and draw anew on every call of a compiled function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.static import known_value, static_int, static_shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _FORM = Opaque("random numbers come from NumPy's generators")
 
@@ -129,14 +132,14 @@ def _draw(op: Op, generator: Source, shape: Any, dtype: DType, **attrs: Any) -> 
     return dispatch.current().apply(op, (), {"shape": sizes, "dtype": dtype, "generator": generator, **attrs})
 
 
-def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Tensor:
     """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
     return _placed(_draw(NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
 
 
 def truncated_normal(
     generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
-) -> Any:
+) -> Tensor:
     """Normal numbers that lie within two standard deviations of the mean."""
     return _placed(_draw(TRUNCATED_NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
 
@@ -147,7 +150,9 @@ def _placed(x: Any, mean: Any, stddev: Any) -> Any:
     return x if type(mean) is float and mean == 0.0 else add(x, mean)
 
 
-def uniform(generator: Source, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Any:
+def uniform(
+    generator: Source, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32
+) -> Tensor:
     """Numbers of equal chance from ``minval`` up to and without ``maxval``: 1 by default, for floats.
 
     Raises:
@@ -178,12 +183,12 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
     return _draw(INTEGERS, generator, shape, dtype, low=low, high=high)
 
 
-def shuffle(generator: Source, value: Any) -> Any:
+def shuffle(generator: Source, value: Any) -> Tensor:
     """``value`` with the slices of its first axis in random order."""
     return dispatch.current().apply(SHUFFLE, (value,), {"generator": generator})
 
 
-def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = int64) -> Any:
+def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = int64) -> Tensor:
     """For each row of ``logits``, ``num_samples`` class numbers drawn by its softmax."""
     attrs = {
         "count": static_int(num_samples, "num_samples"),
@@ -195,7 +200,7 @@ def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = i
     return dispatch.current().apply(CATEGORICAL, (logits,), attrs)
 
 
-def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
+def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Tensor:
     """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``."""
     alpha = convert_to_tensor(alpha, dtype_hint=dtype)
     wide = broadcast_to(alpha, (*static_shape(shape), *static_shape(alpha.shape)))
@@ -203,14 +208,14 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
     return found if beta is None else found / beta
 
 
-def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Any:
+def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:
     """Poisson numbers of mean ``lam``: of shape ``shape + lam.shape``."""
     lam = convert_to_tensor(lam, dtype_hint=float32)
     wide = broadcast_to(lam, (*static_shape(shape), *static_shape(lam.shape)))
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
 
 
-def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Any:
+def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Tensor:
     """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 _AXES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((3, 4), (0, 1), False),
@@ -173,12 +176,16 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
     return dispatch.current().apply(op, (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
-def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The product over ``axis`` (all axes by default), in the input's dtype; see :func:`reduce_sum`."""
     return _reduce(REDUCE_PROD, input_tensor, axis, keepdims)
 
 
-def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The maximum over ``axis`` (all axes by default); nan if there is one.
 
     Raises:
@@ -191,17 +198,23 @@ def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduce(REDUCE_MAX, input_tensor, axis, keepdims)
 
 
-def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The minimum over ``axis`` (all axes by default); nan if there is one. See :func:`reduce_max`."""
     return _reduce(REDUCE_MIN, input_tensor, axis, keepdims)
 
 
-def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Whether all elements, bools, hold over ``axis`` (all axes by default); True for none."""
     return _reduce(REDUCE_ALL, input_tensor, axis, keepdims)
 
 
-def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Whether any element, a bool, holds over ``axis`` (all axes by default); False for none."""
     return _reduce(REDUCE_ANY, input_tensor, axis, keepdims)
 
@@ -270,7 +283,7 @@ def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
     return found if target is int64 else cast(found, target)
 
 
-def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Any:
+def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
     """Where the first maximum is along ``axis`` (the first axis by default); a nan counts as one.
 
     Raises:
@@ -283,6 +296,6 @@ def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | N
     return _search(ARGMAX, input, axis, output_type)
 
 
-def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Any:
+def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
     """Where the first minimum is along ``axis`` (the first axis by default); see :func:`argmax`."""
     return _search(ARGMIN, input, axis, output_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
@@ -61,7 +64,7 @@ PAD = register(
 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``tensor`` with elements added around it.
 
     Args:
@@ -114,7 +117,7 @@ def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
     return concat(pieces, axis) if len(pieces) > 1 else x
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """``input`` repeated ``multiples[axis]`` times along each axis.
 
     >>> import dualflow as df
@@ -132,7 +135,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """``tensor`` backwards along each axis of ``axis``.
 
     >>> import dualflow as df
@@ -146,7 +149,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     ]
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
 
     >>> import dualflow as df
@@ -164,7 +167,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     return input
 
 
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element of ``input`` (or slice along ``axis``) as often in a row as ``repeats`` says.
 
     Args:

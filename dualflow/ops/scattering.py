@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_shape
 from dualflow.ops.taking import check_indices, gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _depth(indices: TensorSpec, shape: Shape) -> int:
@@ -158,7 +161,7 @@ def _update(tensor: Any, indices: Any, updates: Any) -> Any:
     return dispatch.current().apply(UPDATE_ND, (tensor, indices, updates), {})
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.
 
     Args:
@@ -190,7 +193,7 @@ def _gather_nd(params: Any, indices: Any) -> Any:
     return dispatch.current().apply(GATHER_ND, (params, indices), {})
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` to which ``updates`` are added at the positions that the rows of ``indices`` name.
 
     >>> import dualflow as df
@@ -200,7 +203,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return _scatter_add(indices, updates, Shape(static_shape(shape)))
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """``tensor`` with ``updates`` at the positions that the rows of ``indices`` name: a changed copy.
 
     Raises:
@@ -214,6 +217,6 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     return _update(tensor, indices, updates)
 
 
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """``tensor`` with ``updates`` added at the positions that the rows of ``indices`` name."""
     return dispatch.current().apply(ADD_ND, (tensor, indices, updates), {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
 SHAPE = register(
     Op(
         name="shape",
@@ -30,33 +33,33 @@ SHAPE = register(
 )
 
 
-def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
-    """The sizes of ``input``, as a tensor of one axis.
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """The sizes of ``input``, as a tensor of one axis: int32, or ``out_type``.
 
     >>> import dualflow as df
     >>> df.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    dtype, sizes = as_dtype(out_type), shape_of(input)
+    dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
         return dispatch.current().constant(np.array(sizes, dtype.dtype))
     return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
 
 
-def size(input: Any, out_type: Any = int32, name: str | None = None) -> Any:
-    """How many elements ``input`` has, as a scalar tensor."""
-    dtype, sizes = as_dtype(out_type), shape_of(input)
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """How many elements ``input`` has, as a scalar tensor: int32, or ``out_type``."""
+    dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
         return dispatch.current().constant(np.array(sizes.num_elements(), dtype.dtype))
     return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))
 
 
-def rank(input: Any, name: str | None = None) -> Any:
+def rank(input: Any, name: str | None = None) -> Tensor:
     """How many axes ``input`` has, as a scalar tensor."""
     return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """``x``, once its shape is known to be ``shape``, in which None stands for any size.
 
     Raises:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem
 from dualflow.ops.static import ints
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part of ``input_`` that starts at ``begin`` and has the sizes ``size``; -1 is all that is left.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,16 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import check_indices
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
 
 def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
@@ -126,7 +130,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The positions along ``axis``, by default the last, that sort ``values``; nan counts as largest.
 
     Raises:
@@ -143,7 +147,7 @@ def argsort(
     return dispatch.current().apply(ARGSORT, (values,), attrs)
 
 
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """``values`` in order along ``axis`` (the last by default); see :func:`argsort`.
 
     >>> import dualflow as df
@@ -161,8 +165,17 @@ class TopK(NamedTuple):
     indices: Any
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
+) -> TopK:
     """The ``k`` largest elements of each row of the last axis, largest first, and their positions.
+
+    Args:
+        input: real numbers, of one axis or more.
+        k: how many.
+        sorted: ignored: they are always in order.
+        index_type: the dtype of the positions.
+        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``k`` is more than there are.
@@ -177,4 +190,4 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     if not 0 <= count <= size:
         raise InvalidArgumentError(f"top_k({count}) of rows of {size} elements; k is 0..{size}.")
     indices = argsort(x, -1, "DESCENDING")[..., :count]
-    return TopK(take_along_axis(x, indices, -1), indices)
+    return TopK(take_along_axis(x, indices, -1), cast(indices, index_type))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import as_dtype, float_for, int64
+from dualflow.core.dtypes import DType, as_dtype, float_for, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import abs, divide, square
+from dualflow.ops.arithmetic import abs, divide, maximum, square, truncatemod
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
 from dualflow.ops.choice import masked
@@ -21,18 +21,25 @@ from dualflow.ops.reduction import reduce_max
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, shape_of
 
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
 
-def _count(x: Any, axes: tuple[int, ...]) -> Any:
+
+def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
     """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
     count: Any = 1
     for a, size in enumerate(shape_of(x)):
         if a in axes:
-            count = count * (cast(shape(x)[a], float_for(dtype_of(x))) if size is None else size)
+            count = count * (cast(shape(x)[a], dtype) if size is None else size)
     return count
 
 
-def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
+
+    Integers are summed in 64 bits, so that the sum of small ones does not wrap.
 
     Args:
         input_tensor: numbers of any shape.
@@ -41,7 +48,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
         name: ignored; as in TensorFlow.
 
     Returns:
-        nan for floats where there are no elements.
+        Where there are no elements, nan for floats and 0 for integers.
 
     Raises:
         InvalidArgumentError: an axis is out of range or named twice.
@@ -51,20 +58,33 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     array([2. , 3.5], dtype=float32)
     """
     axes = reduction_axes(input_tensor, axis)
+    dtype = dtype_of(input_tensor)
+    if dtype.is_integer:
+        return _integer_mean(input_tensor, axes, keepdims, dtype)
     total = dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})
-    mean = divide(total, _count(input_tensor, axes))
-    return mean if total.dtype.is_inexact else cast(mean, total.dtype)
+    return divide(total, _count(input_tensor, axes, dtype))
+
+
+def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -> Any:
+    """The quotient of sum and count, cut off towards zero; of no elements 0."""
+    wide = uint64 if dtype.is_unsigned else int64
+    total = reduce_sum(cast(x, wide), axes, keepdims)
+    count = _count(x, axes, wide)
+    count = max(count, 1) if type(count) is int else maximum(count, 1)
+    return cast((total - truncatemod(total, count)) // count, dtype)
 
 
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The mean squared distance from the mean over ``axis``, by default all; integers become float32."""
     x = as_float(input_tensor)
     return reduce_mean(square(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The square root of :func:`reduce_variance`."""
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -78,7 +98,7 @@ def as_float(x: Any) -> Any:
 
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``log(sum(exp(x)))`` over ``axis`` (all axes by default), without overflow.
 
     >>> import dualflow as df
@@ -95,14 +115,14 @@ def reduce_logsumexp(
 
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The square root of the sum of squares over ``axis`` (all axes by default)."""
     return sqrt(reduce_sum(square(abs(input_tensor)), axis, keepdims))
 
 
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
-) -> Any:
+) -> Tensor:
     """How many elements are not 0 (or hold), over ``axis`` (all axes by default)."""
     x = convert_to_tensor(input)
     return reduce_sum(cast(x if x.dtype.is_bool else not_equal(x, 0), as_dtype(dtype)), axis, keepdims)
@@ -110,7 +130,7 @@ def count_nonzero(
 
 def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The norm of vectors, or the Frobenius norm, over ``axis`` (all axes by default).
 
     Args:

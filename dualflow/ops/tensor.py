@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dispatch import AbstractTensor, TensorLike
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
 from dualflow.core.shape import Shape
@@ -56,7 +56,7 @@ class Operators:
 
     @property
     @entry
-    def T(self) -> Any:
+    def T(self) -> Tensor:
         """The transpose of a matrix.
 
         Raises:
@@ -70,7 +70,7 @@ class Operators:
 
     @property
     @entry
-    def mT(self) -> Any:
+    def mT(self) -> Tensor:
         """The tensor with its last two axes swapped.
 
         Raises:
@@ -83,47 +83,81 @@ class Operators:
             )
         return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
-    # An op's function is the method itself, which saves a call.
-    __add__ = __radd__ = arithmetic.add
-    __sub__ = arithmetic.subtract
-    __mul__ = __rmul__ = arithmetic.multiply
-    __truediv__ = arithmetic.divide
-    __floordiv__ = arithmetic.floordiv
-    __mod__ = arithmetic.mod
-    __matmul__ = matmul
-    __neg__ = arithmetic.negative
-    __abs__ = arithmetic.abs
-    __lt__ = comparison.less
-    __le__ = comparison.less_equal
-    __gt__ = comparison.greater
-    __ge__ = comparison.greater_equal
-    __and__ = __rand__ = bitwise.bitwise_and
-    __or__ = __ror__ = bitwise.bitwise_or
-    __xor__ = __rxor__ = bitwise.bitwise_xor
-    __lshift__ = bitwise.left_shift
-    __rshift__ = bitwise.right_shift
-    __invert__ = bitwise.invert
-    __getitem__ = getitem
+    if TYPE_CHECKING:
 
-    def __pos__(self) -> Any:
+        def __add__(self, other: TensorLike) -> Tensor: ...
+        def __radd__(self, other: TensorLike) -> Tensor: ...
+        def __sub__(self, other: TensorLike) -> Tensor: ...
+        def __rsub__(self, other: TensorLike) -> Tensor: ...
+        def __mul__(self, other: TensorLike) -> Tensor: ...
+        def __rmul__(self, other: TensorLike) -> Tensor: ...
+        def __truediv__(self, other: TensorLike) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike) -> Tensor: ...
+        def __mod__(self, other: TensorLike) -> Tensor: ...
+        def __rmod__(self, other: TensorLike) -> Tensor: ...
+        def __matmul__(self, other: TensorLike) -> Tensor: ...
+        def __rpow__(self, other: TensorLike) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __lt__(self, other: TensorLike) -> Tensor: ...
+        def __le__(self, other: TensorLike) -> Tensor: ...
+        def __gt__(self, other: TensorLike) -> Tensor: ...
+        def __ge__(self, other: TensorLike) -> Tensor: ...
+        def __and__(self, other: TensorLike) -> Tensor: ...
+        def __rand__(self, other: TensorLike) -> Tensor: ...
+        def __or__(self, other: TensorLike) -> Tensor: ...
+        def __ror__(self, other: TensorLike) -> Tensor: ...
+        def __xor__(self, other: TensorLike) -> Tensor: ...
+        def __rxor__(self, other: TensorLike) -> Tensor: ...
+        def __lshift__(self, other: TensorLike) -> Tensor: ...
+        def __rlshift__(self, other: TensorLike) -> Tensor: ...
+        def __rshift__(self, other: TensorLike) -> Tensor: ...
+        def __rrshift__(self, other: TensorLike) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+
+    else:  # an op's function is the method itself, which saves a call
+        __add__ = __radd__ = arithmetic.add
+        __sub__ = arithmetic.subtract
+        __mul__ = __rmul__ = arithmetic.multiply
+        __truediv__ = arithmetic.divide
+        __floordiv__ = arithmetic.floordiv
+        __mod__ = arithmetic.mod
+        __matmul__ = matmul
+        __neg__ = arithmetic.negative
+        __abs__ = arithmetic.abs
+        __lt__ = comparison.less
+        __le__ = comparison.less_equal
+        __gt__ = comparison.greater
+        __ge__ = comparison.greater_equal
+        __and__ = __rand__ = bitwise.bitwise_and
+        __or__ = __ror__ = bitwise.bitwise_or
+        __xor__ = __rxor__ = bitwise.bitwise_xor
+        __lshift__ = bitwise.left_shift
+        __rshift__ = bitwise.right_shift
+        __invert__ = bitwise.invert
+        __getitem__ = getitem
+        __rsub__ = _reflected(arithmetic.subtract)
+        __rtruediv__ = _reflected(arithmetic.divide)
+        __rfloordiv__ = _reflected(arithmetic.floordiv)
+        __rmod__ = _reflected(arithmetic.mod)
+        __rlshift__ = _reflected(bitwise.left_shift)
+        __rrshift__ = _reflected(bitwise.right_shift)
+        __rpow__ = _reflected(powers.pow)
+
+    def __pos__(self) -> Tensor | Self:
         return self
 
-    __rsub__ = _reflected(arithmetic.subtract)
-    __rtruediv__ = _reflected(arithmetic.divide)
-    __rfloordiv__ = _reflected(arithmetic.floordiv)
-    __rmod__ = _reflected(arithmetic.mod)
-    __rlshift__ = _reflected(bitwise.left_shift)
-    __rrshift__ = _reflected(bitwise.right_shift)
-    __rpow__ = _reflected(powers.pow)
-
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: TensorLike) -> Tensor:
         try:
             return matmul(other, self)
         except Exception as error:
             hide_frames(error)
             raise
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: TensorLike) -> Tensor:
         try:
             if (type(other) is int and other == 2) or (
                 type(other) is float and other == 2.0 and self.dtype.is_inexact
@@ -169,6 +203,33 @@ class Tensor(Operators, AbstractTensor):
 
     __slots__ = ("_part_of",)  # the variable and the key that this tensor was read with, where that was so
     _part_of: tuple[Any, Any]
+
+    if TYPE_CHECKING:  # what both kinds have, and what only one of them has, as a program can't tell
+
+        @property
+        def device(self) -> str: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def op(self) -> Any: ...
+        @property
+        def graph(self) -> Any: ...
+        def numpy(self) -> Any: ...
+        def item(self) -> Any: ...
+        def tolist(self) -> Any: ...
+        def eval(self, feed_dict: Any = None, session: Any = None) -> Any: ...
+        def ref(self) -> Any: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __contains__(self, value: Any) -> bool: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+        def __dlpack__(self, **options: Any) -> Any: ...
+        def __dlpack_device__(self) -> tuple[int, int]: ...
 
     def static_value(self) -> np.ndarray[Any, Any] | None:
         """The value if it is known before anything runs; None for a symbol, whose class overrides this."""

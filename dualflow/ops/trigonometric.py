@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.ops.arithmetic import square
-from dualflow.ops.elementwise import OpFunction, as_float, as_real_float, elementwise
+from dualflow.ops.elementwise import UnaryFunction, as_float, as_real_float, elementwise
 from dualflow.ops.powers import rsqrt
 from dualflow.ops.samples import Domain, numbers, reals
 
@@ -17,7 +17,7 @@ Rule = Callable[..., Any]
 
 def _function(
     name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain, at: float, answer: float
-) -> OpFunction:
+) -> UnaryFunction:
     return elementwise(
         name,
         doc,
@@ -34,7 +34,7 @@ def _function(
 sin = _function(
     "sin", "Sine.", np.sin, lambda m, x: m.sin(x), lambda g, out, x: g * cos(x), numbers(-10, 10), 0.0, 0.0
 )
-cos: OpFunction = _function(
+cos: UnaryFunction = _function(
     "cos", "Cosine.", np.cos, lambda m, x: m.cos(x), lambda g, out, x: -g * sin(x), numbers(-10, 10), 0.0, 1.0
 )
 tan = _function(
@@ -87,7 +87,7 @@ sinh = _function(
     0.0,
     0.0,
 )
-cosh: OpFunction = _function(
+cosh: UnaryFunction = _function(
     "cosh",
     "Hyperbolic cosine.",
     np.cosh,
@@ -151,5 +151,5 @@ atan2 = elementwise(
     ),
     samples=(numbers(1, 10), numbers(1, 10)),
     cost=20,
-    ordinate_first=True,
+    inputs="y, x",
 )

@@ -115,6 +115,12 @@ CASES = {
     "a float as an index": (lambda: [1, 2][ONE], Wrong, r"one integer .* not float32", r"int\(x\)"),
     "the length of a scalar": (lambda: len(ONE), Wrong, "no len", r"df\.size"),
     "the elements of a scalar": (lambda: iter(ONE), Wrong, "can't be iterated over", r"df\.reshape"),
+    "a number's format for a vector": (
+        lambda: f"{V:.2f}",
+        Wrong,
+        r"'\.2f' is for one number, but the tensor's shape is \(2,\)",
+        "np.array2string",
+    ),
     "the truth of a vector": (lambda: bool(V), Invalid, "ambiguous", "df.reduce_any or df.reduce_all"),
     "a device": (lambda: on_device("/gpu:0"), Invalid, "not available", "runs on the CPU"),
     "a symbol outside": (

@@ -72,7 +72,41 @@ def test_text_is_as_tensorflow_prints_it():
     assert str(df.constant(3)) == "tf.Tensor(3, shape=(), dtype=int32)"
     assert repr(df.constant(3.0)) == "<tf.Tensor: shape=(), dtype=float32, numpy=3.0>"
     assert str(df.constant([[1, 2], [3, 4]])) == "tf.Tensor(\n[[1 2]\n [3 4]], shape=(2, 2), dtype=int32)"
-    assert f"{df.constant(2.5):.2f}" == "2.50"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (df.constant(1.6), "1.6"),
+        (df.constant(1.6, df.float16), "1.6"),
+        (df.constant(2**0.5, df.float64), "1.4142135623730951"),
+        (df.constant(3), "3"),
+        (df.constant(True), "True"),
+        (df.constant(1 + 2j), "(1+2j)"),
+        (df.constant([1.0, 2.0]), "[1. 2.]"),
+        (df.constant([[1, 2], [3, 4]]), "[[1 2]\n [3 4]]"),
+        (df.zeros([0]), "[]"),
+    ],
+)
+def test_f_strings_and_format_show_the_value_alone(value, shown):
+    assert f"{value}" == "{}".format(value) == format(value) == shown  # noqa: UP032
+
+
+def test_one_number_takes_the_formats_of_python_numbers():
+    assert f"{df.constant(2.5):.2f} {df.constant(7):>3d} {df.constant(0.25):.0%}" == "2.50   7 25%"
+    assert f"{df.Variable(2.5):6.2f}" == "  2.50"
+    with pytest.raises(ValueError, match="Unknown format code"):
+        format(df.constant(1.5), "d")
+
+
+def test_several_numbers_take_no_number_format():
+    with pytest.raises(TypeError, match=r"shape is \(2,\)"):
+        format(df.constant([1.0, 2.0]), ".2f")
+
+
+def test_a_variable_is_formatted_as_it_is_printed():
+    v = df.Variable(1.5)
+    assert f"{v}" == str(v) == "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.5>"
 
 
 def test_conversions_of_one_element():

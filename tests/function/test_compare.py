@@ -446,6 +446,76 @@ def test_comparing_inside_of_a_tape_or_trace_is_refused() -> None:
         function(lambda x: compare(df.exp, x))(df.ones([2]))
 
 
+# Control flow over tensors
+
+
+def branching(x: Any) -> Any:
+    if df.reduce_sum(x) > 2.0:
+        return x * 2.0
+    return x - 1.0
+
+
+def repeated(x: Any) -> Any:
+    while df.reduce_sum(x) < 50.0:
+        x = x * 2.0
+    return x
+
+
+def counted(x: Any) -> Any:
+    for i in df.range(3):
+        x = x + df.cast(i, df.float32)
+    return x
+
+
+def outer(x: Any) -> Any:
+    return counted(x) + 1.0
+
+
+class Growing:
+    """A model with a traced method and a variable that a loop assigns."""
+
+    def __init__(self) -> None:
+        self.total = df.Variable(1.0)
+
+    @df.function
+    def traced(self, x: Any) -> Any:
+        while self.total < 20.0:
+            self.total.assign_add(df.reduce_sum(x))
+        return self.total + 0.0
+
+    def __call__(self, x: Any) -> Any:
+        return branching(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        branching,
+        function(branching),
+        repeated,
+        function(repeated, reduce_retracing=True),
+        function(repeated, input_signature=[df.TensorSpec([None])]),
+        counted,
+        outer,
+        lambda x: x if df.reduce_sum(x) > 0.0 else -x,
+        Growing().traced,
+        Growing(),
+    ],
+)
+def test_functions_with_control_flow_over_tensors_are_compared(f: Any) -> None:
+    report = compare(f, df.ones([3]))
+    assert report.difference.agrees
+    assert report.costs.trace > 0.0
+
+
+def test_the_trace_that_is_timed_is_of_the_converted_function() -> None:
+    traced = function(counted)
+    call = traced._signature.bind((df.ones([3]),), {})
+    first, second = traced.get_concrete_function(df.ones([3])), traced.traced(call)
+    assert [n.op.name for n in second.graph.nodes] == [n.op.name for n in first.graph.nodes]
+    assert traced.experimental_get_tracing_count() == 1
+
+
 # Measuring
 
 

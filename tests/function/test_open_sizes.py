@@ -77,6 +77,39 @@ def test_another_size_uses_the_same_machine_code():
     assert f._runner.executable.reused
 
 
+@df.function(input_signature=[df.TensorSpec([None])])
+def grown(x):
+    y = x
+    while df.reduce_sum(y) < 100.0:
+        y = y * x if df.reduce_sum(y) > 5.0 else y + x
+    return y
+
+
+@df.function(input_signature=[df.TensorSpec([None])])
+def slope(x):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = grown(x)
+    return tape.gradient(y, x)
+
+
+def test_loops_and_choices_take_the_sizes_of_each_call():
+    for n in (1, 3, 4):
+        x = df.fill([n], 2.0)
+        np.testing.assert_array_equal(grown(x), grown.python_function(x))
+    assert [part.kind for part in grown.concrete_functions[0].parts] == ["native"]
+
+
+def test_gradients_of_loops_take_the_sizes_of_each_call():
+    for n in (1, 3, 4):
+        x = df.fill([n], 2.0)
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            now, compiled = grown.python_function(x), grown(x)
+        np.testing.assert_array_equal(tape.gradient(compiled, x), tape.gradient(now, x))
+        np.testing.assert_array_equal(slope(x), tape.gradient(now, x))
+
+
 # Sizes that calls leave open (reduce_retracing).
 
 

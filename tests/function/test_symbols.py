@@ -29,6 +29,7 @@ def traced(function):
         (lambda x: range(df.cast(x[0], "int32")), "index or size"),
         (lambda x: [1, 2][df.cast(x[0], "int32")], "index or size"),
         (lambda x: 1.0 in x, "`in`"),
+        (lambda x: f"{x[0]:.3f}", "'.3f'"),
     ],
 )
 def test_python_asks_in_vain_for_a_value(use, words):

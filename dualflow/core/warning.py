@@ -1,0 +1,44 @@
+"""Warnings that point at the user's line, however deep in libraries they arise."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
+
+import numpy as np
+
+_OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_LIBRARIES: Final = (os.sep + "site-packages" + os.sep, "<frozen ")
+
+
+def warn_user(message: str, frame: FrameType | None = None) -> None:
+    """Warn at the line that asked for it: the innermost frame outside of dualflow and installed packages.
+
+    ``frame`` is where the search begins, by default here. As other warnings it is shown once a line.
+    """
+    outside = [f for f in _outwards(frame or sys._getframe(1)) if not _in(f, _OURS)]
+    found = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
+    at = found or outside[0]
+    registry = at.f_globals.setdefault("__warningregistry__", {})
+    name = at.f_globals.get("__name__", "<unknown>")
+    warnings.warn_explicit(message, UserWarning, at.f_code.co_filename, at.f_lineno, name, registry)
+
+
+def asked_from_outside(frame: FrameType) -> bool:
+    """Whether NumPy was asked from outside of dualflow: ``frame`` called it, or is one of its functions."""
+    return not _in(next(f for f in _outwards(frame) if not _in(f, _NUMPY)), _OURS)
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _in(frame: FrameType, folder: str) -> bool:
+    return frame.f_code.co_filename.startswith(folder)
