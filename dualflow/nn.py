@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
 from dualflow.ops.activations import elu as elu
 from dualflow.ops.activations import gelu as gelu
@@ -68,3 +69,6 @@ def dropout(
     4.0
     """
     return _dropout(_stream(seed), x, rate, noise_shape)
+
+
+_publish(globals(), internal=("Any", "Tensor", "entry"))

@@ -17,11 +17,26 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 
+__all__ = [
+    "Generator",
+    "categorical",
+    "gamma",
+    "get_global_generator",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "stateless_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
 Seed = int | Sequence[int] | None
 _WORD: Final = (1 << 64) - 1
 
@@ -238,10 +253,10 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
 
 @entry
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
 ) -> Tensor:
     """Class numbers drawn by the softmax of each row: [rows, classes] logits give [rows, num_samples]."""
-    return ops.categorical(_streams.of(seed), logits, num_samples, dtype)
+    return ops.categorical(_streams.of(seed), logits, num_samples, dtype or int64)
 
 
 @entry
@@ -260,15 +275,36 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None,
 
 @entry
 def stateless_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
 ) -> Tensor:
-    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers."""
+    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.normal(_Stateless(seed), shape, mean, stddev, dtype)
 
 
 @entry
 def stateless_uniform(
-    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: Any = None
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
 ) -> Tensor:
-    """Numbers of equal chance that the two integers ``seed`` alone decide."""
+    """Numbers of equal chance that the two integers ``seed`` alone decide.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
+
+
+_publish(globals())

@@ -198,13 +198,19 @@ def _scatter_like(indices: Any, g: Any, params: Any, axis: int) -> Any:
 
 
 def gather(
-    params: Any, indices: Any, axis: Any = None, batch_dims: Any = 0, name: str | None = None
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: str | None = None,
 ) -> Tensor:
     """The slices of ``params`` along ``axis`` at the positions ``indices``.
 
     Args:
         params: a tensor of one axis or more.
         indices: integers of any shape, each in ``[0, size of the axis)``: negative ones are errors.
+        validate_indices: ignored: indices are always checked.
         axis: where to pick; by default the first axis behind the batch.
         batch_dims: how many first axes of ``params`` and ``indices`` belong together; a negative number
             counts from the end of the shape of ``indices``.
