@@ -141,23 +141,8 @@ def _own(name: str) -> Any:
 
 _publish(
     globals(),
-    internal=(
-        "ABSENT",
-        "TYPE_CHECKING",
-        "Any",
-        "Namespace",
-        "annotations",
-        "collection",
-        "differing",
-        "dualflow",
-        "global_step",
-        "named",
-        "naming",
-        "scopes",
-        "set_seed",
-        "shuffle",
-        "template",
-    ),
+    modules=("initializers", "layers", "nn", "random", "train"),
+    internal=("ABSENT", "Any", "Namespace", "TYPE_CHECKING", "annotations", "named", "set_seed", "shuffle"),
     others=dir(dualflow),
     fallback=_own,
 )
