@@ -96,7 +96,7 @@ class _Accumulator(SourceValue):
     def __add__(self, other: Any) -> Value:
         if self.type.kind != "f":
             return super().__add__(other)
-        call = f"{self.emitter.use('plus')}({self.text}, {self._other(other).text})"
+        call = f"{self.emitter.support.primitive('plus')}({self.text}, {self._other(other).text})"
         return self.emitter.expression(self.type, call)
 
 
@@ -107,7 +107,7 @@ class _Writer:
         self.kernel = kernel
         self.support = Support()
         self.lines = Lines()
-        self.builder = SourceBuilder(self.lines, self.support.use)
+        self.builder = SourceBuilder(self.lines, self.support)
         self.maths = _ElementMaths(self)
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = list(kernel.buffers)

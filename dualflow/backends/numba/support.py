@@ -75,16 +75,19 @@ def scatter_add(out, indices, rows, sizes):
 """What programs call beside their kernels."""
 
 
-def _instruction(name: str) -> str:
+def _instruction(name: str, arity: int) -> str:
+    given = ", ".join("xyz"[:arity])
     return f'''
 @intrinsic
-def {name}(context, x):
+def {name}(context, {given}):
     """llvm.{name}"""
 
     def code(context, builder, signature, args):
-        return builder.call(builder.module.declare_intrinsic("llvm.{name}", [args[0].type]), args)
+        type = args[0].type
+        signature = ir.FunctionType(type, [type] * {arity})
+        return builder.call(builder.module.declare_intrinsic("llvm.{name}", [type], signature), args)
 
-    return x(x), code
+    return x({given}), code
 '''
 
 
@@ -118,33 +121,10 @@ def {name}(context, x, y):
 '''
 
 
-PRIMITIVES: Final = {
-    **{name: _instruction(name) for name in ("sqrt", "floor", "ceil", "trunc", "roundeven")},
+_PRIMITIVES: Final = {
     **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
     "quotient": _division("quotient", "div"),
     "remainder": _division("remainder", "rem"),
-    "copysign": '''
-@intrinsic
-def copysign(context, x, y):
-    """The magnitude of x with the sign of y."""
-
-    def code(context, builder, signature, args):
-        type = args[0].type
-        signature = ir.FunctionType(type, [type, type])
-        return builder.call(builder.module.declare_intrinsic("llvm.copysign", [type], signature), args)
-
-    return x(x, y), code
-''',
-    "fma": '''
-@intrinsic
-def fma(context, x, y, z):
-    """x * y + z, rounded once"""
-
-    def code(context, builder, signature, args):
-        return builder.fma(*args)
-
-    return x(x, y, z), code
-''',
     "plus": '''
 @intrinsic
 def plus(context, x, y):
@@ -156,9 +136,7 @@ def plus(context, x, y):
     return x(x, y), code
 ''',
 }
-"""The source of each single instruction, by name."""
-
-_LIBM: Final = {"sin", "cos", "tan", "fmod"}
+"""The source of what is one instruction, but no intrinsic of LLVM that takes and returns one type."""
 
 
 @dataclass(slots=True)
@@ -176,23 +154,31 @@ class Support:
     It stands where native code has its module.
     """
 
-    _functions: dict[str, Lines] = field(default_factory=dict)
-    _heads: dict[str, str] = field(default_factory=dict)
-    _used: dict[str, None] = field(default_factory=dict)
+    _functions: dict[str, tuple[str, Lines]] = field(default_factory=dict)
+    _primitives: dict[str, str] = field(default_factory=dict)
+    _library: dict[str, str] = field(default_factory=dict)
 
-    def use(self, name: str) -> str:
-        """Note that ``name`` is called; returns how the source spells it."""
-        spelled = _spelled(name)
-        if spelled in PRIMITIVES:
-            self._used.setdefault(spelled)
-        return spelled
+    def instruction(self, name: str, arity: int) -> str:
+        """How the source calls the intrinsic ``llvm.name``, which takes and returns one type."""
+        self._primitives.setdefault(name, _instruction(name, arity))
+        return name
+
+    def primitive(self, name: str) -> str:
+        """How the source calls another single instruction."""
+        self._primitives.setdefault(name, _PRIMITIVES[name])
+        return name
+
+    def called(self, name: str) -> str:
+        """How the source calls a function that :meth:`function` or :meth:`declare` has named."""
+        return self._library.get(name) or name.removeprefix("df.").replace(".", "_")
 
     def has(self, name: str) -> bool:
         """Whether the function is written."""
-        return _spelled(name) in self._functions
+        return self.called(name) in self._functions
 
     def declare(self, name: str, ret: Type, args: Sequence[Type], attributes: str = "") -> str:
-        """Name a function of C's library, which Numba knows by NumPy's name."""
+        """Name a function of C's library, by the name that ends with an f for float32; NumPy has the same."""
+        self._library[name] = f"np.{name.removesuffix('f') if ret.bits == 32 else name}"
         return name
 
     def function(
@@ -204,30 +190,15 @@ class Support:
         internal: bool = True,
     ) -> _Function:
         """A new function, to be filled through its builder."""
-        spelled, lines = _spelled(name), Lines()
-        self._functions[spelled] = lines
-        self._heads[spelled] = f"def {spelled}({', '.join(n for n, _ in args)}):"
-        builder = SourceBuilder(lines, self.use)
+        called, lines = self.called(name), Lines()
+        self._functions[called] = f"def {called}({', '.join(n for n, _ in args)}):", lines
+        builder = SourceBuilder(lines, self)
         return _Function(builder, tuple([builder.named(t, n) for n, t in args]))
 
     def text(self) -> str:
-        """The source of all that was used, what is called before its callers."""
-        parts = [PRIMITIVES[name] for name in self._used]
-        parts += map(self._text_of, sorted(self._functions, key=self._rank))
-        return "\n".join(parts)
-
-    def _text_of(self, name: str) -> str:
-        head = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
-        return "\n".join(["", head, self._heads[name], *self._functions[name].text, ""])
-
-    def _rank(self, name: str) -> int:
-        """Functions are noted when they are begun, so that a callee comes after its caller."""
-        return -list(self._functions).index(name)
-
-
-def _spelled(name: str) -> str:
-    """``exp_f32`` for ``df.exp.f32``, ``np.sin`` for C's sinf."""
-    if name.startswith("df."):
-        return name.removeprefix("df.").replace(".", "_")
-    bare = name.removesuffix("f") if name.removesuffix("f") in _LIBM else name
-    return f"np.{bare}" if bare in _LIBM else name
+        """The source of all that was called."""
+        options = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
+        functions = [
+            "\n".join(["", options, head, *lines.text, ""]) for head, lines in self._functions.values()
+        ]
+        return "\n".join([*self._primitives.values(), *functions])

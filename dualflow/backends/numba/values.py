@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
-from dualflow.core.errors import DTypeError, InternalError
+from dualflow.core.errors import DTypeError
 from dualflow.native.llvm import Type, Value
 
 Operand = Value | float
 
-_INTRINSICS: Final = {
-    "llvm.sqrt": "sqrt",
-    "llvm.floor": "floor",
-    "llvm.ceil": "ceil",
-    "llvm.trunc": "trunc",
-    "llvm.roundeven": "roundeven",
-    "llvm.copysign": "copysign",
-}
+
+class Support(Protocol):
+    """Where a builder learns how the source calls functions beside its own code."""
+
+    def instruction(self, name: str, arity: int) -> str:
+        """The intrinsic ``llvm.name``."""
+        ...
+
+    def primitive(self, name: str) -> str:
+        """Another single instruction."""
+        ...
+
+    def called(self, name: str) -> str:
+        """A function that has been written or declared."""
+        ...
 
 
 def type_name(type: Type) -> str:
@@ -122,8 +129,7 @@ class SourceValue(Value):
         return self.emitter.wrapped(self.type, f"abs({self.text})")
 
     def fma(self, factor: Operand, term: Operand) -> Value:
-        parts = [self.text, self._other(factor).text, self._other(term).text]
-        return self.emitter.expression(self.type, f"{self.emitter.use('fma')}({', '.join(parts)})")
+        return self.emitter.intrinsic("llvm.fma", self, self._other(factor), self._other(term))
 
     # Choosing and converting
 
@@ -180,13 +186,10 @@ class SourceTurn:
 
 
 class SourceBuilder:
-    """Fills a function with lines of source; it stands where native code has its builder.
+    """Fills a function with lines of source; it stands where native code has its builder."""
 
-    ``use(name)`` notes that the source calls a support function, and returns its name.
-    """
-
-    def __init__(self, lines: Lines, use: Callable[[str], str]) -> None:
-        self.lines, self.use = lines, use
+    def __init__(self, lines: Lines, support: Support) -> None:
+        self.lines, self.support = lines, support
 
     # Expressions
 
@@ -223,27 +226,26 @@ class SourceBuilder:
         type, a, b = left.type, left.text, right.text
         if opcode in ("sdiv", "udiv", "srem", "urem"):
             name = "quotient" if opcode[1:] == "div" else "remainder"
-            return self.wrapped(type, f"{self.use(name)}({a}, {b})")
+            return self.wrapped(type, f"{self.support.primitive(name)}({a}, {b})")
         return self.wrapped(type, f"{a} {_SYMBOLS[opcode]} {b}")
 
     def saturated(self, x: SourceValue, type: Type) -> SourceValue:
         """A float as an integer: the nearest end of the range outside it, 0 for NaN."""
-        name = self.use(f"saturated_{type_name(type)}")
+        name = self.support.primitive(f"saturated_{type_name(type)}")
         return self.expression(type, f"{name}({x.text})")
 
     def intrinsic(
         self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None
     ) -> SourceValue:
         """A function that is one machine instruction."""
-        if name not in _INTRINSICS:
-            raise InternalError(f"no source stands for {name}")
-        type = args[0].type
-        call = f"{self.use(_INTRINSICS[name])}({', '.join(a.text for a in args)})"
-        return self.expression(type, call)
+        bare = self.support.instruction(name.removeprefix("llvm."), len(args))
+        return self.expression(args[0].type, f"{bare}({', '.join(a.text for a in args)})")
 
     def call(self, name: str, args: Sequence[Value]) -> SourceValue:
         """Call a support function."""
-        return self.expression(args[0].type, f"{self.use(name)}({', '.join(a.text for a in args)})")
+        return self.expression(
+            args[0].type, f"{self.support.called(name)}({', '.join(a.text for a in args)})"
+        )
 
     # Control flow
 
