@@ -206,7 +206,8 @@ if TYPE_CHECKING:
 
 _publish(
     globals(),
-    internal=("TYPE_CHECKING", "annotations", "core", "gradient", "graph", "ops"),
+    modules=("bitwise", "config", "debugging", "eager", "errors", "linalg", "math", "nn", "random"),
+    internal=("TYPE_CHECKING", "annotations"),
     later={
         "autograph": "dualflow.function.autograph",
         "compat": "dualflow.compat",

@@ -253,10 +253,10 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
 
 @entry
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
 ) -> Tensor:
     """Class numbers drawn by the softmax of each row: [rows, classes] logits give [rows, num_samples]."""
-    return ops.categorical(_streams.of(seed), logits, num_samples, dtype)
+    return ops.categorical(_streams.of(seed), logits, num_samples, dtype or int64)
 
 
 @entry
@@ -275,17 +275,35 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None,
 
 @entry
 def stateless_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
 ) -> Tensor:
-    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers."""
+    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.normal(_Stateless(seed), shape, mean, stddev, dtype)
 
 
 @entry
 def stateless_uniform(
-    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: Any = None
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
 ) -> Tensor:
-    """Numbers of equal chance that the two integers ``seed`` alone decide."""
+    """Numbers of equal chance that the two integers ``seed`` alone decide.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
 
 

@@ -295,7 +295,7 @@ def explain(module: str, name: str, public: list[str]) -> str:
     >>> print(explain("dualflow", "random_normal", []))
     module 'dualflow' has no attribute 'random_normal': use df.random.normal.
     >>> print(explain("dualflow.nn", "rleu", ["relu", "elu"]))
-    module 'dualflow.nn' has no attribute 'rleu'. Did you mean 'relu' or 'elu'?
+    module 'dualflow.nn' has no attribute 'rleu'. Did you mean 'relu'?
     """
     start = f"module {module!r} has no attribute {name!r}"
     place = module.removeprefix("dualflow").removeprefix(".") or "tf"

@@ -6,7 +6,7 @@ import opcode
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 from dualflow.core.errors import MissingAttributeError, MissingNameError
@@ -20,6 +20,7 @@ _IMPORT_FROM: Final = opcode.opmap["IMPORT_FROM"]
 def publish(
     namespace: dict[str, Any],
     *,
+    modules: Iterable[str] = (),
     internal: Iterable[str] = (),
     later: Mapping[str, str] | None = None,
     others: Iterable[str] = (),
@@ -32,14 +33,19 @@ def publish(
     Args:
         namespace: the module's names. Public are those of its ``__all__``, or else all that don't begin with
             an underscore.
-        internal: names that are not public all the same.
+        modules: the public names among those of modules; other modules are internal.
+        internal: more names that are internal.
         later: more public names, each with its ``module`` or ``module:attribute``, imported when asked for.
         others: more public names, which ``fallback`` knows.
         fallback: answers the value of a name that the module doesn't have, or :data:`ABSENT`.
     """
     places = later or {}
     module = namespace["__name__"]
-    shown = namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]
+    shown = namespace.get("__all__") or [
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and (not isinstance(value, ModuleType) or name in modules)
+    ]
     public = sorted({*shown, *places, *others}.difference(internal))
 
     def attribute(name: str) -> Any:

@@ -22,7 +22,6 @@ from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
-from dualflow.function.leaf import TensorLeaf, VariableLeaf
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
@@ -243,7 +242,8 @@ class Function(Generic[P, R]):
         """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            early = converted_early(self.python_function, self._tensors(call))
+            args, kwargs = self._signature.spread(call.structure, call.leaves)
+            early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:
                     plain = as_written(self.python_function)
@@ -252,15 +252,6 @@ class Function(Generic[P, R]):
                 early = converted(self.python_function, error)
             self._as_traced = early
         return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
-
-    def _tensors(self, call: Call) -> list[str]:
-        """Where the arguments have tensors."""
-        names = self._signature.leaf_names(call.key[0])
-        return [
-            n
-            for n, leaf in zip(names, call.key[1], strict=True)
-            if isinstance(leaf, TensorLeaf | VariableLeaf)
-        ]
 
     # looking
 
@@ -307,8 +298,8 @@ class Function(Generic[P, R]):
         """How many times the function was traced."""
         return self._history.count
 
-    def pretty_printed_concrete_signatures(self) -> str:
-        """The arguments of each trace that is kept."""
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The arguments of each trace that is kept; ``verbose`` is ignored."""
         return "\n".join(map(repr, self.concrete_functions))
 
     @property
@@ -396,11 +387,16 @@ def function(
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
-    *,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_relax_shapes: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+    *,
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -427,6 +423,8 @@ def function(
             is an error, when it is made; for open sizes, when it is first called with some.
         name: shown in errors and graphs; by default the function's.
 
+    The other arguments are TensorFlow's, and ignored.
+
     Returns:
         A :class:`Function`, called like ``func``.
 
@@ -448,7 +446,7 @@ def function(
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing or experimental_relax_shapes,
+        reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
         strict=strict,
         name=name,
     )

@@ -250,19 +250,37 @@ CASES = {
     "a slice too far": (lambda: df.slice(V, [2], [2]), Invalid, "leave shape", "-1 takes what is left"),
     "rows by floats": (lambda: df.gather(V, [0.0]), Wrong, "integers, not float32", "df.cast"),
     "a row too far": (lambda: df.gather(V, [5]), Outside, "index 5 is out of range", r"use 0\.\.2"),
-    "gather in batches": (lambda: df.gather(M, [0], batch_dims=1), Invalid, "no batch_dims", "df.gather_nd"),
+    "a batch of another size": (
+        lambda: df.gather(M, [0], batch_dims=1),
+        Invalid,
+        "the first 1 sizes",
+        "should be equal",
+    ),
+    "a batch behind the axis": (
+        lambda: df.gather(M, [0], axis=0, batch_dims=1),
+        Invalid,
+        "picks along axis 0",
+        "before the axis",
+    ),
+    "the gradient of a batch of unknown size": (
+        lambda: gradient(lambda x: df.gather(x, df.cast(x, df.int32), batch_dims=1), [None, 3]),
+        Invalid,
+        "the gradient of gather",
+        "known shapes",
+    ),
     "gather_nd in batches": (
         lambda: df.gather_nd(M, [[0]], batch_dims=1),
         Invalid,
-        "no batch_dims",
-        "in the indices",
+        "batch_dims=1",
+        "known and equal",
     ),
-    "an embedding's norm": (
-        lambda: nn.embedding_lookup(M, [0], max_norm=1.0),
-        Invalid,
-        "no max_norm",
-        "df.clip_by_norm",
+    "indices of floats": (
+        lambda: df.gather_nd(Q, df.zeros([2, 2])),
+        Wrong,
+        "indices are integers, not float32",
+        "df.cast",
     ),
+    "no tables": (lambda: nn.embedding_lookup([], [0]), Invalid, "params is empty", "needs a table"),
     "a mask of another shape": (
         lambda: df.boolean_mask(V, [True, False]),
         Invalid,
@@ -300,6 +318,12 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "rows of unknown width": (
+        lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
+        Invalid,
+        "only the run will tell the lengths",
+        "give maxlen",
+    ),
     "a grid": (lambda: df.meshgrid(V, V, indexing="ab"), Invalid, "not 'ab'", "'xy' or 'ij'"),
     "a size that is a symbol": (
         lambda: traced(lambda x: df.zeros(x), [2]),
@@ -476,6 +500,7 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
+    "ops/bands.py": "in test_diagonals.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }
