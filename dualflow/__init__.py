@@ -21,7 +21,6 @@ from dualflow import linalg as linalg
 from dualflow import math as math
 from dualflow import nn as nn
 from dualflow import random as random
-from dualflow import test as test
 from dualflow import version as version
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
@@ -202,6 +201,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from dualflow import compat as compat
+    from dualflow import test as test
     from dualflow.function import autograph as autograph
     from dualflow.function.compare import compare as compare
     from dualflow.function.verify import verify as verify
@@ -209,13 +209,22 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     modules=(
-        *("bitwise", "config", "debugging", "eager", "errors", "linalg", "math", "nn", "random", "test"),
+        "bitwise",
+        "config",
+        "debugging",
+        "eager",
+        "errors",
+        "linalg",
+        "math",
+        "nn",
+        "random",
         "version",
     ),
     internal=("TYPE_CHECKING", "annotations"),
     later={
         "autograph": "dualflow.function.autograph",
         "compat": "dualflow.compat",
+        "test": "dualflow.test",
         "compare": "dualflow.function.compare:compare",
         "verify": "dualflow.function.verify:verify",
     },

@@ -1,7 +1,7 @@
 """What the process runs on: ``df.config``."""
 
-from dualflow.config import experimental as experimental
-from dualflow.config import optimizer as optimizer
+from typing import TYPE_CHECKING
+
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.devices import LogicalDevice as LogicalDevice
 from dualflow.eager.devices import PhysicalDevice as PhysicalDevice
@@ -19,4 +19,12 @@ from dualflow.function.segments import set_loop_memory as set_loop_memory
 experimental_functions_run_eagerly = functions_run_eagerly
 experimental_run_functions_eagerly = run_functions_eagerly
 
-_publish(globals(), modules=("experimental", "optimizer"))
+if TYPE_CHECKING:
+    from dualflow.config import experimental as experimental
+    from dualflow.config import optimizer as optimizer
+
+_publish(
+    globals(),
+    internal=("TYPE_CHECKING",),
+    later={"experimental": "dualflow.config.experimental", "optimizer": "dualflow.config.optimizer"},
+)
