@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -83,6 +83,11 @@ class Tape:
         if isinstance(value, AbstractVariable):
             return id(value) in self.variables or (self.accessed and value.trainable)
         return id(value) in self.watched
+
+
+def by_creation(variables: Iterable[Any]) -> tuple[Any, ...]:
+    """Variables in the order of their creation."""
+    return tuple(sorted(variables, key=lambda v: v.created))
 
 
 class Recording(Engine):

@@ -15,6 +15,7 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.eager import recording
 from dualflow.eager.recording import Tape
+from dualflow.ops.conversion import identity
 from dualflow.ops.creation import convert_to_tensor, ones_like
 
 Gradients = list[Any]
@@ -52,7 +53,7 @@ def value_and_gradients_function(
                 f"{len(args)} arguments were given, and gradients wanted for {list(places)}; name "
                 "arguments that are given."
             )
-        given = [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
+        given = _apart([a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args])
         tape = Tape(accessed=True)
         for a in given:
             (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
@@ -81,7 +82,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
         A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the
-        order of their first use. Its keyword ``dy`` weights the value.
+        order of their creation. Its keyword ``dy`` weights the value.
 
     Raises:
         InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
@@ -96,7 +97,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
             raise InvalidArgumentError(
                 "Cannot differentiate a function that returns None; did you forget to return?"
             )
-        variables = list(tape.variables.values())
+        variables = recording.by_creation(tape.variables.values())
         if not variables:
             raise InvalidArgumentError(
                 "No trainable variables were accessed while the function was being computed."
@@ -112,6 +113,16 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     See :func:`implicit_value_and_gradients`.
     """
     return _without_value(implicit_value_and_gradients(f))
+
+
+def _apart(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments; one that is given again as a tensor of its own, with a gradient of its own."""
+    seen: set[int] = set()
+    found = []
+    for argument in arguments:
+        found.append(identity(argument) if id(argument) in seen else argument)
+        seen.add(id(argument))
+    return found
 
 
 def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -110,7 +110,7 @@ def reduce_logsumexp(
     high = reduce_max(x, axes, keepdims=True)
     high = stop_gradient(masked(isfinite(high), high))
     found = log(reduce_sum(exp(x - high), axes, keepdims))
-    return found + (high if keepdims else squeeze(high, axes))
+    return found + (high if keepdims or not axes else squeeze(high, axes))
 
 
 def reduce_euclidean_norm(

@@ -89,11 +89,12 @@ def assemble(case, arrays, spec):
 
 def take(case, arrays, spec):
     params, indices = arrays
-    axis = case.attrs["axis"]
+    axis, batch = case.attrs["axis"], case.attrs.get("batch_dims", 0)
+    end = axis + indices.ndim - batch
     out = np.empty(spec.shape, params.dtype)
     for at in itertools.product(*map(range, spec.shape)):
-        picked = indices[at[axis : axis + indices.ndim]]
-        out[at] = params[(*at[:axis], picked, *at[axis + indices.ndim :])]
+        picked = indices[(*at[:batch], *at[axis:end])]
+        out[at] = params[(*at[:axis], picked, *at[end:])]
     return out
 
 
