@@ -160,6 +160,9 @@ class EagerTensor(Tensor):
         dispatch.current().leave(self)
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
+    def __bytes__(self) -> bytes:
+        return self._array.tobytes()
+
     def __dlpack__(self, **options: Any) -> Any:
         try:
             return _readonly(self._array).__dlpack__(**options)

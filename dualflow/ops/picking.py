@@ -20,7 +20,6 @@ from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.record import REGISTRY, holds_tensors
-from dualflow.ops.scattering import gather_nd
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, known_value, shape_of
 from dualflow.ops.taking import gather
@@ -123,7 +122,7 @@ def _pick_points(x: Any, axes: list[int], given: list[Any]) -> Any:
     common = broadcast([shape_of(index) for index in given])
     whole = tuple(broadcast_to(index, common) for index in given)
     points = dispatch.current().apply(REGISTRY["stack"], whole, {"axis": len(common)})
-    return gather_nd(ordered, points)
+    return dispatch.current().apply(REGISTRY["gather_nd"], (ordered, points), {})
 
 
 def _inside(index: Any, x: Any, axis: int) -> Any:
