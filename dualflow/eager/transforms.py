@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch, tree
+from dualflow.core.convert import refuse_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -168,5 +169,10 @@ def py_func(
         raise FailedPreconditionError("py_func runs now; inside of a traced function use df.numpy_function.")
     result = func(*[np.array(convert_to_tensor(x)) for x in inp])
     if not isinstance(Tout, list | tuple):
-        return convert_to_tensor(np.asarray(result, as_dtype(Tout).dtype))
-    return [convert_to_tensor(np.asarray(r, as_dtype(t).dtype)) for r, t in zip(result, Tout, strict=True)]
+        return _result(result, Tout)
+    return [_result(r, t) for r, t in zip(result, Tout, strict=True)]
+
+
+def _result(value: Any, dtype: Any) -> Any:
+    refuse_mask(value)
+    return convert_to_tensor(np.asarray(value, as_dtype(dtype).dtype))
