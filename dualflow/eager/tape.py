@@ -203,7 +203,8 @@ class GradientTape:
                 on.
 
         Returns:
-            In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; so for
+            integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.assigned import assigned
+from dualflow.ops.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -18,13 +20,18 @@ V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math, random = df.nn, df.math, df.random
 sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
-DIRECT = {"inferred", "kernel"}  # what the cases call that ask a record and no public function
+DIRECT = {"inferred", "kernel", "singular_values"}  # what the cases call that ask a record and no public function
 PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
 def traced(function, *shapes):
     """Trace ``function`` with tensors of these shapes, where None is an open size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def left_vectors(x):
+    """The left singular vectors of ``x``."""
+    return dispatch.current().apply(REGISTRY["svd"], (x,), {})[1]
 
 
 def gradient(function, *shapes):
@@ -128,6 +135,31 @@ CASES = {
     ),
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
     "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
+    "a norm over three axes": (
+        lambda: df.norm(IMAGE, axis=(0, 1, 2)),
+        Invalid,
+        "an integer or two of them",
+        r"not \(0, 1, 2\)",
+    ),
+    "a norm that matrices don't have": (
+        lambda: df.norm(M, 3, axis=(0, 1)),
+        Invalid,
+        "'fro', 1, 2 or inf, not 3",
+        "one axis",
+    ),
+    "the 2-norm of float16": (
+        lambda: df.norm(df.ones([2, 2], df.float16), 2, [0, 1]),
+        Wrong,
+        "32 bits",
+        "df.cast",
+    ),
+    "singular values of a vector": (lambda: singular_values(V), Invalid, r"shape is \(3,\)", "two axes"),
+    "gradients of complex singular vectors": (
+        lambda: gradient(lambda x: df.math.real(left_vectors(df.cast(x, df.complex64))), [2, 2]),
+        Invalid,
+        "phase is arbitrary",
+        "singular values alone",
+    ),
     "no tensors for a norm": (
         lambda: df.global_norm([None]),
         Invalid,
