@@ -7,7 +7,7 @@ asyncio tasks each have their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -31,12 +31,13 @@ class AbstractTensor:
 
 
 class AbstractVariable:
-    """State that an engine can read and assign."""
+    """State that an engine can read and assign; ``created`` numbers variables in order of creation."""
 
     __slots__ = ()
     shape: Shape
     dtype: DType
     trainable: bool
+    created: int
 
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)
@@ -103,6 +104,10 @@ class Engine:
         An engine whose assignments happen later answers the tensor that stands for this one; others None.
         """
         raise NotImplementedError
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
+        """Assign ``rule(value)``, losing no change by another thread where ops run now."""
+        return self.assign(variable, rule(self.read(variable)))
 
     def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
         """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""

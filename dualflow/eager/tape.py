@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -66,6 +66,7 @@ class GradientTape:
         self._persistent = persistent
         self._accessed = watch_accessed_variables
         self._tape: Tape | None = None
+        self._watched: Iterable[Variable] = ()
         self._recording = False
 
     @entry
@@ -139,13 +140,13 @@ class GradientTape:
         running = self._recording
         if running:
             self._pause()
-        self._tape = None
+        self._tape, self._watched = None, ()
         if running:
             self._start()
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, in the order of their first use."""
-        return () if self._tape is None else tuple(self._tape.variables.values())
+        """The variables watched so far, in the order of their creation."""
+        return recording.by_creation(self._watched if self._tape is None else self._tape.variables.values())
 
     # Type checkers see no None among the gradients, which only a source that nothing depends on gets.
     @overload
@@ -201,7 +202,8 @@ class GradientTape:
                 on.
 
         Returns:
-            In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; so for
+            integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.
@@ -272,12 +274,13 @@ class GradientTape:
         One sweep for each element of a row of the target.
 
         Returns:
-            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``, or None.
+            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``: zeros of the target's dtype
+            where the target does not depend on the source, whatever ``unconnected_gradients`` says.
 
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        _unconnected(unconnected_gradients)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -292,8 +295,7 @@ class GradientTape:
         ]
         shape = (target.shape[0], *inner, *source.shape[1:])
         if not rows or any(row is None for row in rows):
-            zero = unconnected is UnconnectedGradients.ZERO
-            return convert_to_tensor(np.zeros(shape, source.dtype.dtype)) if zero or not rows else None
+            return convert_to_tensor(np.zeros(shape, (source if not rows else target).dtype.dtype))
         return reshape(stack(rows, axis=1), shape)
 
     def _use(self) -> Tape:
@@ -307,7 +309,7 @@ class GradientTape:
         if not self._persistent:
             if self._recording:
                 self._pause()
-            self._tape = None
+            self._tape, self._watched = None, tape.variables.values()
         return tape
 
 

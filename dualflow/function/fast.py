@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.updates import lendable
 from dualflow.eager.variable import Variable
-from dualflow.native.fastcall import ArraySpec, Descriptor, Fixed, VariableUse, builtin, probe, slot_offset
+from dualflow.native.fastcall import (
+    ArraySpec,
+    Descriptor,
+    Fixed,
+    Slots,
+    VariableUse,
+    builtin,
+    probe,
+    variable_slots,
+)
 
 if TYPE_CHECKING:
     from dualflow.core.spec import TensorSpec
@@ -35,8 +45,8 @@ def short_way(
     which those at ``places`` are the inputs; without ``places`` all values are.
     """
     layout = probe(EagerTensor)
-    slot = slot_offset(Variable, "_tensor")
-    descriptor = None if layout is None or slot is None else _descriptor(runner, slot, pack)
+    slots = variable_slots(Variable)
+    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack)
     if descriptor is not None and places is not None:
         number = {place: i for i, place in enumerate(places)}
         arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
@@ -44,7 +54,7 @@ def short_way(
     return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
 
 
-def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | None:
+def _descriptor(runner: Runner, slots: Slots, pack: Packer | None) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = runner.executable
     plan, program = executable.plan, executable.program
@@ -61,6 +71,9 @@ def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | 
     )
     if not simple:
         return None
+    if program.heavy:
+        for i in runner.written:
+            lendable(variables[i - count])
     return Descriptor(
         name=graph.name,
         kernel=executable.entry(program.parts[0].entry or ""),
@@ -77,7 +90,7 @@ def _descriptor(runner: Runner, slot: int, pack: Packer | None) -> Descriptor | 
         result=pack.form if pack is not None else "tuple",
         on_error=executable.fail,
         pack=pack,
-        tensor_slot=slot,
+        slots=slots,
         keep=(executable, *tensors),
     )
 

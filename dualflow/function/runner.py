@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
 from dualflow.function.latest import LongWay
@@ -109,8 +110,19 @@ class Runner:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
-        arrays = gather((*arguments, *self.captured), self.written)
-        return tuple([wrap(a) for a in self.executable.run(arrays)])
+        executable = self.executable
+        sources = (*arguments, *self.captured)
+        if not self.written:
+            return tuple([wrap(a) for a in executable.run(gather(sources))])
+        step = Step([sources[i] for i in self.written], compiled=True)
+        with step.running, step as claims:
+            arrays = gather(sources, self.written, claims)
+            try:
+                results = executable.run(arrays)
+            finally:  # what was written before a failure stays
+                for i, claim in zip(self.written, claims, strict=True):
+                    claim.tensor = wrap(arrays[i])
+        return tuple([wrap(a) for a in results])
 
     def run(self, arguments: list[Array]) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""

@@ -16,6 +16,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
@@ -69,11 +70,11 @@ class Section:
         if engine is EAGER:
             return self.runner(*arguments)
         sources = [*arguments, *self.captured]
-        tensors = [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]
+        tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, tensors, wanted) if any(wanted) else self.runner(*arguments)
+        return self._record(engine, sources, wanted) if any(wanted) else self.runner(*arguments)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
@@ -91,18 +92,19 @@ class Section:
             engine.unrecorded.update(variable, value, made)
         return results[:count]
 
-    def _record(
-        self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any], wanted: tuple[bool, ...]
-    ) -> Sequence[Any]:
+    def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
         linear = self._linear.get(wanted)
         if linear is None:
             with tracing_lock.lock:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
-        call = TapedCall(linear)
-        results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
-        for i, array in zip(linear.forward.written, call.updated, strict=True):
-            engine.assign(sources[i], wrap(array))
+        call, written = TapedCall(linear), linear.forward.written
+        step = Step([sources[i] for i in written], compiled=True)
+        with step.running, step as claims:
+            tensors = _read(engine, sources)
+            results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+            for claim, array in zip(claims, call.updated, strict=True):
+                claim.tensor = wrap(array)
         return results
 
     def _linearise(self, wanted: Sequence[bool]) -> Linear:
@@ -166,3 +168,8 @@ class Section:
                     f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
                     f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"
                 )
+
+
+def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
+    """The engine's tensors for ``sources``."""
+    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]

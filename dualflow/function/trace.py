@@ -22,6 +22,7 @@ from dualflow.core.errors import (
 )
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.creation import Creation
 from dualflow.function.symbol import Symbol
@@ -254,7 +255,8 @@ class Tracer(Engine):
                 f"The {what} of a variable depends on an argument of the traced function {self.name!r}, "
                 "which has no value yet. Compute it from Python values, or create the variable outside."
             )
-        arrays = [c.source._tensor._array if c.variable else c.source._array for c in graph.captures]
+        sources = [EAGER.read(c.source) if c.variable else c.source for c in graph.captures]
+        arrays = [x._array for x in sources]
         return evaluate(graph, arrays)[0].copy()
 
     # inside

@@ -121,6 +121,9 @@ class Reader(Engine):
     def assign(self, variable: Any, value: Any) -> None:
         self.base.assign(variable, value)
 
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
+        return self.base.change(variable, rule)
+
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.base.create_variable(variable, initial)
 

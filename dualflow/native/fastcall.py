@@ -50,11 +50,23 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
+
+    Then the slot ``tensor`` is empty, and ``lender`` holds the number of the thread that runs the kernel.
+    """
+
+    tensor: int
+    lent: int
+    lender: int
+
+
+@dataclass(frozen=True, slots=True)
 class VariableUse:
     """A variable that the kernel reads, or also writes in its own buffer (``updated``).
 
-    ``holder`` is the object with the slot that Descriptor.tensor_slot names, which holds the current tensor.
-    An updated variable must own its buffer and be the only one to see it; otherwise the fallback is called.
+    ``holder`` is the object with the slots of Descriptor.slots, which holds the current tensor. An updated
+    variable must own its buffer and be the only one to see it; otherwise the fallback is called.
     """
 
     holder: object
@@ -95,7 +107,7 @@ class Descriptor:
     result: str
     on_error: Callable[[int], object]
     pack: Callable[[tuple[Any, ...]], object] | None = None
-    tensor_slot: int = 0
+    slots: Slots | None = None
     keep: tuple[object, ...] = ()
     arguments: Sequence[int | Fixed] | None = None
 
@@ -158,6 +170,12 @@ def slot_offset(owner: type, name: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+def variable_slots(owner: type) -> Slots | None:
+    """Where the instances of a class keep ``_tensor``, ``_lent`` and ``_lender``; None if they don't."""
+    found = [slot_offset(owner, name) for name in ("_tensor", "_lent", "_lender")]
+    return None if None in found else Slots(*[offset or 0 for offset in found])
+
+
 def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]) -> Callable[..., Any]:
     """A built-in function that runs the graph on tensors of exactly the expected kind.
 
@@ -181,6 +199,7 @@ _C_API = (
     "PyType_GenericAlloc",
     "PyTuple_New",
     "PyLong_FromLongLong",
+    "PyLong_FromUnsignedLong",
     "PyObject_Vectorcall",
     "PyObject_CallOneArg",
     "PyErr_NoMemory",
@@ -190,6 +209,7 @@ _C_API = (
     "Py_DecRef",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
+    "PyThread_get_thread_ident",
 )
 
 _new_method = ctypes.PYFUNCTYPE(
@@ -233,14 +253,17 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
     outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
     if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
+    slots = descriptor.slots or Slots(0, 0, 0)
+    if descriptor.variables and descriptor.slots is None:
+        raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
     # The entry code takes the arena's address out of this object during a call and puts it back.
     record = struct.pack(
-        "<21Q",
+        "<23Q",
         descriptor.kernel,
         params.ctypes.data,
         id(layout.tensor_class),
         layout.array_slot,
-        descriptor.tensor_slot,
+        slots.tensor,
         len(order),
         _bytes_address(arguments[0]),
         len(descriptor.variables),
@@ -257,6 +280,8 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
         id(descriptor.on_error),
         id(descriptor.pack),
         len(descriptor.inputs),
+        slots.lent,
+        slots.lender,
     )
     return record, (arena, params, constants, arguments, variables, outputs)
 
