@@ -21,7 +21,7 @@ class PartReport:
     """How a part of a graph runs.
 
     Attributes:
-        kind: ``native``, ``numba``, ``numpy`` or ``python``.
+        kind: ``native``, ``numpy`` or ``python``.
         what: what it does.
         reason: why it isn't native, or what it does without.
         node: the node that has no native code; None for a part that has.

@@ -19,7 +19,7 @@ from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import run_node
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, Node
 from dualflow.native import interrupts, jit, product, threads
 from dualflow.native.kept import Kept
 from dualflow.native.nest import Layout
@@ -137,11 +137,7 @@ class Executable:
         if isinstance(message, Kept):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
-        form = node.op.form
-        own = form.error if isinstance(form, Element) else None
-        error = own or _ERRORS.get(type(form), InvalidArgumentError)
-        where = f"\n{node.origin}" if node.origin else ""
-        return error(f"{node.op.name}: {message}{where}")
+        return check_error(node, message)
 
     def fail(self, number: int) -> NoReturn:
         """Raise :meth:`failure`."""
@@ -156,6 +152,15 @@ class Executable:
     def _give_arena(self, arena: Array) -> None:
         if arena.nbytes <= KEPT_ARENA and not self._arenas:
             self._arenas.append(arena)
+
+
+def check_error(node: Node, message: str) -> Exception:
+    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    form = node.op.form
+    own = form.error if isinstance(form, Element) else None
+    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    where = f"\n{node.origin}" if node.origin else ""
+    return error(f"{node.op.name}: {message}{where}")
 
 
 def _library(program: Program) -> tuple[jit.Library | None, bool]:

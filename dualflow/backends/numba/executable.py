@@ -14,16 +14,15 @@ import numpy as np
 from dualflow.backends.numba.program_source import Check, ProgramSource, program
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
-from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import SharedLock
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
-from dualflow.native.executable import host_report
+from dualflow.native.executable import check_error, host_report
 from dualflow.native.naming import input_names
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.settle import settled
-from dualflow.ops.forms import Scatter, Take
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +50,8 @@ class NumbaExecutable:
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         kernels = len(self.source.kernels)
-        own = PartReport("numba", f"{kernels} kernel{'s' * (kernels != 1)}")
+        loops = ", its loops in Python" if any(call.turns for call in self.plan.walk()) else ""
+        own = PartReport("native", f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
         return (own, *map(host_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
@@ -67,6 +67,10 @@ class NumbaExecutable:
         """
         try:
             outputs: list[Array] = self._main(*arrays, *self.plan.constants)
+        except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
         except MemoryError as error:
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
@@ -76,13 +80,10 @@ class NumbaExecutable:
     def failure(self, number: int, *arrays: Array) -> Exception:
         """The error for a check that failed, naming the op and the user's line."""
         check: Check = self.source.checks[number - 1]
-        node = check.node
-        if check.message is None:
-            made: Exception = node.attrs["error"]([a.copy() for a in arrays])
-            return made
-        error = OutOfRangeError if isinstance(node.op.form, Take | Scatter) else InvalidArgumentError
-        where = f"\n{node.origin}" if node.origin else ""
-        return error(f"{node.op.name}: {check.message}{where}")
+        if check.message is not None:
+            return check_error(check.node, check.message)
+        made: Exception = check.node.attrs["error"]([a.copy() for a in arrays])
+        return made
 
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, whose kernels Numba has compiled."""

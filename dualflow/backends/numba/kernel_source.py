@@ -20,6 +20,9 @@ from dualflow.ops.forms import Literal as LiteralForm
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Kernel, Number, Place, Register, Statement
 
+ASKED_TURNS = 1 << 16
+"""After so many turns a loop over scalars asks whether a signal has come."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
@@ -312,6 +315,9 @@ class _Writer:
             *carried, turns = loop.carried
             (goes_on,) = self._graph(node.attrs["condition"], [*carried, *rest])
             loop.test(goes_on if limit is None else goes_on & (turns < limit))
+            asked = f"{turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {self.support.primitive('signalled')}()"
+            with self.lines.block(f"if {asked}:"):
+                self.lines.add("break")
             loop.next(*self._graph(node.attrs["body"], [*carried, *rest]), turns + 1)
         return list(loop.results[:count])
 

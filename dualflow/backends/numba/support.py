@@ -125,6 +125,18 @@ _PRIMITIVES: Final = {
     **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
     "quotient": _division("quotient", "div"),
     "remainder": _division("remainder", "rem"),
+    "signalled": '''
+@intrinsic
+def signalled(context):
+    """Whether a signal has come whose handler raises. The caller holds the GIL."""
+
+    def code(context, builder, signature, args):
+        type = ir.FunctionType(ir.IntType(32), [])
+        function = cgutils.get_or_insert_function(builder.module, type, "PyErr_CheckSignals")
+        return builder.icmp_signed("!=", builder.call(function, []), ir.IntType(32)(0))
+
+    return types.boolean(), code
+''',
     "plus": '''
 @intrinsic
 def plus(context, x, y):
