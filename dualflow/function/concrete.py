@@ -20,7 +20,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
-from dualflow.function.execute import numba_function, short_way
+from dualflow.function.execute import numba_function, numba_source, short_way
 from dualflow.function.fit import as_tensor, one_by_one, parts
 from dualflow.function.latest import LongWay, Names
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
@@ -170,6 +170,33 @@ class ConcreteFunction:
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
         return self._runner.text
+
+    @entry
+    def source(self, backend: str = "numba") -> str:
+        """This trace as one Python file, which needs NumPy and Numba, but not dualflow.
+
+        The file has a function of the trace's name. It takes an array for each tensor among the arguments
+        and then for each variable, which it updates in place, and returns a list of arrays. Captured
+        tensors are part of the file.
+
+        Args:
+            backend: ``"numba"``, the one backend whose programs are files.
+
+        Raises:
+            InvalidArgumentError: another backend; or a part of the graph runs through NumPy or in Python.
+            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.reduce_sum(x * x), name="squares")
+        >>> text = f.get_concrete_function(df.TensorSpec([3])).source()
+        >>> "def squares(x):" in text, "dualflow" in text.split('import', 1)[1]
+        (True, False)
+        """
+        if backend != "numba":
+            raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
+        runner = self._runner
+        tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
+        return numba_source(runner.optimised, tensors)
 
     @entry
     def njit(self) -> Any:

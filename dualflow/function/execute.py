@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.eager.tensor import EagerTensor
+from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.function.outputs import Packer
@@ -44,6 +45,13 @@ def short_way(
 def facilities() -> Sequence[Facility]:
     """See :func:`dualflow.native.facilities.facilities`."""
     found: Sequence[Facility] = import_module("dualflow.native.facilities").facilities(EagerTensor)
+    return found
+
+
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+    """See :func:`dualflow.backends.numba.export.export`."""
+    compiled = backend_of("numba").build(graph)
+    found: str = import_module("dualflow.backends.numba.export").export(compiled, constants)
     return found
 
 

@@ -40,11 +40,11 @@ def costs(compiled: NumbaExecutable) -> CompileCosts:
     begun = time.perf_counter()
     program(plan(settled(compiled.graph)), list(input_names(compiled.graph)))
     emission = time.perf_counter() - begun
-    taken, cached = compiled.compile_seconds, compiled.cached
+    taken, compiles = compiled.compile_seconds, compiled.origin == "compiled"
     return CompileCosts(
         emission=emission,
-        compilation=0.0 if cached else taken,
-        linking=taken if cached else 0.0,
+        compilation=taken if compiles else 0.0,
+        linking=0.0 if compiles else taken,
         paid=taken,
-        source="none" if not compiled.source.kernels else "disk" if cached else "compiled",
+        source=compiled.origin,
     )

@@ -35,10 +35,10 @@ class NumbaExecutable:
         plan: where values live.
         source: the program and its kernels.
         compile_seconds: what Numba took for the kernels, or for loading them.
-        cached: whether Numba had all of them on disk.
+        origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
-    __slots__ = ("__weakref__", "_main", "cached", "compile_seconds", "graph", "plan", "source")
+    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "origin", "plan", "source")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -88,19 +88,16 @@ class NumbaExecutable:
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, whose kernels Numba has compiled."""
         scope = dict(vars(module_of(HEADER + ROUTINES)))
-        begun = time.perf_counter()
-        used = []
+        begun, origins = time.perf_counter(), {"none"}
         for name, kernel in self.source.kernels.items():
             module = module_of(kernel.file("kernel"))
-            used.append(module.kernel)
-            module.kernel.compile(kernel.signature)
+            origins.add(_compile(module.kernel, kernel.signature))
             if name in self.source.shared:
-                used.append(module.kernel_parallel)
-                module.kernel_parallel.compile(kernel.signature)
+                origins.add(_compile(module.kernel_parallel, kernel.signature))
             scope[name] = module.kernel
             scope[f"{name}_parallel"] = _shared(module.kernel_parallel, module.kernel)
         self.compile_seconds = time.perf_counter() - begun
-        self.cached = all(not sum(dispatcher.stats.cache_misses.values()) for dispatcher in used)
+        self.origin = max(origins, key=_ORIGINS.index)
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         source, checks = self.source, self.failure
 
@@ -114,6 +111,19 @@ class NumbaExecutable:
         exec(compile(text, path, "exec"), scope)
         main: Callable[..., list[Array]] = scope["main"]
         return main
+
+
+_ORIGINS: Final = ("none", "process", "disk", "compiled")
+
+
+def _compile(kernel: Any, signature: Sequence[Any]) -> str:
+    """Have Numba compile or load a kernel; where it came from."""
+    if tuple(signature) in kernel.overloads:
+        return "process"
+    misses = sum(kernel.stats.cache_misses.values())
+    kernel.compile(tuple(signature))
+    hit = kernel.stats.cache_hits and sum(kernel.stats.cache_misses.values()) == misses
+    return "disk" if hit else "compiled"
 
 
 class _Threads:

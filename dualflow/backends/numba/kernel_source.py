@@ -47,16 +47,19 @@ class KernelSource:
         head = f"def {name}({', '.join(self.arguments)}):"
         return "\n".join(['@njit(error_model="numpy", cache=True)', head, *self.lines, ""])
 
-    def file(self, name: str) -> str:
-        """A whole file with the kernel, and with one that shares its range between threads."""
+    def shared(self, name: str) -> str:
+        """A function that shares the kernel's range between threads, in chunks."""
         rest = ", ".join(self.arguments[2:])
-        shared = f"""
+        return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
 def {name}_parallel(total, chunk, {rest}):
     for part in prange((total + chunk - 1) // chunk):
         {name}(part * chunk, min(total, part * chunk + chunk), {rest})
 """
-        return "\n".join([HEADER, self.support.text(), "", self.function(name), shared])
+
+    def file(self, name: str) -> str:
+        """A whole file with the kernel in both forms."""
+        return "\n".join([HEADER, *self.support.pieces(), self.function(name), self.shared(name)])
 
 
 def source(kernel: Kernel) -> KernelSource:
@@ -315,8 +318,8 @@ class _Writer:
             *carried, turns = loop.carried
             (goes_on,) = self._graph(node.attrs["condition"], [*carried, *rest])
             loop.test(goes_on if limit is None else goes_on & (turns < limit))
-            asked = f"{turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {self.support.primitive('signalled')}()"
-            with self.lines.block(f"if {asked}:"):
+            signalled = self.support.primitive("signalled")
+            with self.lines.block(f"if {turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
                 self.lines.add("break")
             loop.next(*self._graph(node.attrs["body"], [*carried, *rest]), turns + 1)
         return list(loop.results[:count])

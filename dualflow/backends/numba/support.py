@@ -10,6 +10,8 @@ from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, ty
 from dualflow.native.llvm import Type
 
 HEADER: Final = """\
+import base64
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, prange, types
@@ -207,10 +209,8 @@ class Support:
         builder = SourceBuilder(lines, self)
         return _Function(builder, tuple([builder.named(t, n) for n, t in args]))
 
-    def text(self) -> str:
-        """The source of all that was called."""
+    def pieces(self) -> list[str]:
+        """The source of each function that was called."""
         options = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
-        functions = [
-            "\n".join(["", options, head, *lines.text, ""]) for head, lines in self._functions.values()
-        ]
-        return "\n".join([*self._primitives.values(), *functions])
+        written = [("", options, head, *lines.text, "") for head, lines in self._functions.values()]
+        return [*self._primitives.values(), *("\n".join(lines) for lines in written)]
