@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
@@ -84,7 +85,7 @@ class Op:
 
     def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
         """Values of any kind as tensors of ``engine``, of dtypes that agree."""
-        return _prepare(self, inputs, engine)
+        return _prepare(self.promotion, inputs, engine)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
         """The output specs; errors name the op and what it was given."""
@@ -131,12 +132,17 @@ def register(op: Op) -> Op:
     return op
 
 
-def _prepare(op: Op, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
+def agreed(*values: Any) -> tuple[Any, ...]:
+    """The values as tensors of one dtype, to which Python's and NumPy's values adapt."""
+    return _prepare(Promotion.TOGETHER, values, dispatch.current())
+
+
+def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
     values = [_as_tensor(x, engine) for x in inputs]
-    keep = _KEPT.get(op.promotion, 0)
+    keep = _KEPT.get(promotion, 0)
     if keep is None:
         return tuple([engine.constant(as_array(x)) if is_raw(x) else x for x in values])
-    target = _common_dtype(op, values[keep:])
+    target = _common_dtype(promotion, values[keep:])
     kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
     return (*kept, *[_as_dtype(x, target, engine) for x in values[keep:]])
 
@@ -196,17 +202,17 @@ def _own_dtype(value: Any) -> DType:
     return as_dtype(value.dtype if isinstance(value, _NUMPY) else as_array(value).dtype)
 
 
-def _common_dtype(op: Op, values: Sequence[Any]) -> DType:
+def _common_dtype(promotion: Promotion, values: Sequence[Any]) -> DType:
     strong = [x.dtype for x in values if not is_raw(x)]
     strong = strong or [as_dtype(x.dtype) for x in values if isinstance(x, _NUMPY)]
     target: DType | None = None
     for dtype in strong:
         target = dtype if target is None else promote(target, dtype)
     for x in values:
-        if is_raw(x):
+        if is_raw(x) and not (type(x) is int and target is not None and not target.is_bool):
             target = _adapt(target, _own_dtype(x))
     assert target is not None, "an op that promotes has inputs"
-    return _in_floats(op.promotion, target)
+    return _in_floats(promotion, target)
 
 
 _NUMPY: Final = (np.ndarray, np.generic)
