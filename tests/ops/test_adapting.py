@@ -21,6 +21,8 @@ FUNCTIONS = {
     "multiply_no_nan": df.math.multiply_no_nan,
     "pow": df.pow,
     "squared_difference": df.math.squared_difference,
+    "xlogy": df.math.xlogy,
+    "xdivy": df.math.xdivy,
     "matmul": lambda x, y: df.matmul(x, ONES),
     "where": lambda x, y: df.where(df.constant(True), x, y),
     "clip_by_value": lambda x, y: df.clip_by_value(x, y, 7.0),
