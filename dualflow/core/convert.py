@@ -28,8 +28,8 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
 
     Raises:
         DTypeError: strings, None, sets, other objects, or numbers of another kind than ``dtype``.
-        InvalidArgumentError: ragged lists, integers outside int64 (and outside uint64 if a dtype is given), or
-            an array with masked elements.
+        InvalidArgumentError: ragged lists, integers outside int64 (if a dtype is given, outside uint64 too),
+            or an array with masked elements.
 
     >>> as_array([1, 2]).dtype, as_array([1.5]).dtype, as_array(np.float64(1)).dtype
     (dtype('int32'), dtype('float32'), dtype('float64'))
