@@ -17,10 +17,12 @@ import numpy as np
 from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
 from dualflow.native.entry import Entry, Unit
+from dualflow.native.failures import note_failure
 from dualflow.native.interrupts import ask, clock
 from dualflow.native.kept import Kept
 from dualflow.native.llvm import I8, I64, PTR, VOID, Type, Value
 from dualflow.native.nest import Layout
+from dualflow.native.order import fails
 from dualflow.native.plan import Block, Call, Row, Turns
 from dualflow.ops.forms import Choice
 
@@ -79,12 +81,22 @@ class _Control:
         b.ret()
 
     def run(self, calls: Sequence[Call]) -> None:
-        """Write calls in order; where one has stopped the program, those after it don't run."""
+        """Write calls in order; where one has stopped the program, those after it don't run.
+
+        Kernels whose checks failed go on, so variables are written only behind a look at the status.
+        """
+        inputs, sure = self.entry.unit.plan.inputs, True
         with ExitStack() as behind_checks:
             for call in calls:
+                if not sure and any(layout.buffer < inputs for layout in call.outputs):
+                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
                 self._write(call)
                 if any(c.kind == "check" for c in call.walk()):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
+                elif fails(call.node):
+                    sure = False
 
     def _write(self, call: Call) -> None:
         if call.turns is not None:
@@ -111,7 +123,7 @@ class _Control:
                 source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
                 target = b.offset(entry.params, b.constant(I64, place), I64)
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
-            b.store(number, entry.status, 0)
+            note_failure(b, entry.status, number)
 
     def _choose(self, index: Value, branches: Sequence[Block]) -> None:
         """The branch of number ``index``, the last for any other number."""

@@ -114,8 +114,10 @@ class Executable:
                 of updated variables are written to.
 
         Raises:
-            InvalidArgumentError: a check inside the graph failed; what the graph had written by then stays.
+            InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+
+        Whatever is raised, no variable has been written to.
         """
         layout = self.plan
         buffers: list[Array] = [*arrays, *layout.constants]
@@ -132,7 +134,7 @@ class Executable:
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
             if isinstance(call, Call):
-                _call_host(call, buffers, table, len(arrays))
+                _call_host(call, buffers, table)
             else:
                 _enter(call, addresses, status)
                 if status[0]:
@@ -207,17 +209,11 @@ def _enter(call: Callable[..., Any], addresses: Sequence[int], status: Array) ->
         raise error.__cause__ from None
 
 
-def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> None:
-    """Run a node's own kernel on views of the buffers, and put its results into theirs.
-
-    A result becomes the buffer itself, but for those of the graph's ``inputs``: a variable keeps its own.
-    """
+def _call_host(call: Call, buffers: list[Array], table: Array) -> None:
+    """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
     for layout, value, result in zip(call.outputs, node.outputs, run_node(node, given), strict=True):
-        if layout.buffer < inputs:
-            buffers[layout.buffer][...] = result
-            continue
         made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
         if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
             made = made.copy()

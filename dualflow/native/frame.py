@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualflow.native.element import ElementMaths
+from dualflow.native.failures import note_failure
 from dualflow.native.kept import Kept
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
@@ -246,4 +247,4 @@ class Frame:
         if self.mask is not None and ok.type.lanes == self.lanes:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
-            self.b.store(self.b.constant(I64, number), self.status, 0)
+            note_failure(self.b, self.status, self.b.constant(I64, number))
