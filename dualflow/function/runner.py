@@ -12,10 +12,12 @@ from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
+from dualflow.function.history import History
 from dualflow.function.latest import LongWay
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
+from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Runner:
     Args:
         graph: a trace, or a part of one.
         strict: whether all of it must run natively.
+        history: what the trace has assigned before a call fails; None where somebody else sees to it.
 
     Attributes:
         graph: as it was traced.
@@ -54,9 +57,10 @@ class Runner:
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph, *, strict: bool = False) -> None:
+    def __init__(self, graph: Graph, *, strict: bool = False, history: History | None = None) -> None:
         self.graph = graph
         self._strict = strict
+        self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -109,9 +113,36 @@ class Runner:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
+        executable, history = self.executable, self._history
         arrays = gather((*arguments, *self.captured), self.written)
-        return tuple([wrap(a) for a in self.executable.run(arrays)])
+        trail = history.trail() if history is not None else None
+        try:
+            return tuple([wrap(a) for a in executable.run(arrays, trail)])
+        except BaseException as error:
+            if history is None or trail is None:
+                raise
+            told = history.leave(error, trail, arguments)
+            if told is error:
+                raise
+            raise told from None
 
-    def run(self, arguments: list[Array]) -> list[Array]:
+    def failed(self, number: int, arguments: Sequence[Any]) -> None:
+        """What remains to be done for a call that ended with ``number`` in the status.
+
+        A negative one says that Python's error is set.
+
+        Raises:
+            Exception: the error that a positive one stands for.
+        """
+        executable, history = self.executable, self._history
+        error: BaseException = executable.failure(number) if number > 0 else KeyboardInterrupt()
+        trail = history.trail() if history is not None else None
+        if history is not None and trail is not None:
+            trail.node = executable.failing(number)
+            error = history.leave(error, trail, arguments)
+        if number > 0:
+            raise error
+
+    def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
-        return self.executable.run(arguments + [array_of(x) for x in self.captured])
+        return self.executable.run(arguments + [array_of(x) for x in self.captured], trail)

@@ -6,9 +6,9 @@ there the symbols that a custom gradient's closure holds keep their meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
@@ -17,11 +17,15 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
+from dualflow.function.history import History
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.assignments import acting, with_variables
+
+_NONE: Final[Mapping[int, int]] = {}
 
 
 class Section:
@@ -34,6 +38,7 @@ class Section:
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
         strict: whether all of it, and of its gradient, must run natively.
+        bound: the variables that are arguments in the trace, by their ids, and their places.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Section:
         effects: Sequence[Node] = (),
         *,
         strict: bool = False,
+        bound: Mapping[int, int] = _NONE,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
@@ -52,7 +58,9 @@ class Section:
         self.outputs = tuple(outputs)
         self.effects = tuple(effects)
         self.strict = strict
-        self.runner = Runner(graph, strict=strict)
+        self.bound = bound
+        self._history = History(graph, self._assign)
+        self.runner = Runner(graph, strict=strict, history=self._history)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
     @cached_property
@@ -83,7 +91,13 @@ class Section:
         return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-        results = replay(self.graph, tensors)
+        variables = {key: sources[place] for key, place in self.bound.items()}
+
+        def note(variable: Any, value: Any) -> None:
+            engine.unrecorded.note(variables.get(id(variable), variable), value)
+
+        graph = with_variables(self.graph, variables) if variables else self.graph
+        results = replay(graph, tensors, note)
         count = len(self.outputs)
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
@@ -99,11 +113,22 @@ class Section:
             with tracing_lock.lock:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
-        call = TapedCall(linear)
-        results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+        call = TapedCall(linear, self._history.trail())
+        try:
+            results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+        except BaseException as error:
+            told = self._history.leave(error, call.trail, sources[: len(sources) - len(self.captured)])
+            if told is error:
+                raise
+            raise told from None
         for i, array in zip(linear.forward.written, call.updated, strict=True):
             engine.assign(sources[i], wrap(array))
         return results
+
+    def _assign(self, variable: Any, value: Any, sources: Sequence[Any]) -> None:
+        """Let a variable of the trace hold ``value``: the one behind an argument that stands for it."""
+        place = self.bound.get(id(variable))
+        EAGER.assign(variable if place is None else sources[place], value)
 
     def _linearise(self, wanted: Sequence[bool]) -> Linear:
         """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
@@ -122,7 +147,7 @@ class Section:
         flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
         flows = [flow for flow in found if flow is not None]
         after = tracer.builder.finish(())
-        effects = [n for n in after.nodes[len(before.nodes) :] if n.op.effect is not None]
+        effects = acting(after.nodes[len(before.nodes) :])
         held = self._held(flows, cotangents)
         joint = extract(
             after,

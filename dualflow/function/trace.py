@@ -29,6 +29,7 @@ from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
+from dualflow.graph.passes.assignments import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 
@@ -131,7 +132,12 @@ class Tracer(Engine):
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        self._state(variable).current = Symbol(self.adopt(value)._value, self)
+        state = self._state(variable)
+        state.current = Symbol(self.adopt(value)._value, self)
+        self.note(variable, state.current)
+
+    def note(self, variable: AbstractVariable, value: Any) -> None:
+        self.builder.add(ASSIGNED, (self.adopt(value)._value,), {"variable": variable}, caller())
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:
@@ -206,6 +212,12 @@ class Tracer(Engine):
         if found is None:
             found = self.symbols[value] = Symbol(value, self)
         return found
+
+    @property
+    def bound(self) -> dict[int, int]:
+        """The variables that are arguments, by their ids, and their places."""
+        place = {v: i for i, v in enumerate(self.builder.inputs)}
+        return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
 
     def updates(self) -> list[Update]:
         """The assigned variables' inputs and their last values."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
+from dualflow.graph.ir import Node
 from dualflow.native.entry import Entry, Unit
 from dualflow.native.failures import note_failure
 from dualflow.native.interrupts import ask, clock
@@ -50,6 +51,8 @@ class _Control:
     entry: Entry
     turns: Value | None = None
     room: Value | None = None
+    outermost: Node | None = None
+    """The loop that is being written, of several the outermost."""
 
     def begin(self, calls: Sequence[Call]) -> None:
         """Make the table that rows move in, if there are loops."""
@@ -145,6 +148,9 @@ class _Control:
     def _loop(self, call: Call, turns: Turns) -> None:
         b, unit = self.entry.b, self.entry.unit
         assert self.turns is not None
+        outer, self.outermost = self.outermost, self.outermost or call.node
+        unit.code.messages.append(("a signal has come", self.outermost))
+        stopped = len(unit.code.messages)
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)
@@ -160,8 +166,9 @@ class _Control:
                 self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
-                ask(unit.module, b, last, self.entry.status)
+                ask(unit.module, b, last, self.entry.status, stopped)
             loop.next(turn + 1)
+        self.outermost = outer
         b.store(loop.results[0], self.turns, turns.counter)
         length = call.node.attrs["length"]
         unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)

@@ -67,8 +67,13 @@ class Frame:
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
         self.status = self.b.load(self.args[0], 2, PTR)
-        self.registers = Registers(self.module, self.b, self.m, self.status)
+        self.registers = Registers(self.module, self.b, self.m, self.status, self._stopped)
         self._declare_params()
+
+    def _stopped(self, loop: Any) -> int:
+        """The number of the message for a signal that ends ``loop``."""
+        self.code.messages.append(("a signal has come", loop))
+        return len(self.code.messages)
 
     def _declare_params(self) -> None:
         nest = self.nest

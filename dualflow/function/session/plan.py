@@ -13,10 +13,12 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
+from dualflow.function.history import History
 from dualflow.function.runner import Runner
 from dualflow.function.session.engine import GraphEngine
 from dualflow.function.session.state import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
+from dualflow.graph.passes.assignments import ASSIGNED
 from dualflow.graph.resize import attrs_for
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.record import Effect
@@ -128,7 +130,15 @@ class _Replay:
         reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.op.effect is Effect.PYTHON for n in self._builder.nodes)
-        return Plan(Runner(self._builder.finish(outputs, updates)), tuple(reads), tuple(writes), calls_python)
+        graph = self._builder.finish(outputs, updates)
+        runner = Runner(graph, history=History(graph, self._assign))
+        return Plan(runner, tuple(reads), tuple(writes), calls_python)
+
+    def _assign(self, variable: Any, value: Any, sources: Sequence[Any]) -> None:
+        """Let a variable of the graph hold ``value`` in the session."""
+        cell = self._cells(variable)
+        EAGER.assign(cell.holder, value)
+        cell.started = True
 
     def _step(self, node: Node) -> None:
         if node.op is READ:
@@ -139,6 +149,7 @@ class _Replay:
             variable = node.attrs["variable"]
             self._start(variable)
             self._current[id(variable)] = inputs[0]
+            self._builder.add(ASSIGNED, inputs, {"variable": variable}, node.origin)
             self._known.setdefault(node.output, inputs[0])
             return
         if node.op is DEFAULT:
