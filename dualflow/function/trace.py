@@ -132,9 +132,10 @@ class Tracer(Engine):
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        state = self._state(variable)
-        state.current = Symbol(self.adopt(value)._value, self)
-        self.note(variable, state.current)
+        state, symbol = self._state(variable), Symbol(self.adopt(value)._value, self)
+        if symbol._value is not state.current._value:
+            self.note(variable, symbol)
+        state.current = symbol
 
     def note(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNED, (self.adopt(value)._value,), {"variable": variable}, caller())
