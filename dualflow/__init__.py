@@ -10,18 +10,17 @@ The public names are TensorFlow 2's, so ``import dualflow as tf`` runs programs 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow import bitwise as bitwise
 from dualflow import config as config
 from dualflow import debugging as debugging
 from dualflow import eager as eager
+from dualflow import errors as errors
 from dualflow import linalg as linalg
 from dualflow import math as math
 from dualflow import nn as nn
 from dualflow import random as random
-from dualflow.core import errors as errors
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -38,6 +37,7 @@ from dualflow.core.dtypes import uint8 as uint8
 from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
@@ -198,24 +198,20 @@ bool, double, half = bool_, float64, float16
 TensorShape = Shape
 newaxis = None
 
-_LATER = {
-    "autograph": "dualflow.function.autograph",
-    "compat": "dualflow.compat",
-    "compare": "dualflow.function.compare:compare",
-    "verify": "dualflow.function.verify:verify",
-}
-"""Names whose modules are imported when they are first asked for: to the module, or to module:attribute."""
+if TYPE_CHECKING:
+    from dualflow import compat as compat
+    from dualflow.function import autograph as autograph
+    from dualflow.function.compare import compare as compare
+    from dualflow.function.verify import verify as verify
 
-
-def __getattr__(name: str) -> Any:
-    place = _LATER.get(name)
-    if place is None:
-        raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-    module, _, attribute = place.partition(":")
-    found = import_module(module)
-    value = globals()[name] = getattr(found, attribute) if attribute else found
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+_publish(
+    globals(),
+    modules=("bitwise", "config", "debugging", "eager", "errors", "linalg", "math", "nn", "random"),
+    internal=("TYPE_CHECKING", "annotations"),
+    later={
+        "autograph": "dualflow.function.autograph",
+        "compat": "dualflow.compat",
+        "compare": "dualflow.function.compare:compare",
+        "verify": "dualflow.function.verify:verify",
+    },
+)

@@ -1,5 +1,6 @@
 """Linear algebra: ``df.linalg``."""
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.ops.arrangement import matrix_transpose as matrix_transpose
 from dualflow.ops.contraction import matmul as matmul
 from dualflow.ops.diagonals import band_part as band_part
@@ -13,3 +14,5 @@ from dualflow.ops.products import einsum as einsum
 from dualflow.ops.products import matvec as matvec
 from dualflow.ops.products import tensordot as tensordot
 from dualflow.ops.statistics import norm as norm
+
+_publish(globals())

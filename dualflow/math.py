@@ -1,5 +1,6 @@
 """Mathematical functions: ``df.math``."""
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.ops.activations import log_softmax as log_softmax
 from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
@@ -90,3 +91,5 @@ floormod = mod
 truediv = divide
 is_finite, is_inf, is_nan = isfinite, isinf, isnan
 rint = round
+
+_publish(globals())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
 from dualflow.ops.activations import elu as elu
 from dualflow.ops.activations import gelu as gelu
@@ -36,6 +37,7 @@ from dualflow.ops.pooling import max_pool as max_pool
 from dualflow.ops.random import dropout as _dropout
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.taking import embedding_lookup as embedding_lookup
+from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import tanh as tanh
 from dualflow.random import stream as _stream
 
@@ -48,7 +50,7 @@ conv3d = convolution
 @entry
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
 
     Args:
@@ -67,3 +69,6 @@ def dropout(
     4.0
     """
     return _dropout(_stream(seed), x, rate, noise_shape)
+
+
+_publish(globals(), internal=("Any", "Tensor", "entry"))

@@ -17,10 +17,26 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
 from dualflow.ops.static import known_value
+from dualflow.ops.tensor import Tensor
 
+__all__ = [
+    "Generator",
+    "categorical",
+    "gamma",
+    "get_global_generator",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "stateless_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
 Seed = int | Sequence[int] | None
 _WORD: Final = (1 << 64) - 1
 
@@ -68,23 +84,23 @@ class Generator:
 
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Normal numbers; see :func:`dualflow.random.normal`."""
         return ops.normal(self, shape, mean, stddev, dtype)
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Normal numbers within two standard deviations; see :func:`dualflow.random.truncated_normal`."""
         return ops.truncated_normal(self, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Numbers of equal chance; see :func:`dualflow.random.uniform`."""
         return ops.uniform(self, shape, minval, maxval, dtype)
 
-    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: Any = None) -> Any:
+    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: Any = None) -> Tensor:
         """Integers of equal chance from the whole range of ``dtype``."""
         kind = as_dtype(dtype)
         return ops.uniform(self, shape, int(kind.min), int(kind.max) + 1, kind)
@@ -180,7 +196,7 @@ def normal(
     dtype: Any = float32,
     seed: int | None = None,
     name: Any = None,
-) -> Any:
+) -> Tensor:
     """Numbers of the normal distribution.
 
     Args:
@@ -202,7 +218,7 @@ def truncated_normal(
     dtype: Any = float32,
     seed: int | None = None,
     name: Any = None,
-) -> Any:
+) -> Tensor:
     """As :func:`normal`, but numbers further than two standard deviations from the mean are drawn again."""
     return ops.truncated_normal(_streams.of(seed), shape, mean, stddev, dtype)
 
@@ -215,7 +231,7 @@ def uniform(
     dtype: Any = float32,
     seed: int | None = None,
     name: Any = None,
-) -> Any:
+) -> Tensor:
     """Numbers of equal chance in ``[minval, maxval)``.
 
     Args:
@@ -230,44 +246,65 @@ def uniform(
 
 
 @entry
-def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Any:
+def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
     """``value`` with the slices of its first axis in random order."""
     return ops.shuffle(_streams.of(seed), value)
 
 
 @entry
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = int64, seed: int | None = None, name: Any = None
-) -> Any:
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
+) -> Tensor:
     """Class numbers drawn by the softmax of each row: [rows, classes] logits give [rows, num_samples]."""
-    return ops.categorical(_streams.of(seed), logits, num_samples, dtype)
+    return ops.categorical(_streams.of(seed), logits, num_samples, dtype or int64)
 
 
 @entry
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
-) -> Any:
+) -> Tensor:
     """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``."""
     return ops.gamma(_streams.of(seed), shape, alpha, beta, dtype)
 
 
 @entry
-def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Any:
+def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Tensor:
     """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``."""
     return ops.poisson(_streams.of(seed), shape, lam, dtype)
 
 
 @entry
 def stateless_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: Any = None
-) -> Any:
-    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers."""
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
+) -> Tensor:
+    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.normal(_Stateless(seed), shape, mean, stddev, dtype)
 
 
 @entry
 def stateless_uniform(
-    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: Any = None
-) -> Any:
-    """Numbers of equal chance that the two integers ``seed`` alone decide."""
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: Any = None,
+    alg: Any = None,
+) -> Tensor:
+    """Numbers of equal chance that the two integers ``seed`` alone decide.
+
+    ``alg`` is ignored: there is one algorithm.
+    """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
+
+
+_publish(globals())

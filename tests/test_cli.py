@@ -181,12 +181,14 @@ def test_a_bug_of_the_users_keeps_its_traceback(run: Run) -> None:
 def test_info_tells_versions_and_machine(run: Run) -> None:
     done = run("info")
     assert done.returncode == 0, done.stderr
-    found = {line[:14].strip(): line[14:] for line in done.stdout.splitlines()}
+    found = {line[:16].strip(): line[16:] for line in done.stdout.splitlines()}
     assert found["dualflow"].startswith(df.__version__)
     assert found["NumPy"] == __import__("numpy").__version__
     assert found["vectors"] in ("128 bits", "256 bits", "512 bits")
     assert found["object cache"].endswith("(empty)")
     assert {"Python", "Numba", "processor", "threads", "BLAS"} <= found.keys()
+    for facility in ("builtin call", "linker", "matrix product"):
+        assert found[facility].startswith(("on", "off ("))
 
 
 def test_the_cache_in_info_grows_with_what_was_compiled(run: Run) -> None:

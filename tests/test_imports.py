@@ -48,6 +48,7 @@ LATE = {
     "dualflow.function.fast": "imports dualflow.native",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.drawing": "only a picture of a graph needs it",
+    "dualflow.core.absent": "only a name that is not there needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""

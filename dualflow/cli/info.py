@@ -7,13 +7,16 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 import dualflow
+from dualflow.eager.tensor import EagerTensor
 from dualflow.function.comparison import size
 from dualflow.native import blas, object_cache, target, threads
+from dualflow.native.facilities import facilities
 
 
 def table() -> str:
-    """Versions, processor, threads, BLAS and object cache, a line each."""
+    """Versions, processor, threads, BLAS, the fast ways that work here and the object cache, a line each."""
     multiplies = blas.find()
+    works = {facility.name: facility for facility in facilities(EagerTensor)}
     rows = [
         ("dualflow", f"{dualflow.__version__} in {os.path.dirname(dualflow.__file__)}"),
         ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()})"),
@@ -25,9 +28,10 @@ def table() -> str:
             "BLAS",
             f"{multiplies.name}, {multiplies.int_bits}-bit integers" if multiplies else "none that is known",
         ),
-        ("object cache", _cache(object_cache.folder())),
+        *((name, works[name].state) for name in ("builtin call", "linker", "matrix product")),
+        ("object cache", _cache(object_cache.folder(), object_cache.obstacle())),
     ]
-    return "\n".join(f"{name:<14}{value}" for name, value in rows)
+    return "\n".join(f"{name:<16}{value}" for name, value in rows)
 
 
 def _version(package: str) -> str:
@@ -51,9 +55,9 @@ def _threads(most: int) -> str:
     return f"up to {most} for a kernel (DUALFLOW_NUM_THREADS sets it)" if most > 1 else "1 for a kernel"
 
 
-def _cache(folder: str | None) -> str:
-    if folder is None:
-        return "off"
+def _cache(folder: str | None, obstacle: str) -> str:
+    if folder is None or obstacle:
+        return f"off ({obstacle})"
     try:
         with os.scandir(folder) as entries:
             sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".dfo")]

@@ -7,7 +7,7 @@ asyncio tasks each have their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -93,7 +93,7 @@ class Engine:
     def leave(self, value: AbstractTensor | AbstractVariable) -> None:
         """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         """The variable's value at this point of the program."""
         raise NotImplementedError
 
@@ -103,6 +103,10 @@ class Engine:
         An engine whose assignments happen later answers the tensor that stands for this one; others None.
         """
         raise NotImplementedError
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
+        """Assign ``rule(value)``, losing no change by another thread where ops run now."""
+        return self.assign(variable, rule(self.read(variable)))
 
     def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
         """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""

@@ -15,8 +15,8 @@ from dualflow.core.errors import DTypeError
 class DType:
     """An element type, such as ``dualflow.float32``.
 
-    Equal to its NumPy dtype, its name and the Python type NumPy maps to it; NumPy takes it wherever it
-    takes a dtype.
+    Equal to all that :func:`as_dtype` takes for it: its name, its NumPy dtype, a Python type. NumPy takes it
+    wherever it takes a dtype.
 
     >>> float32 == "float32", float32 == np.float32, float32.size
     (True, True, 4)
@@ -63,8 +63,14 @@ class DType:
         return int(self.dtype.itemsize)
 
     @property
-    def as_datatype_enum(self) -> str:
-        return self.name
+    def as_datatype_enum(self) -> int:
+        """TensorFlow's number of the dtype: 1 for ``float32``."""
+        return next(number for number, dtype in _NUMBERS.items() if dtype is self)
+
+    @property
+    def base_dtype(self) -> DType:
+        """The dtype itself: TensorFlow has others for references."""
+        return self
 
     @property
     def min(self) -> Any:
@@ -77,12 +83,7 @@ class DType:
         return np.finfo(self.dtype).max if self.is_inexact else np.iinfo(self.dtype).max
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, DType):
-            return self is other
-        try:
-            return bool(self.dtype == np.dtype(other))  # type: ignore[call-overload]  # any object may be compared
-        except TypeError:
-            return False
+        return self is (other if isinstance(other, DType) else _find(other))
 
     def __hash__(self) -> int:
         return hash(self.dtype)
@@ -114,36 +115,70 @@ ALL: Final = tuple(_TYPES.values())
 of_array: Final = (
     _TYPES.__getitem__
 )  # from a NumPy dtype that tensors are known to have, without as_dtype's questions
-_PYTHON: Final[dict[Any, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
+_NUMBERS: Final = {
+    1: float32,
+    2: float64,
+    3: int32,
+    4: uint8,
+    5: int16,
+    6: int8,
+    8: complex64,
+    9: int64,
+    10: bool_,
+    17: uint16,
+    18: complex128,
+    19: float16,
+    22: uint32,
+    23: uint64,
+}
+"""TensorFlow's numbers of dtypes, which its saved graphs and old programs use."""
+_NAMED: Final[dict[Any, DType]] = {
+    **{t.name: t for t in ALL},
+    **_NUMBERS,
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    bool: bool_,
+    int: int32,
+    float: float32,
+    complex: complex128,
+}
 
 
-def as_dtype(value: Any) -> DType:
-    """The :class:`DType` that ``value`` names: a DType, NumPy dtype or scalar type, string or Python type.
+def as_dtype(type_value: Any) -> DType:
+    """The dtype that a name, a number, a NumPy dtype or scalar type, or a Python type stands for.
 
-    Python's ``int`` and ``float`` mean the defaults ``int32`` and ``float32``.
+    Names are those of the dtypes, and ``"float"`` (float32), ``"double"`` and ``"half"``; not those of NumPy,
+    to which ``"float"`` has 64 bits and ``"int"`` as many as the machine. Python's ``int`` and ``float`` mean
+    the defaults int32 and float32. A number is TensorFlow's, such as 1 for float32.
 
     Raises:
-        DTypeError: ``value`` names no dtype that tensors can have.
+        DTypeError: ``type_value`` stands for no dtype that tensors can have.
 
-    >>> as_dtype("float64"), as_dtype(np.int8), as_dtype(float)
-    (dualflow.float64, dualflow.int8, dualflow.float32)
+    >>> as_dtype("float"), as_dtype(np.int8), as_dtype(float), as_dtype(9)
+    (dualflow.float32, dualflow.int8, dualflow.float32, dualflow.int64)
     """
-    if type(value) is DType:
-        return value
-    found = (
-        _TYPES.get(value)
-        if isinstance(value, np.dtype)
-        else _PYTHON.get(value)
-        if isinstance(value, type)
-        else None
-    )
-    if found is not None:
-        return found
-    try:
-        return _TYPES[np.dtype(value).newbyteorder("=")]
-    except (TypeError, KeyError):
+    if type(type_value) is DType:
+        return type_value
+    found = _find(type_value)
+    if found is None:
         known = ", ".join(t.name for t in ALL)
-        raise DTypeError(f"{value!r} is not a dtype that tensors can have; use one of {known}.") from None
+        raise DTypeError(f"{type_value!r} is not a dtype that tensors can have; use one of {known}.")
+    return found
+
+
+def _find(value: Any) -> DType | None:
+    """The dtype that ``value`` stands for, which may be anything."""
+    if isinstance(value, np.dtype):
+        return _TYPES.get(value) or _TYPES.get(value.newbyteorder("="))
+    if isinstance(value, str | int | None):
+        return None if isinstance(value, bool) else _NAMED.get(value)
+    if isinstance(value, type) and value in _NAMED:
+        return _NAMED[value]
+    try:
+        return _TYPES.get(np.dtype(value).newbyteorder("="))
+    except (TypeError, ValueError):
+        return None
 
 
 def promote(x: DType, y: DType) -> DType:

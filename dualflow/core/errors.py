@@ -7,11 +7,37 @@ from __future__ import annotations
 
 
 class DualflowError(Exception):
-    """Base of every error that dualflow raises on purpose."""
+    """Base of every error that dualflow raises on purpose.
+
+    Programs may raise these themselves, with a message or with TensorFlow's three arguments.
+
+    >>> import dualflow as df
+    >>> df.errors.InvalidArgumentError(node_def=None, op=None, message="too long").message
+    'too long'
+    """
+
+    node_def = op = None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        """``args`` is the message, or ``node_def, op, message``, of which only the message is kept."""
+        if len(args) >= 3:
+            args = args[2:]
+        if "message" in kwargs:
+            args = (kwargs["message"],)
+        super().__init__(*args)
+
+    @property
+    def message(self) -> str:
+        """What went wrong, and what to do about it."""
+        return str(self.args[0]) if self.args else ""
 
 
 class InvalidArgumentError(DualflowError, ValueError):
     """A value, shape or dtype that the operation can't take."""
+
+
+class UnassignedError(InvalidArgumentError, UnboundLocalError):
+    """A Python variable read that no turn of the loop which assigns it has assigned."""
 
 
 class DTypeError(DualflowError, TypeError):
@@ -43,7 +69,11 @@ class NotFoundError(DualflowError, LookupError):
 
 
 class MissingAttributeError(DualflowError, AttributeError):
-    """An attribute that a tensor of another kind has."""
+    """A name that a namespace does not have, or an attribute that a tensor of another kind has."""
+
+
+class MissingNameError(DualflowError, ImportError):
+    """A name that ``from dualflow import name`` does not find."""
 
 
 class InternalError(DualflowError, AssertionError):

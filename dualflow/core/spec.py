@@ -56,12 +56,12 @@ class TensorSpec:
     def nbytes(self) -> int:
         return self.size * self.dtype.size
 
-    def is_compatible_with(self, other: Any) -> bool:
-        """Whether a tensor of ``other``'s shape and dtype may stand where this spec is asked for."""
-        shape = as_shape(other.shape)
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Whether a tensor, or one of another spec, may stand where this spec is asked for."""
+        shape = as_shape(spec_or_tensor.shape)
         same_rank = len(shape) == len(self.shape)
         return (
-            as_dtype(other.dtype) is self.dtype
+            as_dtype(spec_or_tensor.dtype) is self.dtype
             and same_rank
             and all(mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True))
         )

@@ -163,7 +163,7 @@ def entries(owner: C) -> C:
 
 
 def make_entries(module: ModuleType) -> None:
-    """Make entries of the functions for users that a module defines: those whose last argument is a ``name``.
+    """Make entries of the functions for users that a module defines: those with a ``name`` among the others.
 
     Those that have the three lines themselves stay.
     """
@@ -175,7 +175,8 @@ def make_entries(module: ModuleType) -> None:
 def _is_named(function: FunctionType) -> bool:
     code = function.__code__
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return arguments[-1:] == ("name",) and not function.__name__.startswith("_") and not _hides(function)
+    named = "name" in arguments[1:] or arguments == ("name",)
+    return named and not function.__name__.startswith("_") and not _hides(function)
 
 
 def _hides(function: FunctionType) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow.core import dispatch
+from dualflow.core.namespace import publish as _publish
 from dualflow.eager.engine import EAGER as EAGER
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.transforms import gradients_function as gradients_function
@@ -11,6 +12,19 @@ from dualflow.eager.transforms import implicit_value_and_gradients as implicit_v
 from dualflow.eager.transforms import py_func as py_func
 from dualflow.eager.transforms import value_and_gradients_function as value_and_gradients_function
 from dualflow.eager.variable import Variable as Variable
+
+__all__ = [
+    "GradientTape",
+    "Variable",
+    "enable_eager_execution",
+    "executing_eagerly",
+    "gradients_function",
+    "implicit_gradients",
+    "implicit_value_and_gradients",
+    "num_gpus",
+    "py_func",
+    "value_and_gradients_function",
+]
 
 
 def executing_eagerly() -> bool:
@@ -25,3 +39,6 @@ def enable_eager_execution() -> None:
 def num_gpus() -> int:
     """0: dualflow runs on the CPU."""
     return 0
+
+
+_publish(globals())

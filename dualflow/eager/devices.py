@@ -25,16 +25,16 @@ CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
 @entry
-def device(name: str | None) -> AbstractContextManager[None]:
+def device(device_name: str | None) -> AbstractContextManager[None]:
     """``with df.device("/cpu:0"):`` ops in the block run on the device that is named. There is one, the CPU.
 
     Raises:
-        InvalidArgumentError: ``name`` is no device of this machine.
+        InvalidArgumentError: ``device_name`` is no device of this machine.
     """
-    if name is not None and not _CPU.fullmatch(name):
-        known = _DEVICE.fullmatch(name)
+    if device_name is not None and not _CPU.fullmatch(device_name):
+        fault = "not available" if _DEVICE.fullmatch(device_name) else "no name of a device"
         raise InvalidArgumentError(
-            f"{name!r} is {'not available' if known else 'no name of a device'}: the devices are ['/cpu:0']. "
+            f"{device_name!r} is {fault}: the devices are ['/cpu:0']. "
             "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU')."
         )
     return nullcontext()

@@ -7,6 +7,7 @@ one new object. Whatever it doesn't know goes through the op's own ``prepare``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +16,9 @@ from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, of_array
-from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, ResourceExhaustedError
+from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.quiet import quiet
+from dualflow.eager import updates
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.ops.record import Op, Promotion, operand
@@ -36,7 +38,10 @@ class EagerEngine(Engine):
 
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is Variable:
-            x = x._tensor
+            try:
+                x = x._tensor
+            except AttributeError:
+                x = self.read(x)
         if type(x) is EagerTensor:
             array = x._array
             dtype = array.dtype
@@ -71,7 +76,7 @@ class EagerEngine(Engine):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if not ready(op, inputs):
-            inputs = tuple([x._tensor if type(x) is Variable else x for x in inputs])
+            inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
             if not ready(op, inputs):
                 inputs = op.prepare(inputs, self)
         return self.run(op, inputs, attrs)
@@ -103,24 +108,23 @@ class EagerEngine(Engine):
             "return it from the function."
         )
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> EagerTensor:
         try:
-            tensor: AbstractTensor = variable._tensor
+            tensor: EagerTensor = variable._tensor
         except AttributeError:
-            raise FailedPreconditionError(
-                f"{variable.name} has no value here: it belongs to a graph, and sessions hold its values. "
-                "Ask for it with session.run."
-            ) from None
+            (tensor,) = updates.values_of([variable])
         return tensor
 
     def assign(self, variable: Any, value: Any) -> None:
-        array = value._array
-        if array.base is not None or not array.flags.c_contiguous:
-            array = array.copy()
-        variable._tensor = wrap(array)
+        tensor = updates.owned(value)
+        updates.assign(variable, wrap(value._array) if tensor is value else tensor)
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
+        updates.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
-        self.assign(variable, initial)
+        tensor = updates.owned(initial)
+        variable._tensor = wrap(initial._array) if tensor is initial else tensor
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:

@@ -43,17 +43,17 @@ class Module:
         return nullcontext(self.name)
 
     @property
-    def variables(self) -> tuple[Any, ...]:
+    def variables(self) -> tuple[Variable, ...]:
         """The variables of this module and of its submodules."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Variable)))
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         """Those of :attr:`variables` that are trainable."""
         return tuple(v for v in self.variables if v.trainable)
 
     @property
-    def non_trainable_variables(self) -> tuple[Any, ...]:
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
         """Those of :attr:`variables` that are not trainable."""
         return tuple(v for v in self.variables if not v.trainable)
 

@@ -166,7 +166,7 @@ class Recording(Engine):
         if asked_from_outside(frame):
             warn_user(_LOST, frame)
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         value = self.base.read(variable)
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:

@@ -6,12 +6,12 @@ import enum
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from dualflow.core import dispatch, tree
-from dualflow.core.dispatch import TENSORS, AbstractVariable
+from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entries, entry
 from dualflow.eager import recording
@@ -23,12 +23,23 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.joining import stack
 
+if TYPE_CHECKING:
+    from dualflow.eager.variable import Variable
+    from dualflow.ops.tensor import Tensor
+
+Source = AbstractTensor | AbstractVariable
+S = TypeVar("S", bound=Source)
+K = TypeVar("K")
+
 
 class UnconnectedGradients(enum.Enum):
     """What a gradient is where the target does not depend on the source."""
 
     NONE = "none"
     ZERO = "zero"
+
+
+Unconnected = UnconnectedGradients | str
 
 
 @entries
@@ -133,10 +144,47 @@ class GradientTape:
         if running:
             self._start()
 
-    def watched_variables(self) -> tuple[Any, ...]:
+    def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order of their first use."""
         return () if self._tape is None else tuple(self._tape.variables.values())
 
+    # Type checkers see no None among the gradients, which only a source that nothing depends on gets.
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Source,
+        output_gradients: Any = ...,
+        unconnected_gradients: Unconnected = ...,
+    ) -> Tensor: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[S],
+        output_gradients: Any = ...,
+        unconnected_gradients: Unconnected = ...,
+    ) -> list[Tensor]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: tuple[S, ...],
+        output_gradients: Any = ...,
+        unconnected_gradients: Unconnected = ...,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: dict[K, S],
+        output_gradients: Any = ...,
+        unconnected_gradients: Unconnected = ...,
+    ) -> dict[K, Tensor]: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = ..., unconnected_gradients: Unconnected = ...
+    ) -> Any: ...
     def gradient(
         self,
         target: Any,

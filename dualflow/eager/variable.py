@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from dualflow.core import dispatch
@@ -13,11 +13,12 @@ from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
+from dualflow.eager.updates import value_of
 from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
-from dualflow.ops.tensor import Operators
+from dualflow.ops.tensor import Operators, Tensor
 
 
 class Variable(Operators, AbstractVariable):
@@ -32,9 +33,11 @@ class Variable(Operators, AbstractVariable):
         trainable: whether tapes watch it by themselves, and optimizers find it.
         name: shown when the variable is printed.
         dtype: the dtype to convert ``initial_value`` to.
+        constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
             any size.
-        constraint: a function that optimizers apply to the value after each update.
+
+    The other arguments are TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
@@ -45,18 +48,25 @@ class Variable(Operators, AbstractVariable):
     <tf.Variable 'weight:0' shape=() dtype=float32, numpy=12.0>
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_tensor")  # compiled code reads the tensor from its slot
+    # Compiled code reads the tensor from its slot, and puts it into the other two while it writes to it.
+    __slots__ = ("__dict__", "__weakref__", "_lender", "_lent", "_tensor")
 
     @entry
     def __init__(
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        *,
+        validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
-        shape: Any = None,
+        import_scope: Any = None,
         constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
@@ -98,9 +108,10 @@ class Variable(Operators, AbstractVariable):
 
     # Reading
 
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """The present value as a tensor."""
-        return dispatch.current().read(self)
+        present: Tensor = dispatch.current().read(self)
+        return present
 
     read_value = value
 
@@ -136,10 +147,11 @@ class Variable(Operators, AbstractVariable):
             InvalidArgumentError: ``value`` has another shape, or is a tensor of another dtype.
         """
         try:
-            engine = dispatch.current().unrecorded
-            with dispatch.using(engine):
-                done = engine.assign(self, self._fitting(value))
-            return self._assigned(done, read_value)
+            engine = dispatch.current()
+            if engine is engine.unrecorded:
+                return self._assigned(engine.assign(self, self._fitting(value)), read_value)
+            with dispatch.using(engine.unrecorded):
+                return self.assign(value, read_value=read_value)
         except Exception as error:
             hide_frames(error)
             raise
@@ -165,10 +177,13 @@ class Variable(Operators, AbstractVariable):
             raise
 
     def _update(self, op: Any, delta: Any, read_value: bool) -> Any:
-        engine = dispatch.current().unrecorded
-        with dispatch.using(engine):
-            done = engine.assign(self, engine.binary(op.op, engine.read(self), self._fitting(delta)))
-        return self._assigned(done, read_value)
+        engine = dispatch.current()
+        if engine is engine.unrecorded:
+            fitting = self._fitting(delta)
+            done = engine.change(self, lambda now: engine.binary(op.op, now, fitting))
+            return self._assigned(done, read_value)
+        with dispatch.using(engine.unrecorded):
+            return self._update(op, delta, read_value)
 
     def _assigned(self, done: Any, read_value: bool) -> Any:
         """The answer of an assignment: in a graph that is run later, the tensor to fetch for it."""
@@ -198,7 +213,7 @@ class Variable(Operators, AbstractVariable):
 
     # Parts
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor:
         """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
         try:
             part = getitem(self, key)
@@ -222,24 +237,28 @@ class Variable(Operators, AbstractVariable):
     @entry
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
-        return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, self._alike(updates)))
+        given = self._alike(updates)
+        return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, given))
 
     @entry
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
-        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, self._alike(updates)))
+        given = self._alike(updates)
+        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, given))
 
     @entry
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Subtract ``updates`` from the parts at ``indices``."""
-        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(self._alike(updates))))
+        given = self._alike(updates)
+        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(given)))
 
     def _alike(self, value: Any) -> Any:
         return convert_to_tensor(value, self.dtype)
 
-    def _replaced(self, change: Callable[[Any], Any]) -> Any:
+    def _replaced(self, rule: Callable[[Any], Any]) -> Any:
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            return self.assign(change(engine.read(self)))
+            done = engine.change(self, lambda now: self._fitting(rule(now)))
+        return self._assigned(done, read_value=True)
 
     @entry
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -283,7 +302,7 @@ class Variable(Operators, AbstractVariable):
         return len(self._now())
 
     @entry
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())
 
     def __contains__(self, value: Any) -> bool:
@@ -302,13 +321,17 @@ class Variable(Operators, AbstractVariable):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         copied = Variable(
-            self._tensor, self.trainable, name=self._name, shape=self.shape, constraint=self.constraint
+            value_of(self), self.trainable, name=self._name, shape=self.shape, constraint=self.constraint
         )
         memo[id(self)] = copied
         return copied
 
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        tensor = value_of(self)
+        return self.__dict__, {} if tensor is None else {"_tensor": tensor}
+
     def __repr__(self) -> str:
-        tensor = getattr(self, "_tensor", None)  # a trace may still owe it
+        tensor = value_of(self)  # a trace may still owe it
         value = "" if tensor is None else f", numpy={tensor.shown()}"
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}{value}>"
 

@@ -1,20 +1,21 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
-A graph updates a variable in the variable's own buffer, which must not be seen by anybody else: a tensor read
-earlier, a NumPy view, a tape. Reference counts tell; in doubt the variable gets a copy first.
+A call that the interpreter makes may meet Python code on its way, so it computes a variable's next value in
+new memory: tensors that were read, or are read meanwhile, keep their value. The built-in call writes to a
+variable's own buffer instead, where reference counts tell that nobody else sees it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from sys import getrefcount
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.engine import EAGER
-from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.updates import Claim, values_of
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +29,7 @@ def array_of(source: Any) -> Array:
     if type(source) is EagerTensor:
         return _row_major(source)
     if isinstance(source, AbstractVariable):
-        return _row_major(source._tensor)  # type: ignore[attr-defined]  # every variable holds a tensor
+        return _row_major(EAGER.read(source))
     return _row_major(EAGER.adopt(source))  # raises, saying why
 
 
@@ -40,39 +41,18 @@ def _row_major(tensor: Any) -> Array:
     return array
 
 
-def own_buffer(variable: Any) -> Array:
-    """The variable's array to write to; a copy is put in its place if anybody else may see it."""
-    if _counts(variable) == _ALONE:
-        array: Array = variable._tensor._array
-        if array.base is None and array.flags.carray:
-            return array
-    fresh = np.array(variable._tensor._array, order="C")
-    variable._tensor = wrap(fresh)
-    return fresh
+def gather(sources: Sequence[Any], written: Sequence[int] = (), claims: Sequence[Claim] = ()) -> list[Array]:
+    """The arrays of ``sources``; those at ``written`` are copies of what the claims on the variables hold.
 
-
-def gather(sources: Sequence[Any], written: Sequence[int]) -> list[Array]:
-    """The arrays of ``sources``; those at ``written`` belong to variables and may be written to."""
-    arrays: list[Any] = (
-        [None if i in written else array_of(x) for i, x in enumerate(sources)]
-        if written
-        else [array_of(x) for x in sources]
-    )
+    The other variables' values are of one moment.
+    """
+    given = list(sources)
+    for i, claim in zip(written, claims, strict=True):
+        given[i] = claim.tensor
+    read = [i for i, x in enumerate(given) if isinstance(x, AbstractVariable)]
+    for i, tensor in zip(read, values_of([given[i] for i in read]), strict=True):
+        given[i] = tensor
+    arrays = [array_of(x) for x in given]
     for i in written:
-        arrays[i] = own_buffer(sources[i])
+        arrays[i] = np.array(arrays[i], order="C")
     return arrays
-
-
-def _counts(variable: Any) -> tuple[int, int]:
-    tensor = variable._tensor
-    return getrefcount(tensor), getrefcount(tensor._array)
-
-
-class _Holder:
-    """Stands for a variable whose tensor nobody else holds, to learn what this Python counts then."""
-
-    def __init__(self) -> None:
-        self._tensor = wrap(np.zeros(1))
-
-
-_ALONE: Final = _counts(_Holder())

@@ -29,6 +29,7 @@ from dualflow.function.runner import Runner
 from dualflow.function.section import Section
 from dualflow.function.shaped import Shaped
 from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.status import status
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.assignments import acting
@@ -147,6 +148,22 @@ class ConcreteFunction:
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
         return self._runner.executable.parts
+
+    @entry
+    def status(self) -> str:
+        """How the parts of this trace run, why not natively, and what works in this process.
+
+        See :meth:`Function.status`. A trace that leaves sizes open says so until it has been called.
+
+        >>> import dualflow as df
+        >>> negate = df.function(lambda x: -x).get_concrete_function(df.TensorSpec([3]))
+        >>> print(negate.status())
+        <ConcreteFunction <lambda>(x: float32[3])>
+            native: 1 kernels, 0 routines
+        in this process
+            builtin call: ...
+        """
+        return status([self])
 
     @property
     @entry
@@ -340,5 +357,6 @@ def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozense
 def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), variable._tensor.shape))
+    shape = EAGER.read(variable)._array.shape
+    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
     return found

@@ -78,9 +78,13 @@ def case(
     pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
+    strict: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The result of the first function whose predicate holds, else of ``default``, or of the last one."""
+    """The result of the first function whose predicate holds, else of ``default``, or of the last one.
+
+    ``strict`` is ignored, as in TensorFlow.
+    """
     (pred, function), *rest = pred_fn_pairs
     if not rest and default is None:
         return function()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -22,13 +22,16 @@ from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
-from dualflow.function.leaf import TensorLeaf, VariableLeaf
-from dualflow.function.method import BoundFunction, MethodTable, WeakMethod
+from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
+from dualflow.function.status import status
 from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
+
+Q = ParamSpec("Q")
+"""The parameters of a method, without self."""
 
 
 class CacheInfo(NamedTuple):
@@ -40,12 +43,12 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Function:
+class Function(Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
     def __init__(
         self,
-        python_function: Callable[..., Any],
+        python_function: Callable[P, R],
         *,
         input_signature: Sequence[Any] | None = None,
         autograph: bool = True,
@@ -80,7 +83,7 @@ class Function:
 
     # calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
@@ -239,7 +242,8 @@ class Function:
         """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            early = converted_early(self.python_function, self._tensors(call))
+            args, kwargs = self._signature.spread(call.structure, call.leaves)
+            early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:
                     plain = as_written(self.python_function)
@@ -248,15 +252,6 @@ class Function:
                 early = converted(self.python_function, error)
             self._as_traced = early
         return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
-
-    def _tensors(self, call: Call) -> list[str]:
-        """Where the arguments have tensors."""
-        names = self._signature.leaf_names(call.key[0])
-        return [
-            n
-            for n, leaf in zip(names, call.key[1], strict=True)
-            if isinstance(leaf, TensorLeaf | VariableLeaf)
-        ]
 
     # looking
 
@@ -279,18 +274,12 @@ class Function:
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
 
-        Compiles the traces that have not run yet, except those that leave sizes open.
+        Then what works in this process: the builtin call, the linker, threads, our own matrix product, the
+        disk cache; with the reason where one is off. Compiles the traces that have not run yet, except those
+        that leave sizes open.
         """
-        lines = []
-        for concrete in self.concrete_functions:
-            lines.append(repr(concrete))
-            if not concrete.sized:
-                lines.append("    leaves sizes open; compiled for those of a call, and not called yet")
-                continue
-            lines += [
-                f"    {p.kind}: {p.what}" + (f" ({p.reason})" if p.reason else "") for p in concrete.parts
-            ]
-        return "\n".join(lines) or f"{self._name} has not been traced yet"
+        traces = self.concrete_functions
+        return status(traces) if traces else f"{self._name} has not been traced yet"
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -309,14 +298,20 @@ class Function:
         """How many times the function was traced."""
         return self._history.count
 
-    def pretty_printed_concrete_signatures(self) -> str:
-        """The arguments of each trace that is kept."""
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The arguments of each trace that is kept; ``verbose`` is ignored."""
         return "\n".join(map(repr, self.concrete_functions))
 
     @property
     def name(self) -> str:
         return self._name
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundFunction[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
@@ -326,9 +321,9 @@ class Function:
             hide_frames(error)
             raise
 
-    def _method(self, instance: Any) -> Function:
+    def _method(self, instance: Any) -> Function[..., Any]:
         signature = Signature(self.python_function, self.input_signature, skip_first=True)
-        bound = Function(
+        bound: Function[..., Any] = Function(
             WeakMethod(self.python_function, instance),
             input_signature=self.input_signature,
             name=self._name,
@@ -371,14 +366,37 @@ def functions_run_eagerly() -> bool:
     return _settings.eagerly
 
 
+class _Options(TypedDict, total=False):
+    """The options of :func:`function`, which don't decide the type of its result."""
+
+    input_signature: Sequence[Any] | None
+    autograph: bool
+    jit_compile: bool | None
+    reduce_retracing: bool
+    experimental_relax_shapes: bool
+    strict: bool
+    name: str | None
+
+
+@overload
+def function(func: Callable[P, R], **options: Unpack[_Options]) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None, **options: Unpack[_Options]
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,
-    *,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_relax_shapes: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+    *,
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -405,6 +423,8 @@ def function(
             is an error, when it is made; for open sizes, when it is first called with some.
         name: shown in errors and graphs; by default the function's.
 
+    The other arguments are TensorFlow's, and ignored.
+
     Returns:
         A :class:`Function`, called like ``func``.
 
@@ -426,7 +446,7 @@ def function(
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing or experimental_relax_shapes,
+        reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
         strict=strict,
         name=name,
     )
@@ -438,6 +458,6 @@ def function(
 
 
 @entry
-def _make(func: Callable[..., Any], **options: Any) -> Function:
+def _make(func: Callable[..., Any], **options: Any) -> Function[..., Any]:
     """What the decorator with arguments calls."""
     return Function(func, **options)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.function.outputs import Packer
     from dualflow.function.runner import Runner
     from dualflow.native.executable import Executable
+    from dualflow.native.facilities import Facility
 
 
 def make_executable(graph: Graph) -> Executable:
@@ -30,6 +32,12 @@ def short_way(
     """``runner`` as a function of positional values; see :func:`dualflow.function.fast.short_way`."""
     module = import_module("dualflow.function.fast")
     found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
+    return found
+
+
+def facilities() -> Sequence[Facility]:
+    """See :func:`dualflow.native.facilities.facilities`."""
+    found: Sequence[Facility] = import_module("dualflow.native.facilities").facilities(EagerTensor)
     return found
 
 

@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.updates import lendable
 from dualflow.eager.variable import Variable
-from dualflow.native.fastcall import ArraySpec, Descriptor, Fixed, VariableUse, builtin, probe, slot_offset
+from dualflow.native.fastcall import (
+    ArraySpec,
+    Descriptor,
+    Fixed,
+    Slots,
+    VariableUse,
+    builtin,
+    probe,
+    variable_slots,
+)
 
 if TYPE_CHECKING:
     from dualflow.core.spec import TensorSpec
@@ -35,12 +45,12 @@ def short_way(
     which those at ``places`` are the inputs; without ``places`` all values are.
     """
     layout = probe(EagerTensor)
-    slot = slot_offset(Variable, "_tensor")
+    slots = variable_slots(Variable)
 
     def fail(number: int, *given: Any) -> None:
         runner.failed(number, given if places is None else [given[i] for i in places])
 
-    descriptor = None if layout is None or slot is None else _descriptor(runner, slot, pack, fail)
+    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)
     if descriptor is not None and places is not None:
         number = {place: i for i, place in enumerate(places)}
         arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
@@ -49,7 +59,7 @@ def short_way(
 
 
 def _descriptor(
-    runner: Runner, slot: int, pack: Packer | None, fail: Callable[..., object]
+    runner: Runner, slots: Slots, pack: Packer | None, fail: Callable[..., object]
 ) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = runner.executable
@@ -67,6 +77,9 @@ def _descriptor(
     )
     if not simple:
         return None
+    if program.heavy:
+        for i in runner.written:
+            lendable(variables[i - count])
     return Descriptor(
         name=graph.name,
         kernel=executable.entry(program.parts[0].entry or ""),
@@ -83,7 +96,7 @@ def _descriptor(
         result=pack.form if pack is not None else "tuple",
         on_error=fail,
         pack=pack,
-        tensor_slot=slot,
+        slots=slots,
         keep=(executable, *tensors),
     )
 

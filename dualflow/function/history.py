@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step
 from dualflow.function.buffers import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
-from dualflow.graph.passes.assignments import ASSIGNED, assigns_before_failure
+from dualflow.graph.passes.assignments import ASSIGNMENT, assigns_before_failure
 from dualflow.graph.trail import Trail, is_told
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
-Assign = Callable[[Any, Any, Sequence[Any]], None]
 
 
 class History:
@@ -32,13 +32,19 @@ class History:
 
     Args:
         graph: the trace, with its assignments.
-        assign: given a variable that the trace assigns, a tensor, and what is behind the graph's inputs, lets
-            the variable hold the tensor.
+        behind: the variable that is meant where the trace assigns one, given that and the call's arguments.
+        begun: is told of each variable that the trace assigns and that holds a value now.
     """
 
-    def __init__(self, graph: Graph, assign: Assign) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        behind: Callable[[Any, Sequence[Any]], Any],
+        begun: Callable[[Any], None] = lambda variable: None,
+    ) -> None:
         self._graph = graph
-        self._assign = assign
+        self._behind = behind
+        self._begun = begun
 
     @cached_property
     def matters(self) -> bool:
@@ -51,11 +57,24 @@ class History:
         found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
         return tuple(found.values())
 
+    @cached_property
+    def _assigned(self) -> tuple[Any, ...]:
+        """The variables that are assigned in the trace."""
+        named = (n.attrs["variable"] for n in _all_nodes(self._graph) if n.op is ASSIGNMENT)
+        return tuple({id(v): v for v in named}.values())
+
     def trail(self) -> Trail | None:
         """What to take along on a call that begins now; None where nothing has to be remembered."""
         return Trail(self._generators) if self.matters else None
 
-    def leave(self, error: BaseException, trail: Trail | None, arguments: Sequence[Any]) -> BaseException:
+    def settle(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> NoReturn:
+        """Raise what :meth:`leave` returns."""
+        found = self.leave(error, trail, arguments)
+        if found is error:
+            raise error
+        raise found from None
+
+    def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
         """Let variables hold what was assigned before a call failed with ``error``; what to raise for it.
 
         That is another error where eager code fails at an earlier line.
@@ -65,15 +84,19 @@ class History:
             trail: what it has left.
             arguments: the tensors and variables that it was given.
         """
-        if trail is None:
-            return error
-        sources = [*arguments, *(c.source for c in self._graph.captures)]
         again = _Again(error, trail)
-        try:
-            again.run(self._graph, [array_of(x) for x in sources])
-        finally:
-            for variable, array in again.left.values():
-                self._assign(variable, wrap(np.array(array, order="C")), sources)
+        variables = {id(v): self._behind(v, arguments) for v in self._assigned}
+        held = {id(v): v for v in variables.values()}
+        step = Step(list(held.values()))
+        with step.running, step as claims:
+            try:
+                sources = (*arguments, *(c.source for c in self._graph.captures))
+                again.run(self._graph, [array_of(x) for x in sources])
+            finally:
+                claim_of = dict(zip(held, claims, strict=True))
+                for key, (variable, array) in again.left.items():
+                    claim_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
+                    self._begun(variable)
         return again.error
 
 
@@ -119,7 +142,7 @@ class _Again:
             self.left = self._at_line or {}
 
     def _step(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        if node.op is ASSIGNED:
+        if node.op is ASSIGNMENT:
             self.left[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
             return ()
         if node.origin in self._lines and self._is_alike(node):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.graph.ir import Graph, Node
@@ -137,6 +138,9 @@ class Counting(Engine):
     def assign(self, variable: Any, value: Any) -> None:
         EAGER.assign(variable, value)
 
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
+        EAGER.change(variable, rule)
+
     def create_variable(self, variable: Any, initial: Any) -> None:
         EAGER.create_variable(variable, initial)
 
@@ -164,7 +168,7 @@ class State:
 
     def __init__(self, graph: Graph, variables: Sequence[AbstractVariable], others: GlobalRandom) -> None:
         self.variables = list({id(v): v for v in variables}.values())
-        self._tensors = [v._tensor for v in self.variables]  # type: ignore[attr-defined]  # each has one
+        self._tensors = [EAGER.read(v) for v in self.variables]
         sources = {id(s): s for node in _nodes(graph) for s in node.attrs.values() if hasattr(s, "philox")}
         self._sources = list(sources.values())
         self._drawn = [copy.deepcopy(s.philox.bit_generator.state) for s in self._sources]
@@ -173,18 +177,18 @@ class State:
     def renew(self) -> None:
         """Everything as it was at first; each variable holds a copy that a compiled graph may overwrite."""
         for variable, tensor in zip(self.variables, self._tensors, strict=True):
-            variable._tensor = wrap(tensor._array.copy())  # type: ignore[attr-defined]
+            updates.assign(variable, wrap(tensor._array.copy()))
         self._rewind()
 
     def restore(self) -> None:
         """Everything as it was at first; each variable holds the very tensor that it held."""
         for variable, tensor in zip(self.variables, self._tensors, strict=True):
-            variable._tensor = tensor  # type: ignore[attr-defined]
+            updates.assign(variable, tensor)
         self._rewind()
 
     def values(self) -> list[np.ndarray[Any, Any]]:
         """What the variables hold now, copied."""
-        return [v._tensor._array.copy() for v in self.variables]  # type: ignore[attr-defined]
+        return [EAGER.read(v)._array.copy() for v in self.variables]
 
     def _rewind(self) -> None:
         for source, drawn in zip(self._sources, self._drawn, strict=True):

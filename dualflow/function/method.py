@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import hide_frames
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from dualflow.function.decorator import Function
 
 
-class BoundFunction:
+P = ParamSpec("P")
+R = TypeVar("R")
+"""The parameters and the result of the function that is traced."""
+
+
+class BoundFunction(Generic[P, R]):
     # ``instance.method`` of a traced method: its function, with the instance kept alive for the call.
     # The docstring is the method's own, so this comment stands in its place.
 
@@ -23,11 +28,11 @@ class BoundFunction:
     def __doc__(self) -> str | None:  # type: ignore[override]  # of the instance, not of the class
         return self.__wrapped__.__doc__
 
-    def __init__(self, function: Function, instance: Any) -> None:
+    def __init__(self, function: Function[..., Any], instance: Any) -> None:
         self.__wrapped__ = function
         self.__self__ = instance
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return self.__wrapped__(*args, **kwargs)
         except Exception as error:
@@ -79,9 +84,9 @@ class MethodTable:
     __slots__ = ("_functions",)
 
     def __init__(self) -> None:
-        self._functions: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._functions: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
 
-    def get(self, instance: Any, make: Callable[[], Function]) -> Function:
+    def get(self, instance: Any, make: Callable[[], Function[..., Any]]) -> Function[..., Any]:
         """The function of ``instance``, made when first asked for.
 
         Raises:

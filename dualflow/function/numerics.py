@@ -7,7 +7,7 @@ twice. Switched off, the engine is not there, and nothing is asked or paid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -99,6 +99,9 @@ class CheckingEngine(Engine):
 
     def assign(self, variable: Any, value: Any) -> None:
         EAGER.assign(variable, value)
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
+        EAGER.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         EAGER.create_variable(variable, initial)

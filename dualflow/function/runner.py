@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
 from dualflow.function.history import History
@@ -113,18 +114,25 @@ class Runner:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
-        executable, history = self.executable, self._history
-        arrays = gather((*arguments, *self.captured), self.written)
-        trail = history.trail() if history is not None else None
+        sources = (*arguments, *self.captured)
+        history = self._history
+        trail = None if history is None else history.trail()
+        step = Step([sources[i] for i in self.written], compiled=True)
         try:
-            return tuple([wrap(a) for a in executable.run(arrays, trail)])
+            if not self.written:
+                return tuple([wrap(a) for a in self.executable.run(gather(sources), trail)])
+            with step.running, step as claims:
+                return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
-            if history is None or trail is None:
-                raise
-            told = history.leave(error, trail, arguments)
-            if told is error:
-                raise
-            raise told from None
+            if history is not None and trail is not None:
+                history.settle(error, trail, arguments)
+            raise
+
+    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
+        """The outputs; the claims on the variables get their new tensors, all of them or none."""
+        results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
+        hold(claims, [wrap(arrays[i]) for i in self.written])
+        return results
 
     def failed(self, number: int, arguments: Sequence[Any]) -> None:
         """What remains to be done for a call that ended with ``number`` in the status.
@@ -135,13 +143,15 @@ class Runner:
             Exception: the error that a positive one stands for.
         """
         executable, history = self.executable, self._history
-        error: BaseException = executable.failure(number) if number > 0 else KeyboardInterrupt()
         trail = history.trail() if history is not None else None
         if history is not None and trail is not None:
             trail.node = executable.failing(number)
-            error = history.leave(error, trail, arguments)
-        if number > 0:
-            raise error
+            if number < 0:
+                history.leave(KeyboardInterrupt(), trail, arguments)
+            else:
+                history.settle(executable.failure(number), trail, arguments)
+        elif number > 0:
+            raise executable.failure(number)
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""

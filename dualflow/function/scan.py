@@ -7,6 +7,7 @@ that goes the other way, so there are gradients of every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -16,7 +17,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.function.bodies import aligned, operands, trace_body
 from dualflow.function.loop_gradient import LOOP
 from dualflow.function.trace import Tracer, tracing
+from dualflow.gradient.custom import CUSTOM
 from dualflow.graph.control import loop_attrs, with_effects
+from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.draws import for_all_turns, only_draw, with_rows
 from dualflow.ops.creation import zeros
@@ -27,7 +30,7 @@ Step = Callable[[Tensors, Tensors], tuple[Tensors, Tensors]]
 """From what is carried, and one row of each tensor, to what is carried on, and rows of the results."""
 
 UNROLLED: Final = 32
-"""While tracing, up to so many rows are steps of their own in the graph."""
+"""While tracing, up to so many rows are steps of their own in the graph; the step is traced once."""
 
 
 def repeat(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
@@ -42,7 +45,7 @@ def repeat(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) 
     """
     if dispatch.current().eager:
         return _unroll(step, carry, xs, length, reverse) if length else (carry, _nothing(step, carry, xs))
-    return (_unroll if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
+    return (_inlined if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
 
 
 def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
@@ -91,7 +94,33 @@ def _nothing(step: Step, carry: Tensors, xs: Tensors) -> Tensors:
     return [zeros(Shape((0, *y.shape)), y.dtype) for y in ys]
 
 
-def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Traced:
+    """A step as a graph of what is carried, assigned variables, a row of each tensor, and what else it reads.
+
+    Attributes:
+        graph: it gives what is carried on, the variables' new values, and rows of the results.
+        written: the variables that it assigns.
+        kept: what else it reads.
+    """
+
+    graph: Graph
+    written: tuple[Any, ...]
+    kept: tuple[Any, ...]
+
+    @property
+    def goes_alone(self) -> bool:
+        """Whether the graph says all that the step does, for any row.
+
+        The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
+        values tell are known only where these are.
+        """
+        nodes = self.graph.nodes
+        return all(n.op is not CUSTOM and all(s.shape.is_static for s in n.specs) for n in nodes)
+
+
+def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:
+    """The step, traced once."""
     count = len(carry)
     specs = _specs(carry, xs)
     body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda symbols: symbols)
@@ -106,12 +135,35 @@ def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -
         *aligned([body], kept)[0],
     ]
     graph = body.graph(inputs, [*carried, *[value for _, value in body.writes.values()], *ys])
-    engine = dispatch.current()
-    state = operands(list(written.values()))
-    found = _apply(graph, [*carry, *state], xs, operands(list(kept.values())), length, reverse)
-    after = count + len(written)
-    for variable, value in zip(written.values(), found[count:after], strict=True):
-        engine.unrecorded.update(variable, value, found)
+    return _Traced(graph, tuple(written.values()), tuple(kept.values()))
+
+
+def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+    """The step's graph for each row, one after the other: the user's Python runs once."""
+    traced = _traced(step, carry, xs)
+    if not traced.goes_alone:
+        return _unroll(step, carry, xs, length, reverse)
+
+    def again(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        state, rest = operands(traced.written), operands(traced.kept)
+        found = replay(traced.graph, [*carry, *state, *row, *rest])
+        return _after(traced, len(carry), found)
+
+    return _unroll(again, carry, xs, length, reverse)
+
+
+def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+    traced = _traced(step, carry, xs)
+    state, rest = operands(traced.written), operands(traced.kept)
+    return _after(traced, len(carry), _apply(traced.graph, [*carry, *state], xs, rest, length, reverse))
+
+
+def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensors]:
+    """What is carried on, and rows of the results; the variables get their new values."""
+    after = count + len(traced.written)
+    engine = dispatch.current().unrecorded
+    for variable, value in zip(traced.written, found[count:after], strict=True):
+        engine.update(variable, value, found)
     return found[:count], found[after:]
 
 

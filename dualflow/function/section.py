@@ -16,6 +16,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step, hold
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
 from dualflow.function.history import History
 from dualflow.function.runner import Runner
@@ -59,7 +60,7 @@ class Section:
         self.effects = tuple(effects)
         self.strict = strict
         self.bound = bound
-        self._history = History(graph, self._assign)
+        self._history = History(graph, self._behind)
         self.runner = Runner(graph, strict=strict, history=self._history)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
@@ -77,11 +78,11 @@ class Section:
         if engine is EAGER:
             return self.runner(*arguments)
         sources = [*arguments, *self.captured]
-        tensors = [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]
+        tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, tensors, wanted) if any(wanted) else self.runner(*arguments)
+        return self._record(engine, sources, wanted) if any(wanted) else self.runner(*arguments)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
@@ -105,30 +106,30 @@ class Section:
             engine.unrecorded.update(variable, value, made)
         return results[:count]
 
-    def _record(
-        self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any], wanted: tuple[bool, ...]
-    ) -> Sequence[Any]:
+    def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
         linear = self._linear.get(wanted)
         if linear is None:
             with tracing_lock.lock:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
+        written = linear.forward.written
         call = TapedCall(linear, self._history.trail())
+        step = Step([sources[i] for i in written], compiled=True)
         try:
-            results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+            with step.running, step as claims:
+                tensors = _read(engine, sources)
+                results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+                hold(claims, list(map(wrap, call.updated)))
         except BaseException as error:
-            told = self._history.leave(error, call.trail, sources[: len(sources) - len(self.captured)])
-            if told is error:
-                raise
-            raise told from None
-        for i, array in zip(linear.forward.written, call.updated, strict=True):
-            engine.assign(sources[i], wrap(array))
+            if call.trail is not None:
+                self._history.settle(error, call.trail, sources[: len(self.graph.arguments)])
+            raise
         return results
 
-    def _assign(self, variable: Any, value: Any, sources: Sequence[Any]) -> None:
-        """Let a variable of the trace hold ``value``: the one behind an argument that stands for it."""
+    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Any:
+        """The variable that is meant where the trace assigns one, which may stand for an argument."""
         place = self.bound.get(id(variable))
-        EAGER.assign(variable if place is None else sources[place], value)
+        return variable if place is None else arguments[place]
 
     def _linearise(self, wanted: Sequence[bool]) -> Linear:
         """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
@@ -191,3 +192,8 @@ class Section:
                     f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
                     f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"
                 )
+
+
+def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
+    """The engine's tensors for ``sources``."""
+    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]

@@ -53,7 +53,10 @@ class Observer(Protocol):
 
 
 class Walk:
-    """A run of a graph in which an observer stands between every two ops; constants and assignments are no ops."""
+    """A run of a graph in which an observer stands between every two ops.
+
+    Constants and assignments are no ops.
+    """
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer

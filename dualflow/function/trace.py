@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dualflow.core.errors import (
 )
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.creation import Creation
 from dualflow.function.symbol import Symbol
@@ -29,7 +30,8 @@ from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
-from dualflow.graph.passes.assignments import ASSIGNED
+from dualflow.graph.passes.assignments import ASSIGNMENT
+from dualflow.ops.assigned import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 
@@ -47,6 +49,14 @@ class _State:
     current: Symbol
 
 
+class Provisional(NamedTuple):
+    """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
+
+    x: Any
+    ran: Any
+    name: str
+
+
 class Tracer(Engine):
     """Records ops as the nodes of one graph.
 
@@ -57,6 +67,8 @@ class Tracer(Engine):
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
         settled: bool scalars that checks have made sure of, for what follows.
+        provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
+            makes it anew, so that it fails where it is read.
     """
 
     __slots__ = (
@@ -68,6 +80,7 @@ class Tracer(Engine):
         "creation",
         "name",
         "outer",
+        "provisional",
         "refusal",
         "settled",
         "symbols",
@@ -81,6 +94,7 @@ class Tracer(Engine):
         self.symbols: dict[Value, Symbol] = {}
         self.refusal: Exception | None = None
         self.settled: dict[Value, bool] = {}
+        self.provisional: dict[Value, Provisional] = {}
         self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
@@ -122,7 +136,7 @@ class Tracer(Engine):
             array = tensor._array
             symbol = self.constant(array) if array.size <= _INLINED else self._capture(tensor)
         elif type(tensor) is Symbol and self._is_inside(tensor._tracer):
-            symbol = self._capture(tensor)
+            symbol = self._inherit(tensor)
         else:
             raise InaccessibleTensorError(self._out_of_scope(tensor))
         self._captured[id(tensor)] = tensor, symbol
@@ -138,7 +152,7 @@ class Tracer(Engine):
         state.current = symbol
 
     def note(self, variable: AbstractVariable, value: Any) -> None:
-        self.builder.add(ASSIGNED, (self.adopt(value)._value,), {"variable": variable}, caller())
+        self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:
@@ -254,7 +268,8 @@ class Tracer(Engine):
                 f"The {what} of a variable depends on an argument of the traced function {self.name!r}, "
                 "which has no value yet. Compute it from Python values, or create the variable outside."
             )
-        arrays = [c.source._tensor._array if c.variable else c.source._array for c in graph.captures]
+        sources = [EAGER.read(c.source) if c.variable else c.source for c in graph.captures]
+        arrays = [x._array for x in sources]
         return evaluate(graph, arrays)[0].copy()
 
     # inside
@@ -273,6 +288,17 @@ class Tracer(Engine):
 
     def _literal(self, array: Array) -> Value:
         return self.builder.add(REGISTRY["constant"], (), {"value": array}).output
+
+    def _inherit(self, symbol: Symbol) -> Symbol:
+        """A value of a trace around this one."""
+        made = symbol._tracer.provisional.get(symbol._value)
+        return self._capture(symbol) if made is None else self.provide(made)
+
+    def provide(self, made: Provisional) -> Symbol:
+        """A value that a loop may not have assigned."""
+        found: Symbol = self.run(ASSIGNED, (self.adopt(made.x), self.adopt(made.ran)), {"name": made.name})
+        self.provisional[found._value] = made
+        return found
 
     def _capture(self, tensor: AbstractTensor) -> Symbol:
         return self.symbol(self.builder.capture(tensor.spec, tensor, variable=False))

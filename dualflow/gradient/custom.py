@@ -114,12 +114,15 @@ class Reader(Engine):
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         return self.base.adopt(tensor)
 
-    def read(self, variable: Any) -> AbstractTensor:
+    def read(self, variable: Any) -> Any:
         self.variables[id(variable)] = variable
         return self.base.read(variable)
 
     def assign(self, variable: Any, value: Any) -> None:
         self.base.assign(variable, value)
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
+        return self.base.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.base.create_variable(variable, initial)

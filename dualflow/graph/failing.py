@@ -42,8 +42,8 @@ def _in_machine_code(node: Node) -> bool:
 
 
 def _checks(node: Node) -> bool:
-    """Whether the element code of ``node`` checks something: only that of integers does."""
-    if not any(v.spec.dtype.is_integer for v in node.inputs):
+    """Whether the element code of ``node`` checks something: that of floats alone does not."""
+    if all(v.spec.dtype.is_inexact for v in node.inputs):
         return False
     form, maths = node.op.form, _Checking()
     assert isinstance(form, Element), f"{node} has no element code"

@@ -9,10 +9,12 @@ is read from the parameters, so the text depends on the nest's structure alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from dualflow.native.blocking import JOIN, rounds
 from dualflow.native.frame import Frame
 from dualflow.native.llvm import Type, Value
 from dualflow.native.lower import stage_steps
@@ -118,26 +120,65 @@ class Emitter(Frame):
         self.stage = stage
         self.turn = stage_steps(self.nest, stage)
         folds = self._folds(stage)
-        begun = [self._start(s, self.lanes) for s in folds]
-        ends = self._reduced(self.nest.kept, start, stop, [v for acc in begun for v in acc])
-        sizes = [len(acc) for acc in begun]
-        accs = [ends[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
+        accs = self._apart(folds, self._reduced(self.nest.kept, start, stop, self._begun(folds)))
         if self.nest.vector is not None and self.nest.vector >= self.nest.kept:
             accs = [self._across_lanes(s, acc) for s, acc in zip(folds, accs, strict=True)]
         return accs
 
+    def _begun(self, folds: Sequence[Step]) -> Carried:
+        return [v for step in folds for v in self._start(step, self.lanes)]
+
+    def _apart(self, folds: Sequence[Step], values: Carried) -> list[Carried]:
+        """The accumulators of each fold, of those that stand one behind another."""
+        rest = iter(values)
+        return [list(islice(rest, len(self._start(step, self.lanes)))) for step in folds]
+
+    def _merged(self, folds: Sequence[Step], left: Carried, right: Carried) -> Carried:
+        pairs = zip(folds, self._apart(folds, left), self._apart(folds, right), strict=True)
+        return [v for step, a, b in pairs for v in self._merge(step, a, b)]
+
+    def _merge(self, step: Step, left: Carried, right: Carried) -> Carried:
+        form = step.node.op.form
+        assert isinstance(form, Fold)
+        merged = form.merge(self.m, tuple(left), tuple(right))
+        return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
+
     def _reduced(self, at: int, start: Value, stop: Value, carried: Carried) -> Carried:
-        depth = len(self.nest.loops)
+        """The stage's accumulators after loop ``at``."""
 
         def body(accs: Carried) -> Carried:
-            if at + 1 < depth:
-                for step in self.turn:
-                    if step.level == at + 1:
-                        self._compute(step)
-                return self._reduced(at + 1, self.zero(), self.params["extent", at + 1], accs)
-            return self._turn(accs)
+            if at + 1 == len(self.nest.loops):
+                return self._turn(accs)
+            for step in self.turn:
+                if step.level == at + 1:
+                    self._compute(step)
+            return self._reduced(at + 1, self.zero(), self.params["extent", at + 1], accs)
 
-        return self._loop(at, start, stop, carried, body)
+        def run(start: Value, stop: Value, accs: Carried) -> Carried:
+            return self._loop(at, start, stop, accs, body)
+
+        return self._by_blocks(at, start, stop, carried, run)
+
+    def _by_blocks(
+        self,
+        at: int,
+        start: Value,
+        stop: Value,
+        carried: Carried,
+        run: Callable[[Value, Value, Carried], Carried],
+        level: int = 0,
+    ) -> Carried:
+        """``run`` for each block of loop ``at``, whose accumulators begin anew and are merged in order."""
+        folds = self._folds(self.stage)
+        if level == len(self.blocks.get(at, ())) or not any(map(rounds, folds)):
+            return run(start, stop, carried)
+        size = self.params["turns", at, level]
+        with self.b.loop(start, stop, size, carried) as loop:
+            end = loop.index + size
+            end = (end < stop).select(end, stop)
+            part = self._by_blocks(at, loop.index, end, self._begun(folds), run, level + 1)
+            loop.next(*self._merged(folds, list(loop.carried), part))
+        return list(loop.results)
 
     def _turn(self, accs: Carried) -> Carried:
         """The innermost body: values, stores, and one more element for every fold."""
@@ -184,13 +225,10 @@ class Emitter(Frame):
 
     def _across_lanes(self, step: Step, acc: Carried) -> Carried:
         """The lanes of an accumulator joined, halves first."""
-        form = step.node.op.form
-        assert isinstance(form, Fold)
         lanes = self.lanes
         while lanes > 1:
             lanes //= 2
-            halves = [tuple(self._lanes_from(v, at, lanes) for v in acc) for at in (0, lanes)]
-            acc = [v.cast(half.type) for v, half in zip(form.merge(self.m, *halves), halves[0], strict=True)]
+            acc = self._merge(step, *([self._lanes_from(v, at, lanes) for v in acc] for at in (0, lanes)))
         return acc
 
     def _lanes_from(self, value: Value, start: int, count: int) -> Value:
@@ -223,27 +261,20 @@ class Emitter(Frame):
         self.write(self._kept_stores(0))
         folds = self._folds(0)
         vector_lanes, self.lanes = self.lanes, 1
-        begun = [self._start(s, self.lanes) for s in folds]
-        with self.b.loop(0, self.params["blocks"], carried=[v for acc in begun for v in acc]) as loop:
-            joined: Carried = []
-            for step, acc in zip(folds, begun, strict=True):
-                mine = loop.carried[len(joined) : len(joined) + len(acc)]
-                part = [
-                    self.b.load(
-                        self._partial(len(joined) + i), self._partial_index(loop.index, v.type), v.type
-                    )
-                    for i, v in enumerate(acc)
-                ]
-                merged = step.node.op.form.merge(self.m, tuple(mine), tuple(part))  # type: ignore[union-attr]
-                joined += [v.cast(old.type) for v, old in zip(merged, acc, strict=True)]
-            loop.next(*joined)
-        ends = list(loop.results)
-        accs = []
-        for acc in begun:
-            accs.append(ends[: len(acc)])
-            ends = ends[len(acc) :]
+
+        def run(start: Value, stop: Value, accs: Carried) -> Carried:
+            with self.b.loop(start, stop, carried=accs) as loop:
+                parts = [self._load_partial(i, loop.index, v.type) for i, v in enumerate(loop.carried)]
+                loop.next(*self._merged(folds, list(loop.carried), parts))
+            return list(loop.results)
+
+        begun, blocks = self._begun(folds), self.params["blocks"]
+        accs = self._apart(folds, self._by_blocks(JOIN, self.zero(), blocks, begun, run))
         self._finish(0, accs)
         self.lanes = vector_lanes
+
+    def _load_partial(self, number: int, block: Value, type: Type) -> Value:
+        return self.b.load(self._partial(number), self._partial_index(block, type), type)
 
     def _partial(self, number: int) -> Value:
         return self.b.offset(self.memory(), self.params["partial", number], Type("u", 8))

@@ -7,10 +7,11 @@
 ; How a call is checked is in match.ll, which is compiled together with this file.
 ;
 ; The numbers that are offsets into CPython's and NumPy's structures (64-bit, with the GIL, not a debug build) are
-; checked against this process by `probe` in fastcall.py before this code is used:
+; checked against this process by `probe` in fastcall.py before this code is used; tuple_items, which differs between
+; versions, is a function that fastcall.py adds to this text:
 ;
 ;   object:  0 reference count   8 type
-;   tuple:  24 first item                          bytes:  32 first byte
+;   tuple:  tuple_items() first item               bytes:  32 first byte
 ;   ndarray: 16 data   24 ndim (i32)   32 dims   56 dtype   64 flags (i32)
 ;
 ; Who owns what: `args` and everything the descriptor points to are kept alive by the caller and by `self`. Arrays
@@ -30,7 +31,8 @@
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
-  i64                                   ; 20 how many of the arguments are inputs of the kernel
+  i64,                                  ; 20 how many of the arguments are inputs of the kernel
+  i64, i64                              ; 21 where a variable keeps a tensor that is written to, 22 and the writer
 }
 %operand = type {
   ptr,                                  ;  0 the Variable; or what an argument must be, which is no input; else null
@@ -47,6 +49,7 @@ declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyLong_FromUnsignedLong(i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare ptr @PyErr_NoMemory()
@@ -58,12 +61,14 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i64 @PyThread_get_thread_ident()
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; Buffers go to the kernel in the order inputs, variables, constants, outputs, arena.
 define ptr @df_entry(ptr %self, ptr %args, i64 %count) nounwind {
 entry:
-  %item = getelementptr i8, ptr %self, i64 24
+  %items.offset = call i64 @tuple_items()
+  %item = getelementptr i8, ptr %self, i64 %items.offset
   %bytes = load ptr, ptr %item
   %d = getelementptr i8, ptr %bytes, i64 32
   %arguments.at = getelementptr %descriptor, ptr %d, i64 0, i32 5
@@ -233,7 +238,8 @@ no:
 }
 
 ; Run the kernel and answer its status, 0 when all is well. While the GIL is released another thread may assign to a
-; variable, so its array is held for the duration.
+; variable that is read, so its array is held for the duration; one that is written to has its tensor taken out of its
+; slot, so that nobody sees it.
 define internal i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %arrays) nounwind alwaysinline {
 entry:
   %status = alloca i64
@@ -244,14 +250,23 @@ entry:
   %heavy.at = getelementptr %descriptor, ptr %d, i64 0, i32 15
   %heavy = load i64, ptr %heavy.at
   %light = icmp eq i64 %heavy, 0
-  br i1 %light, label %quick, label %hold
+  br i1 %light, label %quick, label %begin
 
 quick:
   call void %kernel(ptr %buffers, ptr %params, ptr %status)
   br label %end
 
+no.memory:                              ; Python's error is set, and nothing has run
+  ret i64 -9223372036854775808
+
+begin:
+  %number = call i64 @PyThread_get_thread_ident()
+  %writer = call ptr @PyLong_FromUnsignedLong(i64 %number)
+  %no.writer = icmp eq ptr %writer, null
+  br i1 %no.writer, label %no.memory, label %hold
+
 hold:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %hold.one ]
+  %i = phi i64 [ 0, %begin ], [ %i.next, %hold.one ]
   %more = icmp ult i64 %i, %variables
   br i1 %more, label %hold.one, label %release
 
@@ -259,6 +274,7 @@ hold.one:
   %array.at = getelementptr ptr, ptr %arrays, i64 %i
   %array = load ptr, ptr %array.at
   call void @Py_IncRef(ptr %array)
+  call void @lend(ptr %d, i64 %i, ptr %writer)
   %i.next = add i64 %i, 1
   br label %hold
 
@@ -266,12 +282,94 @@ release:
   %thread = call ptr @PyEval_SaveThread()
   call void %kernel(ptr %buffers, ptr %params, ptr %status)
   call void @PyEval_RestoreThread(ptr %thread)
+  br label %next
+
+next:
+  %j = phi i64 [ 0, %release ], [ %j.next, %put.back ]
+  %lent = icmp ult i64 %j, %variables
+  br i1 %lent, label %put.back, label %let.go
+
+put.back:
+  call void @put_back(ptr %d, i64 %j)
+  %j.next = add i64 %j, 1
+  br label %next
+
+let.go:
+  call void @Py_DecRef(ptr %writer)
   call void @drop(ptr %arrays, i64 0, i64 %variables)
   br label %end
 
 end:
   %code = load i64, ptr %status
   ret i64 %code
+}
+
+; Move the tensor of a variable that the kernel writes to into the slot beside its own; `writer` says who has it.
+define internal void @lend(ptr %d, i64 %i, ptr %writer) nounwind {
+entry:
+  %operand = call ptr @variable(ptr %d, i64 %i)
+  %exclusive.at = getelementptr %operand, ptr %operand, i64 0, i32 5
+  %exclusive = load i64, ptr %exclusive.at
+  %read.only = icmp eq i64 %exclusive, 0
+  br i1 %read.only, label %end, label %move
+
+move:
+  %home = call ptr @slot(ptr %d, ptr %operand, i32 4)
+  %beside = call ptr @slot(ptr %d, ptr %operand, i32 21)
+  %by = call ptr @slot(ptr %d, ptr %operand, i32 22)
+  %tensor = load ptr, ptr %home
+  store ptr null, ptr %home
+  store ptr %tensor, ptr %beside
+  call void @Py_IncRef(ptr %writer)
+  store ptr %writer, ptr %by
+  br label %end
+
+end:
+  ret void
+}
+
+; The way back.
+define internal void @put_back(ptr %d, i64 %i) nounwind {
+entry:
+  %operand = call ptr @variable(ptr %d, i64 %i)
+  %exclusive.at = getelementptr %operand, ptr %operand, i64 0, i32 5
+  %exclusive = load i64, ptr %exclusive.at
+  %read.only = icmp eq i64 %exclusive, 0
+  br i1 %read.only, label %end, label %move
+
+move:
+  %home = call ptr @slot(ptr %d, ptr %operand, i32 4)
+  %beside = call ptr @slot(ptr %d, ptr %operand, i32 21)
+  %by = call ptr @slot(ptr %d, ptr %operand, i32 22)
+  %tensor = load ptr, ptr %beside
+  %writer = load ptr, ptr %by
+  store ptr null, ptr %beside
+  store ptr null, ptr %by
+  store ptr %tensor, ptr %home
+  call void @Py_DecRef(ptr %writer)
+  br label %end
+
+end:
+  ret void
+}
+
+; The operand of a variable.
+define internal ptr @variable(ptr %d, i64 %i) nounwind alwaysinline {
+entry:
+  %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 8
+  %operands = load ptr, ptr %operands.at
+  %operand = getelementptr %operand, ptr %operands, i64 %i
+  ret ptr %operand
+}
+
+; A slot of a variable, whose offset is `field` of the descriptor.
+define internal ptr @slot(ptr %d, ptr %operand, i32 %field) nounwind alwaysinline {
+entry:
+  %variable = load ptr, ptr %operand
+  %offset.at = getelementptr ptr, ptr %d, i32 %field
+  %offset = load i64, ptr %offset.at
+  %slot = getelementptr i8, ptr %variable, i64 %offset
+  ret ptr %slot
 }
 
 ; Hand the output arrays over as the result that Python sees.
@@ -302,7 +400,8 @@ drop.all:
 
 next:
   %i = phi i64 [ 0, %tuple ], [ %i.next, %put ]
-  %items = getelementptr i8, ptr %made, i64 24
+  %items.offset = call i64 @tuple_items()
+  %items = getelementptr i8, ptr %made, i64 %items.offset
   %more = icmp ult i64 %i, %outputs
   br i1 %more, label %take, label %complete
 
@@ -364,6 +463,13 @@ no:
 ; signal's handler has raised: Python's error is set. It is put aside meanwhile, and stays unless another comes.
 define internal ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count) nounwind noinline cold {
 entry:
+  %not.run = icmp eq i64 %status, -9223372036854775808
+  br i1 %not.run, label %none, label %begin
+
+none:
+  ret ptr null
+
+begin:
   %type.at = alloca ptr
   %value.at = alloca ptr
   %trace.at = alloca ptr

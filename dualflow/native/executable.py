@@ -27,7 +27,7 @@ from dualflow.native.nest import Layout
 from dualflow.native.plan import Call, Plan, plan
 from dualflow.native.program import Program, write
 from dualflow.native.settle import settled
-from dualflow.ops.forms import Loop, Opaque, Scatter, Take
+from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -105,7 +105,7 @@ class Executable:
     @property
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
-        return tuple(_reports(self.program))
+        return tuple(_reports(self.program, self.library))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
@@ -148,7 +148,9 @@ class Executable:
         if isinstance(message, Kept):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
-        error = _ERRORS.get(type(node.op.form), InvalidArgumentError)
+        form = node.op.form
+        own = form.error if isinstance(form, Element) else None
+        error = own or _ERRORS.get(type(form), InvalidArgumentError)
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")
 
@@ -243,12 +245,15 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 
 
-def _reports(program: Program) -> list[PartReport]:
+def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
     reports: list[PartReport] = []
     kernels = len(program.kernels)
+    detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
     for part in program.parts:
         if part.host is None:
-            reports.append(PartReport("native", f"{kernels} kernels, {len(program.routines)} routines"))
+            reports.append(
+                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+            )
             continue
         node = part.host.node
         form = node.op.form

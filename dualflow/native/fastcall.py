@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 import struct
 import sys
 import types
@@ -25,12 +26,19 @@ from dualflow.native import jit
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where this process keeps what the entry code reads, beyond what ``entry.ll`` takes for granted."""
+    """Where this process keeps what the entry code reads, beyond what ``entry.ll`` takes for granted.
+
+    Attributes:
+        tensor_class: the type of tensors.
+        array_slot: where a tensor keeps its array.
+        tuple_items: where a tuple keeps its first item; CPython 3.14 put a hash before it.
+        empty: the address of PyArray_Empty.
+    """
 
     tensor_class: type
     array_slot: int
+    tuple_items: int
     empty: int
-    """The address of PyArray_Empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +50,23 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
+
+    Then the slot ``tensor`` is empty, and ``lender`` holds the number of the thread that runs the kernel.
+    """
+
+    tensor: int
+    lent: int
+    lender: int
+
+
+@dataclass(frozen=True, slots=True)
 class VariableUse:
     """A variable that the kernel reads, or also writes in its own buffer (``updated``).
 
-    ``holder`` is the object with the slot that Descriptor.tensor_slot names, which holds the current tensor.
-    An updated variable must own its buffer and be the only one to see it; otherwise the fallback is called.
+    ``holder`` is the object with the slots of Descriptor.slots, which holds the current tensor. An updated
+    variable must own its buffer and be the only one to see it; otherwise the fallback is called.
     """
 
     holder: object
@@ -88,7 +108,7 @@ class Descriptor:
     result: str
     on_error: Callable[..., object]
     pack: Callable[[tuple[Any, ...]], object] | None = None
-    tensor_slot: int = 0
+    slots: Slots | None = None
     keep: tuple[object, ...] = ()
     arguments: Sequence[int | Fixed] | None = None
 
@@ -106,10 +126,30 @@ def probe(tensor_class: type) -> Layout | None:
     16
     """
     slot = slot_offset(tensor_class, "_array")
-    if slot is None or not (_is_plain_cpython() and _objects_are_as_assumed() and _arrays_are_as_assumed()):
+    if slot is None or obstacle(tensor_class):
         return None
-    empty = _array_empty()
-    return Layout(tensor_class, slot, empty) if empty else None
+    return Layout(tensor_class, slot, tuple.__basicsize__, _array_empty())
+
+
+@functools.cache
+def obstacle(tensor_class: type) -> str:
+    """Why the entry code can't be used in this process, or the empty string where it can.
+
+    >>> obstacle(object)
+    "tensors don't keep their array in a slot"
+    """
+    slot = slot_offset(tensor_class, "_array")
+    if slot is None:
+        return "tensors don't keep their array in a slot"
+    if not _is_plain_cpython():
+        return "it is for 64-bit CPython with the GIL"
+    if not _objects_are_as_assumed():
+        return f"Python {platform.python_version()} lays its objects out in a way that is not known"
+    if not _references_are_counted(tensor_class, slot):
+        return f"Python {platform.python_version()} counts references in a way that is not known"
+    if not _arrays_are_as_assumed() or not _array_empty():
+        return f"NumPy {np.__version__} lays its arrays out in a way that is not known"
+    return ""
 
 
 def slot_offset(owner: type, name: str) -> int | None:
@@ -131,6 +171,12 @@ def slot_offset(owner: type, name: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+def variable_slots(owner: type) -> Slots | None:
+    """Where the instances of a class keep ``_tensor``, ``_lent`` and ``_lender``; None if they don't."""
+    found = [slot_offset(owner, name) for name in ("_tensor", "_lent", "_lender")]
+    return None if None in found else Slots(*[offset or 0 for offset in found])
+
+
 def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]) -> Callable[..., Any]:
     """A built-in function that runs the graph on tensors of exactly the expected kind.
 
@@ -139,7 +185,7 @@ def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]
     """
     record, parts = _encode(layout, descriptor, fallback)
     name = descriptor.name.encode()
-    library = _entry_library(layout.empty)
+    library = _entry_library(layout.tuple_items, layout.empty)
     method = struct.pack("<QQQQ", _bytes_address(name), library.address("df_entry"), _METH_FASTCALL, 0)
     owner = (record, method, name, library, fallback, descriptor, layout, parts)
     made: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
@@ -154,6 +200,7 @@ _C_API = (
     "PyType_GenericAlloc",
     "PyTuple_New",
     "PyLong_FromLongLong",
+    "PyLong_FromUnsignedLong",
     "PyObject_Vectorcall",
     "PyObject_CallOneArg",
     "PyErr_Fetch",
@@ -165,6 +212,7 @@ _C_API = (
     "Py_DecRef",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
+    "PyThread_get_thread_ident",
 )
 
 _new_method = ctypes.PYFUNCTYPE(
@@ -180,15 +228,21 @@ _NUMPY_ABI = 0x2000000
 
 
 @functools.cache
-def _entry_library(array_empty: int) -> jit.Library:
+def _entry_library(tuple_items: int, array_empty: int) -> jit.Library:
     symbols = {name: _function_address(name) for name in _C_API}
     symbols |= {
         "PyArray_Empty": array_empty,
         "PyArray_Type": id(np.ndarray),
         "_Py_NoneStruct": id(None),
     }
-    text = jit.shipped_text("entry.ll") + jit.shipped_text("match.ll")
+    parameters = _PARAMETERS.format(tuple_items=tuple_items)
+    text = jit.shipped_text("entry.ll") + jit.shipped_text("match.ll") + parameters
     return jit.compile_text(text, ["df_entry"], symbols)
+
+
+_PARAMETERS = """
+define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
+"""
 
 
 def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[bytes, tuple[object, ...]]:
@@ -202,14 +256,17 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
     outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
     if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
+    slots = descriptor.slots or Slots(0, 0, 0)
+    if descriptor.variables and descriptor.slots is None:
+        raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
     # The entry code takes the arena's address out of this object during a call and puts it back.
     record = struct.pack(
-        "<21Q",
+        "<23Q",
         descriptor.kernel,
         params.ctypes.data,
         id(layout.tensor_class),
         layout.array_slot,
-        descriptor.tensor_slot,
+        slots.tensor,
         len(order),
         _bytes_address(arguments[0]),
         len(descriptor.variables),
@@ -226,6 +283,8 @@ def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[b
         id(descriptor.on_error),
         id(descriptor.pack),
         len(descriptor.inputs),
+        slots.lent,
+        slots.lender,
     )
     return record, (arena, params, constants, arguments, variables, outputs)
 
@@ -274,7 +333,7 @@ def _is_plain_cpython() -> bool:
         and sys.maxsize == (1 << 63) - 1
         and sys.byteorder == "little"
         and getattr(sys, "_is_gil_enabled", lambda: True)()
-        and (object.__basicsize__, tuple.__basicsize__, bytes.__basicsize__) == (16, 24, 33)
+        and (object.__basicsize__, bytes.__basicsize__) == (16, 33)
     )
 
 
@@ -285,12 +344,28 @@ def _objects_are_as_assumed() -> bool:
     head = ctypes.c_uint32.from_address(id(thing))
     before = head.value
     pair = (thing, content)
+    items = id(pair) + tuple.__basicsize__
     return (
         head.value == before + 1
         and _word(id(thing) + 8) == id(type(thing))
-        and [_word(id(pair) + 24), _word(id(pair) + 32)] == [id(thing), id(content)]
+        and [_word(items), _word(items + 8)] == [id(thing), id(content)]
         and ctypes.string_at(_bytes_address(content), 3) == content
     )
+
+
+def _references_are_counted(tensor_class: type, slot: int) -> bool:
+    """Whether a count of 1 says that the slot alone holds an array, and each other holder adds to it."""
+    tensor: Any = object.__new__(tensor_class)
+    tensor._array = np.zeros(3)
+    count = ctypes.c_uint32.from_address(_word(id(tensor) + slot))
+    alone = count.value
+    held = tensor._array
+    by_two = count.value
+    view = held[1:]
+    del held
+    by_a_view = count.value
+    del view
+    return (alone, by_two, by_a_view, count.value) == (1, 2, 2, 1)
 
 
 def _arrays_are_as_assumed() -> bool:

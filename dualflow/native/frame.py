@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualflow.native.blocking import block_sizes
 from dualflow.native.element import ElementMaths
 from dualflow.native.failures import note_failure
 from dualflow.native.kept import Kept
@@ -49,6 +50,7 @@ class Frame:
     ) -> None:
         self.module, self.nest, self.name, self.code, self.space = module, nest, name, code, space
         self.lanes = lanes if nest.vector is not None else 1
+        self.blocks = block_sizes(nest, space, self.lanes)
         self.masked_only = len(nest.steps) > MASKED_ONLY
         self.env: dict[Any, Value] = {}
         self.index: dict[int, Value] = {}
@@ -63,6 +65,7 @@ class Frame:
         _, self.lo, self.hi, self.slot = function.args
         self.env, self.index, self.mask, self.stage = {}, {}, None, 0
         self.params: dict[object, Value] = {}
+        self.pointers: dict[int, Value] = {}
         self.m = ElementMaths(self.module, self.b, self, inline=not self.masked_only)
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
@@ -82,6 +85,8 @@ class Frame:
         for access in self._accesses():
             if access.buffer >= 0:
                 self._param(("offset", access), access.offset)
+                if access.buffer not in self.pointers:
+                    self.pointers[access.buffer] = self.b.load(self.bufs, access.buffer, PTR)
             for i, stride in enumerate(access.strides):
                 if stride and not (i == nest.vector and stride == 1):
                     self._param(("stride", access, i), stride)
@@ -89,6 +94,9 @@ class Frame:
             if step.pick is not None:
                 self._param(("pick", step, "extent"), step.pick.extent)
                 self._param(("pick", step, "stride"), step.pick.stride)
+        for i, sizes in self.blocks.items():
+            for level, size in enumerate(sizes):
+                self._param(("turns", i, level), size)
         for key, number in self.space.params():
             self._param(key, number)
         if not self.masked_only:
@@ -146,7 +154,7 @@ class Frame:
         return index.splat(self.lanes) + self.b.iota(I64.vector(self.lanes))
 
     def _pointer(self, access: Access) -> Value:
-        return self.b.load(self.bufs, access.buffer, PTR)
+        return self.pointers[access.buffer]
 
     def _place(self, access: Access) -> Value:
         """The element's index in its buffer, without the vector loop's lanes."""

@@ -24,6 +24,7 @@ import llvmlite
 
 from dualflow.core.errors import InternalError
 from dualflow.native import elf, host, object_cache
+from dualflow.native.object_file import UnsupportedObject
 
 if TYPE_CHECKING:
     from dualflow.native.compiler import Compiled
@@ -53,13 +54,21 @@ class Library:
 
     The memory lives as long as this object; whoever keeps an address keeps the library too. A forked child
     may go on calling.
+
+    Attributes:
+        text: the IR.
+        report: what it cost.
+        detour: why LLVM's linker was needed where ours runs; else empty.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "report", "text")
+    __slots__ = ("__weakref__", "_addresses", "detour", "report", "text")
 
-    def __init__(self, text: str, loaded: _Loaded, exports: Sequence[str], report: CompileReport) -> None:
+    def __init__(
+        self, text: str, loaded: _Loaded, exports: Sequence[str], report: CompileReport, detour: str
+    ) -> None:
         self.text = text
         self.report = report
+        self.detour = detour
         self._addresses = {name: loaded.addresses[name] for name in exports}
         # At exit the code stays: threads may be running it.
         weakref.finalize(self, loaded.unload).atexit = False
@@ -100,8 +109,8 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     key = _key(text)
     stored = object_cache.load(key)
     if stored is not None:
-        # A whole entry that is no object for this process is built anew.
-        with contextlib.suppress(InternalError):
+        # A whole entry that is no object for this process is built anew: LLVM's linker doesn't get to see it.
+        with contextlib.suppress(InternalError, UnsupportedObject):
             return _finish(text, key, stored, None, exports, symbols)
     _refuse_unknown_symbols(text, symbols)
     compiled: Compiled = _compiler().build(text)
@@ -110,9 +119,10 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
 
 
 def shipped_text(name: str) -> str:
-    """One of the ``.ll`` files of this package, such as ``pool.ll``."""
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="ascii") as file:
-        return file.read()
+    """One of the files of this package, such as ``pool.ll``; the package may be in a zip archive."""
+    loader: Any = sys.modules[__name__].__spec__.loader  # type: ignore[union-attr]  # an imported module has one
+    content: bytes = loader.get_data(os.path.join(os.path.dirname(__file__), name))
+    return content.decode()
 
 
 class _Loaded(Protocol):
@@ -144,8 +154,7 @@ def _key(text: str) -> str:
 @functools.cache
 def _settings() -> str:
     """The compiler's own source: whatever it asks of LLVM is in it."""
-    with open(os.path.join(os.path.dirname(__file__), "compiler.py"), encoding="utf-8") as file:
-        return file.read()
+    return shipped_text("compiler.py")
 
 
 def _compiler() -> Any:
@@ -163,25 +172,37 @@ def _finish(
 ) -> Library:
     """Link an object, which was ``compiled`` just now or else came from disk."""
     start = time.perf_counter()
-    loaded = _load(code, text, exports, symbols)
+    loaded, detour = _load(code, text, exports, symbols, stored=compiled is None)
     link_ms = 1e3 * (time.perf_counter() - start)
     stages = (compiled.parse_ms, compiled.optimise_ms, compiled.emit_ms) if compiled else (0.0, 0.0, 0.0)
     report = CompileReport(key, compiled is None, len(text), len(code), *stages, link_ms)
-    return Library(text, loaded, exports, report)
+    return Library(text, loaded, exports, report, detour)
 
 
-def _load(code: bytes, text: str, exports: Sequence[str], symbols: Mapping[str, int]) -> _Loaded:
-    if elf.SUPPORTED:
-        with contextlib.suppress(elf.UnsupportedObject):
-            image = elf.load(code, lambda name: _find(name, symbols))
-            missing = [name for name in exports if name not in image.addresses]
-            if not missing:
-                return image
-            image.unload()
-            raise InternalError(f"a kernel can't be linked: the text does not define {', '.join(missing)}")
+def _load(
+    code: bytes, text: str, exports: Sequence[str], symbols: Mapping[str, int], *, stored: bool
+) -> tuple[_Loaded, str]:
+    """The object in memory, and why LLVM's linker put it there if ours could have been used."""
+    refusal = ""
+    if not elf.obstacle():
+        try:
+            return _load_ourselves(code, exports, symbols), ""
+        except UnsupportedObject as reason:
+            if stored:
+                raise
+            refusal = str(reason)
     imports = {name: _find(name, symbols) for name in _declared(text)}
     loaded: _Loaded = _compiler().load(code, exports, imports)
-    return loaded
+    return loaded, refusal
+
+
+def _load_ourselves(code: bytes, exports: Sequence[str], symbols: Mapping[str, int]) -> _Loaded:
+    image = elf.load(code, lambda name: _find(name, symbols))
+    missing = [name for name in exports if name not in image.addresses]
+    if not missing:
+        return image
+    image.unload()
+    raise InternalError(f"a kernel can't be linked: the text does not define {', '.join(missing)}")
 
 
 def _declared(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Node, Value
+from dualflow.native.blocking import JOIN, block_sizes, rounds
 from dualflow.native.entry import Kernel
 from dualflow.native.executable import Executable
 from dualflow.native.lower import stage_steps
@@ -25,6 +26,7 @@ WIDTH = 100
 """Columns that a line keeps to where it can."""
 
 _NOTES = 56
+Inside = Callable[[int, str, str], Iterator["Row"]]
 _LOOPS = "ijkpqst"
 
 
@@ -47,6 +49,9 @@ class KernelText:
         self.nest, self.name, self.memory = kernel.nest, kernel.name, memory
         self.lanes = kernel.lanes if kernel.nest.vector is not None else 1
         self.space = workspace(kernel.nest, kernel.lanes)
+        blocks = block_sizes(self.nest, self.space, self.lanes)
+        extents = {i: loop.extent for i, loop in enumerate(self.nest.loops)} | {JOIN: self.space.blocks}
+        self.several = {i: [s for s in sizes if s < extents[i]] for i, sizes in blocks.items()}
         self.inputs = executable.plan.inputs
         self.checks: dict[Node, list[str]] = {}
         for message, node in executable.program.messages:
@@ -74,8 +79,9 @@ class KernelText:
         yield from self._steps_at(at + 1, depth + 1)
         yield from self._kept(at + 1)
 
-    def _range(self, at: int, begin: str = "", end: str = "") -> str:
-        count = f"{begin}, {end}" if end else str(self.nest.loops[at].extent)
+    def _range(self, at: int, begin: str = "0", end: str = "") -> str:
+        end = end or str(self.nest.loops[at].extent)
+        count = end if begin == "0" else f"{begin}, {end}"
         return f"lanes({count}, {self.lanes})" if at == self.nest.vector else f"range({count})"
 
     def _inside(self, depth: int) -> Iterator[Row]:
@@ -86,7 +92,46 @@ class KernelText:
             yield from self._reduced(nest.kept, stage, depth)
             yield from self._finish(stage, depth)
 
-    def _reduced(self, at: int, stage: int, depth: int, begin: str = "", end: str = "") -> Iterator[Row]:
+    def _reduced(self, at: int, stage: int, depth: int, begin: str = "0", end: str = "") -> Iterator[Row]:
+        """Loop ``at`` from ``begin`` to ``end``."""
+
+        def turns(depth: int, begin: str, end: str) -> Iterator[Row]:
+            return self._turns(at, stage, depth, begin, end)
+
+        return self._by_blocks(
+            at, _loop(at), stage, depth, (begin, end or f"{self.nest.loops[at].extent}"), turns
+        )
+
+    def _by_blocks(
+        self,
+        at: int,
+        name: str,
+        stage: int,
+        depth: int,
+        limits: tuple[str, str],
+        inside: Inside,
+        level: int = 0,
+    ) -> Iterator[Row]:
+        """``inside`` for each block of a long loop, with folds begun anew and then merged."""
+        sizes, folds = self.several.get(at, ()), self._folds(stage)
+        if level == len(sizes) or not any(map(rounds, folds)):
+            yield from inside(depth, *limits)
+            return
+        block, size, (begin, end) = f"{name}{level}", sizes[level], limits
+        yield Row(
+            depth, f"for {block} in range({begin}, {end}, {size}):", "blocks, so that errors don't add up"
+        )
+        registers = [self._register(step.node.output) for step in folds]
+        for register in registers:
+            yield Row(depth + 1, f"{register}_{block} = {register}")
+        yield from self._starts(stage, depth + 1)
+        last = f"min({block} + {size}, {end})"
+        yield from self._by_blocks(at, name, stage, depth + 1, (block, last), inside, level + 1)
+        for step, register in zip(folds, registers, strict=True):
+            merged = f"{step.node.op.name}.merge({register}_{block}, {register})"
+            yield Row(depth + 1, f"{register} = {merged}")
+
+    def _turns(self, at: int, stage: int, depth: int, begin: str, end: str) -> Iterator[Row]:
         nest = self.nest
         note = f"pass {stage + 1} of {nest.stages}" if nest.stages > 1 and at == nest.kept else ""
         yield Row(depth, f"for {_loop(at)} in {self._range(at, begin, end)}:", note)
@@ -128,14 +173,17 @@ class KernelText:
         for i, step in enumerate(folds):
             yield Row(2, f"partial{i}[b] = {self._register(step.node.output)}")
         yield from self._starts(0, 1)
-        yield Row(1, f"for b in range({blocks}):")
-        for i, step in enumerate(folds):
-            register = self._register(step.node.output)
-            yield Row(2, f"{register} = {step.node.op.name}.merge({register}, partial{i}[b])")
+        yield from self._by_blocks(JOIN, "b", 0, 1, ("0", str(blocks)), self._joined)
         yield from self._stores(
             [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == 0], 1
         )
         yield from self._finish(0, 1)
+
+    def _joined(self, depth: int, begin: str, end: str) -> Iterator[Row]:
+        yield Row(depth, f"for b in range({end if begin == '0' else f'{begin}, {end}'}):")
+        for i, step in enumerate(self._folds(0)):
+            register = self._register(step.node.output)
+            yield Row(depth + 1, f"{register} = {step.node.op.name}.merge({register}, partial{i}[b])")
 
     def _folds(self, stage: int) -> list[Step]:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]

@@ -1,10 +1,14 @@
 """Compiled objects on disk, so that the next process needs no compiler.
 
 An entry is one file named by its key: a magic line, the SHA-256 of the payload, the payload. The digest tells
-a damaged entry from a good one (it is no signature: whoever may write to the folder may run code, as with
-.pyc files). A write goes to a temporary file and is renamed over the entry, so that readers and rival writers
-see a whole file or none. The cache can only help: a folder that can't be read or written behaves like an
-empty one, and nothing is raised.
+a damaged entry from a good one. It is no signature: whoever may write an entry may run code in this process.
+So a folder or an entry that belongs to another user, or that others may write to, is not used, with one
+warning. (Windows keeps no such modes: there the folder of the user's own profile is trusted, and so is one
+that ``DUALFLOW_CACHE_DIR`` names.)
+
+A write goes to a temporary file and is renamed over the entry, so that readers and rival writers see a whole
+file or none. The cache can only help: a folder that can't be read or written behaves like an empty one, and
+nothing is raised.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ import stat
 import sys
 import time
 
+from dualflow.core.warning import warn_user
+
 MAX_BYTES = 512 << 20
 """Bytes the folder may hold before the entries least recently written or read are removed."""
 
@@ -25,7 +31,9 @@ _SUFFIX = ".dfo"
 _TEMPORARY = ".tmp"
 _STALE_SECONDS = 3600.0
 _TOUCH_SECONDS = 86400.0
+_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _serial = itertools.count()
+_warned: set[str] = set()
 
 
 def folder() -> str | None:
@@ -42,13 +50,22 @@ def folder() -> str | None:
     return os.path.join(parent, "dualflow") if os.path.isabs(parent) else None
 
 
+def obstacle() -> str:
+    """Why no objects are kept on disk; the empty string where they are."""
+    where = folder()
+    if where is None:
+        chosen = "DUALFLOW_CACHE_DIR" in os.environ
+        return "DUALFLOW_CACHE_DIR is empty" if chosen else "no home folder is known"
+    return _distrust(where)
+
+
 def load(key: str) -> bytes | None:
-    """The object stored under ``key``, or None when there is none that is whole.
+    """The object stored under ``key``, or None when there is none that is whole and our own.
 
     >>> load("0" * 64) is None
     True
     """
-    where = folder()
+    where = _trusted_folder()
     if where is None:
         return None
     try:
@@ -66,7 +83,7 @@ def store(key: str, payload: bytes) -> None:
 
     ``key`` is a hexadecimal digest: it becomes the file's name.
     """
-    where = folder()
+    where = _trusted_folder()
     if where is None:
         return
     try:
@@ -106,6 +123,48 @@ def evict(where: str, limit: int) -> None:
         held -= size
 
 
+def _trusted_folder() -> str | None:
+    """:func:`folder`, or None where it may hold what others wrote; the first time with a warning."""
+    where = folder()
+    if where is None:
+        return None
+    distrust = _distrust(where)
+    if not distrust:
+        return where
+    if where not in _warned:
+        _warned.add(where)
+        warn_user(
+            f"compiled functions are not kept on disk: {distrust}, and what is kept there is run. "
+            "Set DUALFLOW_CACHE_DIR to a folder of your own that only you may write to (chmod 700), or to "
+            "the empty string to do without."
+        )
+    return None
+
+
+def _distrust(where: str) -> str:
+    """Why a folder may hold what others wrote; empty if it can't, or does not exist yet.
+
+    A link counts as the folder that it leads to, if the link is the user's own. In a parent folder like
+    /tmp, where all may write but only move what is theirs, a folder is safe.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    try:
+        link, about = os.lstat(where), os.stat(where)
+        above = os.stat(os.path.dirname(os.path.realpath(where)))
+    except OSError:
+        return ""  # reading and writing will find out
+    user = os.geteuid()
+    for found in (link, about):
+        if found.st_uid != user:
+            return f"{where} belongs to user {found.st_uid}, and this process to user {user}"
+    if about.st_mode & _BY_OTHERS:
+        return f"other users may write to {where}"
+    if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
+        return f"other users may put a folder of theirs in the place of {where}"
+    return ""
+
+
 def _platform_cache_folder() -> str:
     if sys.platform == "win32":
         return os.environ.get("LOCALAPPDATA", "")
@@ -119,12 +178,18 @@ def _read(path: str) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
         about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES or not _is_our_own(about):
             return b""
         content = file.read()
     if time.time() - about.st_mtime > _TOUCH_SECONDS:
         _mark_used(path)
     return content
+
+
+def _is_our_own(about: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return about.st_uid == os.geteuid() and not about.st_mode & _BY_OTHERS
 
 
 def _mark_used(path: str) -> None:
@@ -137,7 +202,7 @@ def _mark_used(path: str) -> None:
 def _write(where: str, key: str, content: bytes) -> None:
     temporary = os.path.join(where, f"{key}.{os.getpid()}.{next(_serial)}{_TEMPORARY}")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(content)
         os.replace(temporary, os.path.join(where, key + _SUFFIX))
     except BaseException:

@@ -29,6 +29,7 @@ relu = elementwise(
     "relu",
     """``x`` where it is positive, 0 elsewhere; nan stays. The slope at 0 is 0.""",
     example=("df.nn.relu([-3, 4])", "[0, 4]"),
+    inputs="features",
     dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
@@ -40,6 +41,7 @@ relu6 = elementwise(
     "relu6",
     """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
     example=("df.nn.relu6([-3, 4, 9])", "[0, 4, 6]"),
+    inputs="features",
     dtype=real,
     eager=lambda x: np.minimum(np.maximum(x, 0), 6),
     code=lambda m, x: m.minimum(m.maximum(x, 0), 6),
@@ -61,7 +63,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return where(x > 0, x, alpha * x)
 
 
-def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
+def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
     """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
     x = _floating(features, "elu")
     return where(x > 0, x, alpha * expm1(minimum(x, 0)))
@@ -74,7 +76,7 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled exponential unit, whose outputs tend to mean 0 and variance 1."""
-    return _SELU_SCALE * elu(features, _SELU_ALPHA)
+    return _SELU_SCALE * elu(features, alpha=_SELU_ALPHA)
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -103,7 +105,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return x / (1 + abs(x))
 
 
-def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along ``axis`` (the last by default), without overflow.
 
     >>> import dualflow as df
@@ -111,12 +113,14 @@ def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     [[0.5, 0.5], [1.0, 0.0]]
     """
     x = _floating(logits, "softmax")
-    powers = exp(x - stop_gradient(reduce_max(x, axis, keepdims=True)))
-    return powers / reduce_sum(powers, axis, keepdims=True)
+    along = -1 if axis is None else axis
+    powers = exp(x - stop_gradient(reduce_max(x, along, keepdims=True)))
+    return powers / reduce_sum(powers, along, keepdims=True)
 
 
-def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
     x = _floating(logits, "log_softmax")
-    shifted = x - stop_gradient(reduce_max(x, axis, keepdims=True))
-    return shifted - log(reduce_sum(exp(shifted), axis, keepdims=True))
+    along = -1 if axis is None else axis
+    shifted = x - stop_gradient(reduce_max(x, along, keepdims=True))
+    return shifted - log(reduce_sum(exp(shifted), along, keepdims=True))

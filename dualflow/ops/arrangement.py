@@ -10,6 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -215,8 +216,14 @@ TRANSPOSE: Op = register(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = None) -> Tensor:
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """``a`` with its axes in the order ``perm``; reversed by default.
+
+    Args:
+        a: a tensor of any shape.
+        perm: for each axis of the result the axis of ``a`` that it is.
+        conjugate: whether to conjugate the elements.
+        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``perm`` does not name each axis once.
@@ -227,11 +234,12 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Tensor:
     """
     rank = len(shape_of(a))
     order = range(rank)[::-1] if perm is None else [normalize_axis(p, rank) for p in ints(perm, "perm")]
-    return dispatch.current().apply(TRANSPOSE, (a,), {"perm": tuple(order)})
+    x = conj(a) if conjugate else a
+    return dispatch.current().apply(TRANSPOSE, (x,), {"perm": tuple(order)})
 
 
-def matrix_transpose(a: Any, name: str | None = None) -> Tensor:
-    """``a`` with its last two axes swapped.
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """``a`` with its last two axes swapped, and conjugated with ``conjugate``.
 
     Raises:
         InvalidArgumentError: fewer than two axes.
@@ -241,4 +249,4 @@ def matrix_transpose(a: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}; give it two or more."
         )
-    return transpose(a, (*range(rank - 2), rank - 1, rank - 2))
+    return transpose(a, (*range(rank - 2), rank - 1, rank - 2), conjugate)

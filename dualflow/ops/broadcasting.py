@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
@@ -18,6 +18,7 @@ from dualflow.ops.forms import Fold, View
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, shape_of, static_shape
+from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -137,9 +138,6 @@ def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
     return broadcast_like(g, x)
 
 
-_add_reduce: Callable[..., Any] = np.add.reduce
-
-
 def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
     if x.dtype.kind == "b":
         raise DTypeError("takes numbers, not bools; count the true ones with df.math.count_nonzero.")
@@ -151,7 +149,7 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         raise DTypeError(
             "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
         )
-    return _add_reduce(x, axis, x.dtype, None, keepdims)
+    return total(x, axis, keepdims)
 
 
 REDUCE_SUM = register(
@@ -161,10 +159,11 @@ REDUCE_SUM = register(
         infer=_sum_infer,
         kernel=_sum,
         form=Fold(
-            start=lambda m, dtype: (m.cast(0, dtype),),
-            step=lambda m, acc, x, index: (acc[0] + x,),
+            start=lambda m, dtype: (m.cast(0, float32 if dtype is float16 else dtype),),
+            step=lambda m, acc, x, index: (acc[0] + m.cast(x, m.dtype(acc[0])),),
             merge=lambda m, a, b: (a[0] + b[0],),
             finish=lambda m, acc: acc[0],
+            rounds=True,
         ),
         vjp=(lambda g, out, x, axis, keepdims: spread(g, x, axis, keepdims),),
         samples=(

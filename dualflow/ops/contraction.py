@@ -11,6 +11,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Contraction
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
@@ -118,8 +120,25 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return dispatch.current().apply(MATMUL, (a, b), attrs)
 
 
+def _operand(x: Any, transpose: bool, adjoint: bool, dtype: Any) -> Any:
+    """A factor that is conjugated or converted before its product."""
+    if transpose and adjoint:
+        raise InvalidArgumentError("matmul takes either transpose or adjoint of a matrix; leave one out.")
+    x = x if dtype is None else cast(x, dtype)
+    return conj(x) if adjoint else x
+
+
 def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.
 
@@ -128,13 +147,18 @@ def matmul(
         b: of shape ``(..., k, m)``.
         transpose_a: take ``a`` as of shape ``(..., k, n)``.
         transpose_b: take ``b`` as of shape ``(..., m, k)``.
+        adjoint_a: as ``transpose_a``, and conjugate ``a``.
+        adjoint_b: as ``transpose_b``, and conjugate ``b``.
+        a_is_sparse: ignored: ``a`` is multiplied as it is.
+        b_is_sparse: ignored, likewise.
+        output_type: the dtype to compute in.
         name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``(..., n, m)``, in the dtype in which ``a`` and ``b`` meet.
 
     Raises:
-        InvalidArgumentError: vectors, or inner sizes that differ.
+        InvalidArgumentError: vectors, inner sizes that differ, or both ``transpose`` and ``adjoint`` of one.
         DTypeError: bools.
 
     >>> import dualflow as df
@@ -142,7 +166,10 @@ def matmul(
     array([[11]], dtype=int32)
     """
     try:
-        return _product(a, b, transpose_a, transpose_b)
+        if adjoint_a or adjoint_b or output_type is not None:
+            a = _operand(a, transpose_a, adjoint_a, output_type)
+            b = _operand(b, transpose_b, adjoint_b, output_type)
+        return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
     except Exception as error:
         hide_frames(error)
         raise

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 def convolution(
     input: Any,
     filters: Any,
-    strides: Any = 1,
+    strides: Any = None,
     padding: Any = "VALID",
     data_format: str | None = None,
-    dilations: Any = 1,
+    dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution (cross-correlation) of ``input`` with ``filters``, over one axis or more.
@@ -41,11 +41,11 @@ def convolution(
     Args:
         input: floats of shape ``(batch, *axes, channels)``.
         filters: of shape ``(*window, channels / groups, outputs)``.
-        strides: the distance between windows, for all axes or each.
+        strides: the distance between windows, for all axes or each; 1 by default.
         padding: "VALID" (windows lie inside), "SAME" (zeros around, one window a stride) or pairs of
             how many zeros go before and after each axis.
         data_format: "N...C" by default; "NC..." if the channels come second.
-        dilations: the distance between the elements of a window.
+        dilations: the distance between the elements of a window; 1 by default.
         name: ignored; as in TensorFlow.
 
     Returns:
@@ -62,7 +62,7 @@ def convolution(
     axes = len(w.shape) - 2
     first = channels_first(data_format, axes + 2)
     x = channels_last(x) if first else x
-    found = _convolved(x, w, *options(x, w.shape[:-2], strides, padding, dilations))
+    found = _convolved(x, w, *options(x, w.shape[:-2], 1 if strides is None else strides, padding, dilations))
     return channels_second(found) if first else found
 
 

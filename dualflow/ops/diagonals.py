@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.bands import as_band, construct, extract
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.static import static_int
@@ -32,29 +34,76 @@ def _matrices(x: Any) -> tuple[Any, int, int]:
     return x, x.shape[-2], x.shape[-1]
 
 
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with the rows of ``diagonal`` on their diagonals, zeros elsewhere.
+def diag(
+    diagonal: Any,
+    name: str | None = None,
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with the rows of ``diagonal`` on their diagonals, ``padding_value`` elsewhere.
+
+    Args:
+        diagonal: of shape ``(..., n)``; for several diagonals ``(..., diagonals, n)``, the highest first.
+        name: ignored; as in TensorFlow.
+        k: which diagonal: 0 for the main one, more above, less below; or a pair, the lowest and the highest.
+        num_rows: of the matrices; by default as many as needed.
+        num_cols: of the matrices; by default as many as needed.
+        padding_value: what stands elsewhere.
+        align: where diagonals shorter than ``n`` stand in their rows: ``"RIGHT_LEFT"`` to the right those
+            from the main diagonal on, to the left those below; also ``"LEFT_RIGHT"``, ``"LEFT_LEFT"`` and
+            ``"RIGHT_RIGHT"``.
+
+    Raises:
+        InvalidArgumentError: no axis, an unknown ``align``, diagonals that do not fit ``k`` or the matrices.
 
     >>> import dualflow as df
     >>> df.linalg.diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
+    >>> df.linalg.diag([1, 2], k=1, padding_value=9).numpy().tolist()
+    [[9, 1, 9], [9, 9, 2], [9, 9, 9]]
     """
     x = convert_to_tensor(diagonal)
     if not len(x.shape) or x.shape[-1] is None:
         raise InvalidArgumentError(
             f"diag takes vectors of known size, but the shape is {x.shape}; give it an axis."
         )
-    return where(equal(*_places(x.shape[-1], x.shape[-1])), expand_dims(x, -1), 0)
+    band = as_band(k)
+    if band != (0, 0) or not num_rows == num_cols == -1:
+        return construct(x, band, num_rows, num_cols, padding_value, align)
+    return where(equal(*_places(x.shape[-1], x.shape[-1])), expand_dims(x, -1), cast(padding_value, x.dtype))
 
 
-def diag_part(input: Any, name: str | None = None) -> Tensor:
+def diag_part(
+    input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
     """The diagonals of matrices, square or not.
+
+    Args:
+        input: matrices, of shape ``(..., rows, columns)``.
+        name: ignored; as in TensorFlow.
+        k: which diagonal, or the lowest and the highest of several; see :func:`diag`.
+        padding_value: what fills the rows of shorter diagonals.
+        align: where these stand in their rows; see :func:`diag`.
+
+    Returns:
+        Of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is a pair.
+
+    Raises:
+        InvalidArgumentError: no matrices, or of unknown size; a ``k`` outside of them; an unknown ``align``.
 
     >>> import dualflow as df
     >>> df.linalg.diag_part([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [1, 5]
+    >>> df.linalg.diag_part([[1, 2], [3, 4]], k=(-1, 1)).numpy().tolist()
+    [[0, 2], [1, 4], [3, 0]]
     """
     x, rows, columns = _matrices(input)
+    band = as_band(k)
+    if band != (0, 0):
+        return extract(x, rows, columns, band, padding_value, align)
     side = min(rows, columns)
     square = x[..., :side, :side]
     return reduce_sum(masked(equal(*_places(side, side)), square), -1)

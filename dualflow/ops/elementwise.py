@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -36,6 +36,24 @@ class UnaryFunction(OpFunction, Protocol):
     """The function of an op of one input."""
 
     def __call__(self, x: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class InputFunction(OpFunction, Protocol):
+    """The function of an op whose input is called ``input``."""
+
+    def __call__(self, input: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class FeaturesFunction(OpFunction, Protocol):
+    """The function of an op whose input is called ``features``."""
+
+    def __call__(self, features: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class PointFunction(OpFunction, Protocol):
+    """The function of an op of a point's coordinates, the second one first."""
+
+    def __call__(self, y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor: ...
 
 
 class BinaryFunction(OpFunction, Protocol):
@@ -88,9 +106,25 @@ class _Options(TypedDict, total=False):
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None
     cost: float
     example: tuple[str, str] | None
-    ordinate_first: bool
 
 
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: Domain, inputs: Literal["input"], **options: Unpack[_Options]
+) -> InputFunction: ...
+@overload
+def elementwise(
+    name: str, doc: str, *, samples: Domain, inputs: Literal["features"], **options: Unpack[_Options]
+) -> FeaturesFunction: ...
+@overload
+def elementwise(
+    name: str,
+    doc: str,
+    *,
+    samples: tuple[Domain, Domain],
+    inputs: Literal["y, x"],
+    **options: Unpack[_Options],
+) -> PointFunction: ...
 @overload
 def elementwise(name: str, doc: str, *, samples: Domain, **options: Unpack[_Options]) -> UnaryFunction: ...
 @overload
@@ -112,7 +146,7 @@ def elementwise(
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
     example: tuple[str, str] | None = None,
-    ordinate_first: bool = False,
+    inputs: Literal["x", "input", "features", "x, y", "y, x", "x, y, z"] | None = None,
 ) -> Any:
     """Register an elementwise op and answer its function.
 
@@ -126,7 +160,7 @@ def elementwise(
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
         example: a call and the list it answers, for the function's docstring.
-        ordinate_first: whether the two inputs are named ``y, x``.
+        inputs: TensorFlow's names of the inputs, where they are not ``x``, ``x, y`` or ``x, y, z``.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
@@ -144,7 +178,7 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    function = _function(op, len(domains), ordinate_first)
+    function = _function(op, inputs or _INPUTS[len(domains)])
     function.__doc__ = _docstring(op.doc, dtype, example)
     function.__module__ = code.__module__
     return function
@@ -168,10 +202,29 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
-def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
+_INPUTS = {1: "x", 2: "x, y", 3: "x, y, z"}
+
+
+def _function(op: Op, inputs: str) -> OpFunction:
+    """The function with these names of arguments, which are written out so that a call costs nothing more."""
+
     def unary(x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_input(input: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, input)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def of_features(features: Any, name: str | None = None) -> Any:
+        try:
+            return dispatch.current().unary(op, features)
         except Exception as error:
             hide_frames(error)
             raise
@@ -193,7 +246,15 @@ def _function(op: Op, arity: int, ordinate_first: bool) -> OpFunction:
     def of_point(y: Any, x: Any, name: str | None = None) -> Any:
         return binary(y, x)
 
-    function = cast(OpFunction, of_point if ordinate_first else (unary, binary, ternary)[arity - 1])
+    functions = {
+        "x": unary,
+        "input": of_input,
+        "features": of_features,
+        "x, y": binary,
+        "y, x": of_point,
+        "x, y, z": ternary,
+    }
+    function = cast(OpFunction, functions[inputs])
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function

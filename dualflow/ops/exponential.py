@@ -66,6 +66,7 @@ softplus = elementwise(
     "softplus",
     """``log(1 + exp(x))``, without overflow.""",
     example=("df.math.softplus([-1e9, 1e9])", "[0.0, 1000000000.0]"),
+    inputs="features",
     dtype=as_real_float,
     eager=lambda x: np.logaddexp(x, x.dtype.type(0)),
     code=lambda m, x: m.log1p(m.exp(-m.abs(x))) + m.maximum(x, 0),

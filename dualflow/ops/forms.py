@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dualflow.core.errors import InvalidArgumentError
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -18,11 +20,12 @@ class Element:
     NumPy arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
     ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program
     when ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one
-    element in additions.
+    element in additions. ``error`` is what a check raises: given where the code checks more than integers.
     """
 
     code: Callable[..., Any]
     cost: float = 1.0
+    error: type[InvalidArgumentError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,16 @@ class Fold:
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
     ``step(m, acc, x, index)`` takes one more element whose position along the reduced axes is ``index``,
-    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result.
+    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result, which is cast to the
+    op's dtype. Where a step of floats ``rounds``, elements are folded in blocks that are merged, so that
+    the error hardly grows with their number.
     """
 
     start: Callable[..., tuple[Any, ...]]
     step: Callable[..., tuple[Any, ...]]
     merge: Callable[..., tuple[Any, ...]]
     finish: Callable[..., Any]
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,15 @@ def clip_by_global_norm(
     return [None if t is None else multiply(t, scale) for t in t_list], norm
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
-    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square."""
-    x = as_float(x)
-    return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square.
+
+    ``dim`` is the earlier name of ``axis``.
+    """
+    x, over = as_float(x), dim if axis is None else axis
+    return x * rsqrt(maximum(reduce_sum(square(x), over, keepdims=True), epsilon))
 
 
 def moments(

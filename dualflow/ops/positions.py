@@ -146,15 +146,15 @@ def range(
     return found + cast(first, target) if first else found
 
 
-def linspace(start: Any, stop: Any, num: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
         start: a number, or a tensor of first numbers.
         stop: the last ones, of the same shape.
         num: how many, 1 or more.
-        axis: where in the result they lie.
         name: ignored; as in TensorFlow.
+        axis: where in the result they lie.
 
     >>> import dualflow as df
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
@@ -260,13 +260,33 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     ]
 
 
-def sequence_mask(lengths: Any, maxlen: Any, dtype: Any = bool_, name: str | None = None) -> Tensor:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
     """For each length a row of ``maxlen`` elements, of which the first so many hold.
+
+    Args:
+        lengths: integers of any shape.
+        maxlen: the size of the new axis; by default the greatest length, where that is known now.
+        dtype: of the result.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no ``maxlen`` for lengths that only a run will tell.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
     [[True, False, False], [True, True, True]]
     """
-    x, count = convert_to_tensor(lengths), static_int(maxlen, "maxlen")
+    x = convert_to_tensor(lengths)
+    count = _longest(x) if maxlen is None else static_int(maxlen, "maxlen")
     found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)
+
+
+def _longest(lengths: Any) -> int:
+    known = known_value(lengths)
+    if known is None:
+        raise InvalidArgumentError(
+            "sequence_mask makes rows of the greatest length, but only the run will tell the lengths; give "
+            "maxlen."
+        )
+    return int(known.max(initial=0))

@@ -17,14 +17,34 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None) -> Tensor:
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """The product of matrices ``a`` of shape ``(..., n, k)`` and vectors ``b`` of shape ``(..., k)``.
+
+    Args:
+        a: the matrices.
+        b: the vectors.
+        transpose_a: take ``a`` as of shape ``(..., k, n)``.
+        adjoint_a: as ``transpose_a``, and conjugate ``a``.
+        a_is_sparse: ignored: ``a`` is multiplied as it is.
+        b_is_sparse: ignored, likewise.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: sizes that differ, or both ``transpose_a`` and ``adjoint_a``.
 
     >>> import dualflow as df
     >>> df.linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7], dtype=int32)
     """
-    found = matmul(a, expand_dims(b, -1), transpose_a=transpose_a)
+    found = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
     return squeeze(found, -1)
 
 
@@ -74,13 +94,14 @@ def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
     return [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> Tensor:
     """The sum of products that ``equation`` writes in Einstein's notation, such as ``"bij,bjk->bik"``.
 
     Args:
         equation: one group of letters an input, one letter an axis; after ``->`` the letters that stay.
             Without ``->`` those that appear once stay, in alphabetical order.
         *inputs: the tensors, which are multiplied from left to right.
+        optimize: ignored: TensorFlow's choice of another order.
         name: ignored; as in TensorFlow.
 
     Raises:

@@ -33,22 +33,22 @@ SHAPE = register(
 )
 
 
-def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
-    """The sizes of ``input``, as a tensor of one axis.
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """The sizes of ``input``, as a tensor of one axis: int32, or ``out_type``.
 
     >>> import dualflow as df
     >>> df.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    dtype, sizes = as_dtype(out_type), shape_of(input)
+    dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
         return dispatch.current().constant(np.array(sizes, dtype.dtype))
     return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
 
 
-def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
-    """How many elements ``input`` has, as a scalar tensor."""
-    dtype, sizes = as_dtype(out_type), shape_of(input)
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """How many elements ``input`` has, as a scalar tensor: int32, or ``out_type``."""
+    dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
         return dispatch.current().constant(np.array(sizes.num_elements(), dtype.dtype))
     return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))

@@ -11,6 +11,7 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
@@ -164,8 +165,17 @@ class TopK(NamedTuple):
     indices: Any
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
+) -> TopK:
     """The ``k`` largest elements of each row of the last axis, largest first, and their positions.
+
+    Args:
+        input: real numbers, of one axis or more.
+        k: how many.
+        sorted: ignored: they are always in order.
+        index_type: the dtype of the positions.
+        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``k`` is more than there are.
@@ -180,4 +190,4 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     if not 0 <= count <= size:
         raise InvalidArgumentError(f"top_k({count}) of rows of {size} elements; k is 0..{size}.")
     indices = argsort(x, -1, "DESCENDING")[..., :count]
-    return TopK(take_along_axis(x, indices, -1), indices)
+    return TopK(take_along_axis(x, indices, -1), cast(indices, index_type))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -11,12 +12,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Dim, Shape, check_size
+from dualflow.ops.record import holds_tensors
 
 Array = np.ndarray[Any, Any]
 _TENSORS = (AbstractTensor, AbstractVariable)
+_LISTS = (list, tuple)
 
 
 def known_value(x: Any) -> Array | None:
@@ -99,14 +102,18 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
 
 
 def dtype_of(x: Any) -> DType:
-    """The dtype of a tensor, variable, array or Python value."""
+    """The dtype of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
         return x.dtype
+    if isinstance(x, _LISTS) and holds_tensors(x):
+        return functools.reduce(promote, [dtype_of(row) for row in x if holds_tensors([row])])
     return as_dtype(as_array(x).dtype)
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of a tensor, variable, array or Python value."""
+    """The shape of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
         return x.shape
+    if isinstance(x, _LISTS) and holds_tensors(x):
+        return Shape([len(x), *shape_of(x[0])])
     return Shape(np.shape(x))

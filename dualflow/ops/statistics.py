@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import as_dtype, float_for, int64
+from dualflow.core.dtypes import DType, as_dtype, float_for, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import abs, divide, square
+from dualflow.ops.arithmetic import abs, divide, maximum, square, truncatemod
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
 from dualflow.ops.choice import masked
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _count(x: Any, axes: tuple[int, ...]) -> Any:
+def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
     """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
     count: Any = 1
     for a, size in enumerate(shape_of(x)):
         if a in axes:
-            count = count * (cast(shape(x)[a], float_for(dtype_of(x))) if size is None else size)
+            count = count * (cast(shape(x)[a], dtype) if size is None else size)
     return count
 
 
@@ -39,6 +39,8 @@ def reduce_mean(
 ) -> Tensor:
     """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
 
+    Integers are summed in 64 bits, so that the sum of small ones does not wrap.
+
     Args:
         input_tensor: numbers of any shape.
         axis: an axis or several; all by default.
@@ -46,7 +48,7 @@ def reduce_mean(
         name: ignored; as in TensorFlow.
 
     Returns:
-        nan for floats where there are no elements.
+        Where there are no elements, nan for floats and 0 for integers.
 
     Raises:
         InvalidArgumentError: an axis is out of range or named twice.
@@ -56,9 +58,20 @@ def reduce_mean(
     array([2. , 3.5], dtype=float32)
     """
     axes = reduction_axes(input_tensor, axis)
+    dtype = dtype_of(input_tensor)
+    if dtype.is_integer:
+        return _integer_mean(input_tensor, axes, keepdims, dtype)
     total = dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})
-    mean = divide(total, _count(input_tensor, axes))
-    return mean if total.dtype.is_inexact else cast(mean, total.dtype)
+    return divide(total, _count(input_tensor, axes, dtype))
+
+
+def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -> Any:
+    """The quotient of sum and count, cut off towards zero; of no elements 0."""
+    wide = uint64 if dtype.is_unsigned else int64
+    total = reduce_sum(cast(x, wide), axes, keepdims)
+    count = _count(x, axes, wide)
+    count = max(count, 1) if type(count) is int else maximum(count, 1)
+    return cast((total - truncatemod(total, count)) // count, dtype)
 
 
 def reduce_variance(

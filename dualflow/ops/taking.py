@@ -145,12 +145,20 @@ def _scatter_like(indices: Any, g: Any, params: Any, axis: int) -> Any:
     return dispatch.current().apply(SCATTER_ADD, (indices, g), {"axis": axis, "size": params.shape[axis]})
 
 
-def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: str | None = None) -> Tensor:
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
     """The slices of ``params`` along ``axis`` at the positions ``indices``.
 
     Args:
         params: a tensor of one axis or more.
         indices: integers of any shape, each in ``[0, size of the axis)``.
+        validate_indices: ignored: indices are always checked.
         axis: where to pick; the first axis by default.
         batch_dims: must be 0; pair leading axes with :func:`dualflow.gather_nd`.
         name: ignored; as in TensorFlow.
@@ -168,7 +176,7 @@ def gather(params: Any, indices: Any, axis: Any = 0, batch_dims: int = 0, name: 
     """
     if batch_dims:
         raise InvalidArgumentError("gather takes no batch_dims; pair the leading axes with df.gather_nd.")
-    where = normalize_axis(static_int(axis, "axis"), len(shape_of(params)))
+    where = normalize_axis(0 if axis is None else static_int(axis, "axis"), len(shape_of(params)))
     return _take(params, indices, where)
 
 

@@ -151,5 +151,5 @@ atan2 = elementwise(
     ),
     samples=(numbers(1, 10), numbers(1, 10)),
     cost=20,
-    ordinate_first=True,
+    inputs="y, x",
 )

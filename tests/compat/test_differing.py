@@ -25,6 +25,64 @@ def test_arguments_have_their_older_names_too(old, new):
     np.testing.assert_array_equal(old().numpy(), new().numpy())
 
 
+IMAGES, KERNEL = np.ones([1, 4, 4, 1], np.float32), np.ones([2, 2, 1, 1], np.float32)
+TRANSPOSED = [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (lambda: v1.argmax(X, 1, "n", None, v1.int32), [2, 2]),
+        (lambda: v1.argmin(X, 1, None, None, v1.int32), [0, 0]),
+        (lambda: v1.math.argmax(X, 1, "n"), [2, 2]),
+        (lambda: v1.boolean_mask(X, [True, False], "n", 0), [[0.0, 1.0, 2.0]]),
+        (
+            lambda: v1.cond(False, lambda: v1.constant(X), lambda: v1.constant(X[0]), False, "n"),
+            [0.0, 1.0, 2.0],
+        ),
+        (lambda: v1.cond(True, fn1=lambda: v1.constant(X[0]), fn2=lambda: v1.constant(X)), [0.0, 1.0, 2.0]),
+        (lambda: v1.constant(1, v1.float32, [2], "n", False), [1.0, 1.0]),
+        (lambda: v1.convert_to_tensor([1], None, "n", v1.float32), [1.0]),
+        (lambda: v1.gather(X, [1], None, "n", 1), [[1.0], [4.0]]),
+        (lambda: v1.gather_nd(X, [[1, 1]], "n"), [4.0]),
+        (lambda: v1.nn.embedding_lookup(X, [0], "mod", "n"), [[0.0, 1.0, 2.0]]),
+        (lambda: v1.nn.moments(X, [0], None, "n", True)[0], [[1.5, 2.5, 3.5]]),
+        (lambda: v1.ones_like(X, v1.int32, "n", True), [[1, 1, 1], [1, 1, 1]]),
+        (lambda: v1.zeros_like(tensor=X[0]), [0.0, 0.0, 0.0]),
+        (lambda: v1.pad(X[0], [[1, 0]], "CONSTANT", "n", 9.0), [9.0, 0.0, 1.0, 2.0]),
+        (lambda: v1.shape(X, "n", v1.int64), [2, 3]),
+        (lambda: v1.size(X, "n", v1.int64), 6),
+        (lambda: v1.transpose(X, [1, 0], "n"), TRANSPOSED),
+        (lambda: v1.while_loop(lambda i: i < 9, lambda i: (i + 1,), (0,), None, 10, True, False, "n")[0], 9),
+        (lambda: v1.nn.conv2d(IMAGES, filter=KERNEL, strides=1, padding="VALID")[0, 0, 0], [4.0]),
+        (lambda: v1.nn.conv2d(IMAGES, KERNEL, [1, 2, 2, 1], "SAME", True, "NHWC", name="n")[0, 1, 1], [4.0]),
+        (lambda: v1.nn.convolution(IMAGES, KERNEL, "SAME", [1, 1], [2, 2])[0, 1, 1], [4.0]),
+        (
+            lambda: v1.nn.depthwise_conv2d(IMAGES, KERNEL, [1, 1, 1, 1], "VALID", rate=[2, 2])[0, 1],
+            [[4.0]] * 2,
+        ),
+        (lambda: v1.nn.max_pool(value=IMAGES, ksize=2, strides=2, padding="VALID")[0, 0], [[1.0]] * 2),
+    ],
+)
+def test_arguments_have_their_older_places(found, expected):
+    assert found().numpy().tolist() == expected
+
+
+def test_arguments_by_place_are_counted():
+    with pytest.raises(TypeError, match=r"size\(\) takes 3 arguments by place, not 4"):
+        v1.size(X, "n", v1.int32, 0)
+
+
+def test_an_argument_is_given_once():
+    with pytest.raises(TypeError, match=r"argmax\(\) got 'axis' twice"):
+        v1.argmax(X, 1, "n", axis=1)
+
+
+def test_a_name_in_its_older_place_names_the_operation():
+    with v1.Graph().as_default():
+        assert v1.argmax(v1.constant([1.0, 2.0]), 0, "best").op.name == "best"
+
+
 def test_an_older_name_beside_the_newer_is_an_error():
     with pytest.raises(TypeError, match=r"reduce_sum\(\) got 'axis' and 'reduction_indices'"):
         v1.reduce_sum(X, axis=0, reduction_indices=1)

@@ -51,6 +51,7 @@ CASES = {
         "uint64 and int64 have no common integer dtype",
         "cast one",
     ),
+    "no dtype at all": (lambda: df.cast(1, None), Wrong, "None is not a dtype", "use one of"),
     "no dtype": (lambda: df.cast(1, "text"), Wrong, "'text' is not a dtype", "use one of"),
     "a negative size": (lambda: df.zeros([-1]), Invalid, r"negative sizes, but got \(-1,\)", "df.reshape"),
     "too many elements": (

@@ -68,6 +68,16 @@ def stopped_late():
         pass
 
 
+def changed_inside():
+    """Python code that changes a variable, called by a compiled function that changes it."""
+
+    def change(x):
+        WEIGHT.assign_add(x)
+        return x
+
+    df.function(lambda: WEIGHT.assign_add(df.py_function(change, [V], df.float32)))()
+
+
 def escaped():
     """A symbol that has left its trace."""
     kept = []
@@ -145,6 +155,12 @@ CASES = {
         Invalid,
         r"weight .* shape \(2, 2\)",
         "must be equal",
+    ),
+    "a variable that a compiled call changes": (
+        changed_inside,
+        Late,
+        "weight:0 is being changed by a compiled call",
+        "do it after the call",
     ),
     # tapes
     "an entered tape": (entered_twice, Invalid, "still recording", "re-enter an active tape"),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core.dtypes import ALL
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.gradient.custom import CUSTOM
 from dualflow.graph.interpret import evaluate
@@ -72,6 +74,44 @@ KEPT = {
 }
 
 
+PARTS = (0.0, -0.0, 1.0, -1.0, 0.1, -3.7, 2.5e4, 6e-8, np.inf, -np.inf, np.nan)
+SPECIAL = {
+    "b": np.array([True, False]),
+    "i": np.array([0, 1, -1, 2, 7, 100, -100, -(2**7), 2**7 - 1, -(2**31), 2**31 - 1, -(2**63), 2**63 - 1]),
+    "u": np.array([0, 1, 2, 7, 2**7, 2**8 - 1, 2**31, 2**31 + 5, 2**32 - 1, 2**64 - 1], np.uint64),
+    "f": np.array([*PARTS, 3e38, -3e38, 1e-45, -1e-45, 1.7e308]),
+    "c": np.array([complex(a, b) for a in PARTS for b in PARTS]),
+}
+DTYPES = [t.name for t in ALL]
+ZEROS = (0, 0.0, -0.0, 0j, complex(-0.0, -0.0), complex(-0.0, 0.0), complex(0.0, -0.0))
+NUMBERS = (*ZEROS, 1, 1.0, -1, -1.0, 1 + 0j, -1 + 0j, 2, 2.0, True, False)
+WITH_A_NUMBER = (df.add, df.subtract, df.multiply, df.divide, df.pow)
+WITH_ITSELF = {
+    "x + -y": lambda x, y: x + -y,
+    "-x + y": lambda x, y: -x + y,
+    "x - -y": lambda x, y: x - -y,
+    "-x * -y": lambda x, y: -x * -y,
+    "-x / -y": lambda x, y: -x / -y,
+    "--x": lambda x, y: -df.negative(x),
+    "x + 2 + 3": lambda x, y: x + 2 + 3,
+    "x * 3 * 5": lambda x, y: x * 3 * 5,
+    "sum over one": lambda x, y: df.reduce_sum(x[None], 0),
+    "sum over none": lambda x, y: df.reduce_sum(x, []),
+    "product over one": lambda x, y: df.reduce_prod(x[None], 0),
+    "maximum over one": lambda x, y: df.reduce_max(x[None], 0),
+    "minimum over one": lambda x, y: df.reduce_min(x[None], 0),
+    "any over one": lambda x, y: df.reduce_any(x[None], 0),
+    "all over one": lambda x, y: df.reduce_all(x[None], 0),
+}
+
+
+def special(dtype):
+    """The special values of a dtype's kind that the dtype has."""
+    with np.errstate(all="ignore"):
+        values = SPECIAL[np.dtype(dtype).kind]
+        return np.unique(values.astype(dtype)) if values.dtype.kind in "iu" else values.astype(dtype)
+
+
 def simplified(graph):
     verify(graph)
     simple = eliminate_dead_code(simplify_algebra(graph))
@@ -80,19 +120,61 @@ def simplified(graph):
 
 
 def argument(spec):
-    return FLOATS if spec.dtype == "float32" else INTEGERS
+    return {"f": FLOATS, "i": INTEGERS, "c": np.array([complex(np.inf, 0), 1 + 2j], np.complex64)}[
+        spec.dtype.kind
+    ]
 
 
 def same_bits(x, y):
     """Equal to the bit, except that any nan is a nan."""
-    nan = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
-    return (
-        x.dtype == y.dtype
-        and x.shape == y.shape
-        and np.where(nan, 0, x).tobytes()
-        == np.where(np.isnan(y) if y.dtype.kind == "f" else nan, 0, y).tobytes()
-        and (not nan.any() or np.array_equal(nan, np.isnan(y)))
-    )
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    if x.dtype.kind == "c":
+        return same_bits(x.real, y.real) and same_bits(x.imag, y.imag)
+    if x.dtype.kind != "f":
+        return x.tobytes() == y.tobytes()
+    nan = np.isnan(x)
+    return np.array_equal(nan, np.isnan(y)) and x[~nan].tobytes() == y[~nan].tobytes()
+
+
+def unchanged(graph, *arrays):
+    """Whether the simplified graph gives what ``graph`` gives."""
+    (before,), (after,) = evaluate(graph, arrays), evaluate(simplified(graph), arrays)
+    return same_bits(before, after)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", WITH_A_NUMBER)
+def test_no_number_beside_a_special_value_changes_it(traced, op, dtype):
+    x = special(dtype)
+    for number in NUMBERS:
+        for function in (lambda x, n=number: op(x, n), lambda x, n=number: op(n, x)):
+            try:
+                graph = traced(function, TensorSpec(x.shape, dtype))
+                assert unchanged(graph, x), number
+            except (DTypeError, InvalidArgumentError):
+                continue
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", WITH_ITSELF)
+def test_no_pair_of_special_values_changes(traced, case, dtype):
+    x = special(dtype)
+    pairs = np.repeat(x, x.size), np.tile(x, x.size)
+    try:
+        graph = traced(WITH_ITSELF[case], *[TensorSpec(a.shape, dtype) for a in pairs])
+    except DTypeError:
+        return
+    assert unchanged(graph, *pairs)
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("between", DTYPES)
+def test_no_chain_of_casts_changes_a_special_value(traced, source, between):
+    x = special(source)
+    for target in DTYPES:
+        graph = traced(lambda x, t=target: df.cast(df.cast(x, between), t), TensorSpec(x.shape, source))
+        assert unchanged(graph, x), target
 
 
 @pytest.mark.parametrize("case", SIMPLER)
@@ -104,13 +186,7 @@ def test_an_identity_applies(traced, case):
 @pytest.mark.parametrize("case", [*SIMPLER, *KEPT])
 def test_no_value_changes(traced, case):
     function, spec = (SIMPLER.get(case) or KEPT[case])[:2]
-    graph = traced(function, spec)
-    x = argument(spec) if spec.dtype.kind != "c" else np.array([complex(np.inf, 0), 1 + 2j], np.complex64)
-    (before,), (after,) = evaluate(graph, [x]), evaluate(simplified(graph), [x])
-    if spec.dtype.kind == "c":
-        assert np.array_equal(before, after, equal_nan=True)
-    else:
-        assert same_bits(before, after)
+    assert unchanged(traced(function, spec), argument(spec))
 
 
 @pytest.mark.parametrize("case", KEPT)

@@ -13,6 +13,7 @@ import pytest
 
 from dualflow.core.errors import InternalError
 from dualflow.native import compiler, elf, jit
+from dualflow.native.object_file import UnsupportedObject
 
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the linker is for 64-bit Linux on x86-64")
 
@@ -167,26 +168,26 @@ def test_a_failed_load_leaves_no_memory_behind() -> None:
     code = compiler.build(text).code
     before = mapped_bytes()
     for _ in range(100):
-        with pytest.raises(elf.UnsupportedObject, match="beyond 2 GiB"):
+        with pytest.raises(UnsupportedObject, match="beyond 2 GiB"):
             elf.load(code, lambda _: far)
     assert mapped_bytes() - before < 100
 
 
 @pytest.mark.parametrize("content", [b"", b"text", bytes(64), b"\x7fELF\x01\x01\x01" + bytes(100)])
 def test_what_is_no_object_is_refused(content: bytes) -> None:
-    with pytest.raises(elf.UnsupportedObject):
+    with pytest.raises(UnsupportedObject):
         elf.load(content, lambda _: 8)
 
 
 def test_an_object_cut_short_is_refused() -> None:
     code = compiler.build("define double @f(double %x) { %y = fadd double %x, 1.5  ret double %y }").code
     for size in range(0, len(code), 7):
-        with pytest.raises(elf.UnsupportedObject):
+        with pytest.raises(UnsupportedObject):
             elf.load(code[:size], lambda _: 8)
 
 
 def test_thread_local_variables_are_refused() -> None:
-    with pytest.raises(elf.UnsupportedObject, match="thread-local"):
+    with pytest.raises(UnsupportedObject, match="thread-local"):
         loaded("@v = thread_local global i64 1\ndefine i64 @f() { %x = load i64, ptr @v  ret i64 %x }")
 
 
@@ -200,10 +201,11 @@ def test_what_is_refused_is_left_to_llvm() -> None:
           %z = load volatile double, ptr @shared
           ret double %z
         }"""
-    with pytest.raises(elf.UnsupportedObject, match="common"):
+    with pytest.raises(UnsupportedObject, match="common"):
         elf.load(compiler.build(text).code, lambda _: 8)
     library = jit.compile_text(text, ["f"], {})
     assert UNARY(library.address("f"))(0.5) == math.sin(0.5)
+    assert "common" in library.detour
     with pytest.raises(InternalError, match="absent"):
         jit.compile_text(text, ["absent"], {})
 

@@ -118,6 +118,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "softmax": (softmax, [(3, 37)]),
     "softmax of rows of rows": (softmax, [(2, 3, 5)]),
     "whole reduction": (lambda op, x: op("reduce_sum", x, axis=(0, 1), keepdims=False), [(130, 257)]),
+    "a long sum of columns": (lambda op, x: op("reduce_sum", x, axis=(0,), keepdims=False), [(5000, 3)]),
+    "a long whole sum": (lambda op, x: op("reduce_sum", x, axis=(0, 1), keepdims=False), [(130, 90)]),
     "columns": (lambda op, x: op("reduce_max", x, axis=(0,), keepdims=False), [(9, 35)]),
     "both ends": (lambda op, x: op("reduce_sum", x, axis=(0, 2), keepdims=True), [(3, 4, 5)]),
     "position": (lambda op, x: op("argmax", x, axis=(1,), keepdims=False), [(4, 35)]),

@@ -121,6 +121,28 @@ def test_sorting_keeps_the_order_of_equals(descending):
     np.testing.assert_array_equal(df.sort(x, axis=0), np.sort(x, axis=0))
 
 
+def test_conjugate_transposes():
+    x = np.array([[1 + 2j, 3 - 1j], [0, 4j]])
+    for found in (df.transpose(x, conjugate=True), df.linalg.matrix_transpose(x, conjugate=True)):
+        np.testing.assert_array_equal(found, x.conj().T)
+
+
+def test_a_sequence_mask_is_as_wide_as_the_longest_sequence():
+    lengths = df.constant([[1], [3]])
+    assert df.sequence_mask(lengths).numpy().tolist() == [[[True, False, False]], [[True, True, True]]]
+    floats = df.function(lambda: df.sequence_mask([1, 2], dtype=df.float32))()
+    assert floats.numpy().tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    for short in ([0, -2], df.zeros([2], df.int32)):
+        assert df.sequence_mask(short).shape == (2, 0)
+    assert df.sequence_mask(df.zeros([0], df.int32)).shape == (0, 0)
+
+
+def test_sizes_and_positions_have_the_dtype_that_is_asked_for():
+    for out_type, dtype in ((None, df.int32), (df.int64, df.int64)):
+        assert df.shape([1], out_type).dtype is df.size([1], out_type).dtype is dtype
+    assert df.math.top_k([1, 2], index_type=df.int64).indices.dtype is df.int64
+
+
 def test_top_k_gives_the_largest_first_and_where_they_were():
     values, indices = df.math.top_k([[1.0, 9.0, 9.0, 5.0]], k=3)
     assert values.numpy().tolist() == [[9.0, 9.0, 5.0]]

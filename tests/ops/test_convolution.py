@@ -119,3 +119,9 @@ def test_one_and_three_axes_convolve_too():
 def test_what_does_not_fit_is_refused_with_a_remedy(call, words):
     with pytest.raises(df.errors.InvalidArgumentError, match=words):
         call()
+
+
+def test_strides_and_dilations_are_1_by_default():
+    x, w = df.ones([1, 4, 1]), df.ones([2, 1, 1])
+    expected = df.nn.convolution(x, w, 1, "SAME", None, 1)
+    np.testing.assert_array_equal(df.nn.convolution(x, w, None, "SAME", None, None), expected)

@@ -10,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.assigned import assigned
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -299,6 +300,12 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "rows of unknown width": (
+        lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
+        Invalid,
+        "only the run will tell the lengths",
+        "give maxlen",
+    ),
     "a grid": (lambda: df.meshgrid(V, V, indexing="ab"), Invalid, "not 'ab'", "'xy' or 'ij'"),
     "a size that is a symbol": (
         lambda: traced(lambda x: df.zeros(x), [2]),
@@ -466,9 +473,16 @@ CASES = {
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "a variable that no turn has assigned": (
+        lambda: assigned(V, df.constant(False), "last"),
+        UnboundLocalError,
+        "'last' has no value",
+        "before the loop",
+    ),
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
+    "ops/bands.py": "in test_diagonals.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }

@@ -76,7 +76,7 @@ def fold(case, arrays, spec, *, halves):
             found.append(acc)
         acc = form.merge(maths_reference, *found) if halves else found[0]
         result = np.broadcast_to(form.finish(maths_reference, acc), rows.shape[:-1])
-    return np.asarray(result).reshape(spec.shape)
+    return np.asarray(result, spec.dtype.dtype).reshape(spec.shape)
 
 
 def assemble(case, arrays, spec):

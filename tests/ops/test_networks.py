@@ -72,6 +72,11 @@ def test_logsumexp_stays_finite_where_exponentials_overflow():
     assert df.reduce_logsumexp([math.inf, 1.0]).numpy() == math.inf
 
 
+@pytest.mark.parametrize("function", [df.nn.softmax, df.nn.log_softmax])
+def test_no_axis_of_a_softmax_is_the_last_one(function):
+    np.testing.assert_array_equal(function(X, None), function(X, -1))
+
+
 @pytest.mark.parametrize("axis", [-1, 0])
 def test_softmax_and_its_logarithm(axis):
     np.testing.assert_allclose(df.nn.softmax(X, axis), softmax(X, axis), rtol=1e-12)

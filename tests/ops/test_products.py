@@ -102,3 +102,42 @@ def test_matvec():
 def test_what_does_not_fit_is_refused_with_a_remedy(call, words):
     with pytest.raises(df.errors.InvalidArgumentError, match=words):
         call()
+
+
+MODES = pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+
+
+@MODES
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_an_adjoint_is_the_conjugate_of_the_transpose(run, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (
+        df.cast(df.complex(rng.normal(size=s), rng.normal(size=s)), dtype) for s in ((2, 4, 3), (2, 5, 4))
+    )
+    found = run(lambda a, b: df.matmul(a, b, adjoint_a=True, adjoint_b=True))(a, b)
+    left, right = (df.math.conj(x).numpy().swapaxes(1, 2) for x in (a, b))
+    np.testing.assert_allclose(found.numpy(), left @ right, rtol=1e-5, atol=1e-5)
+    v = run(lambda a, v: df.linalg.matvec(a, v, adjoint_a=True))(a[0], b[0, 0])
+    np.testing.assert_allclose(v.numpy(), left[0] @ b[0, 0].numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_matrix_is_either_transposed_or_adjoint():
+    for side in ("a", "b"):
+        with pytest.raises(ValueError, match="either transpose or adjoint"):
+            df.matmul(
+                df.ones([2, 2]), df.ones([2, 2]), **{f"transpose_{side}": True, f"adjoint_{side}": True}
+            )
+
+
+@MODES
+def test_small_integers_may_be_multiplied_in_a_wider_dtype(run):
+    x = df.constant([[100]], df.int8)
+    found = run(lambda x: df.matmul(x, x, output_type=df.int32))(x)
+    assert found.dtype is df.int32
+    assert int(found) == 10_000
+
+
+def test_whatever_order_einsum_is_asked_for_the_sums_are_the_same():
+    inputs = operands("abc,cd,bd->a")
+    plain, ordered = df.einsum("abc,cd,bd->a", *inputs), df.einsum("abc,cd,bd->a", *inputs, optimize="greedy")
+    np.testing.assert_array_equal(plain.numpy(), ordered.numpy())

@@ -6,10 +6,11 @@ function is given names what it adds.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dualflow
-from dualflow.compat.v1 import differing, initializers
+from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import initializers as initializers
 from dualflow.compat.v1 import layers as layers
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
@@ -23,6 +24,8 @@ from dualflow.compat.v1.scopes import get_variable as get_variable
 from dualflow.compat.v1.scopes import get_variable_scope as get_variable_scope
 from dualflow.compat.v1.scopes import variable_scope as variable_scope
 from dualflow.compat.v1.template import make_template as make_template
+from dualflow.core.namespace import ABSENT
+from dualflow.core.namespace import publish as _publish
 from dualflow.function.session import Graph as Graph
 from dualflow.function.session import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.function.session import InteractiveSession as InteractiveSession
@@ -50,6 +53,9 @@ from dualflow.function.session import trainable_variables as trainable_variables
 from dualflow.function.session import variables_initializer as variables_initializer
 from dualflow.random import set_seed, shuffle, truncated_normal
 
+if TYPE_CHECKING:
+    from dualflow import *  # type: ignore[assignment]  # noqa: F403  # what _own finds; Variable is version 1's
+
 constant_initializer = initializers.Constant
 glorot_normal_initializer = initializers.GlorotNormal
 glorot_uniform_initializer = initializers.GlorotUniform
@@ -59,37 +65,84 @@ random_uniform_initializer = initializers.RandomUniform
 truncated_normal_initializer = initializers.TruncatedNormal
 zeros_initializer = initializers.Zeros
 
+argmax = named(dualflow.argmax, "input axis name dimension output_type")
+argmin = named(dualflow.argmin, "input axis name dimension output_type")
+boolean_mask = named(dualflow.boolean_mask, "tensor mask name axis")
+cond = named(dualflow.cond, "pred true_fn false_fn strict name fn1 fn2")
+constant = named(dualflow.constant, "value dtype shape name verify_shape")
+convert_to_tensor = named(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
 div = named(differing.div)
-nn = Namespace(dualflow.nn, dropout=differing.dropout)
+gather = named(dualflow.gather, "params indices validate_indices name axis batch_dims")
+gather_nd = named(dualflow.gather_nd, "params indices name batch_dims")
+math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
+nn = Namespace(
+    dualflow.nn,
+    conv1d=named(
+        dualflow.nn.conv1d,
+        "value filters stride padding use_cudnn_on_gpu data_format name input dilations",
+    ),
+    conv2d=named(
+        dualflow.nn.conv2d,
+        "input filter strides padding use_cudnn_on_gpu data_format dilations name filters",
+    ),
+    conv2d_transpose=named(
+        dualflow.nn.conv2d_transpose,
+        "value filter output_shape strides padding data_format name input filters dilations",
+    ),
+    convolution=named(
+        dualflow.nn.convolution,
+        "input filter padding strides dilation_rate name data_format filters dilations",
+    ),
+    depthwise_conv2d=named(
+        dualflow.nn.depthwise_conv2d, "input filter strides padding rate name data_format dilations"
+    ),
+    dropout=named(differing.dropout),
+    embedding_lookup=named(
+        dualflow.nn.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
+    ),
+    moments=named(dualflow.nn.moments, "x axes shift name keep_dims keepdims"),
+)
+ones_like = named(dualflow.ones_like, "tensor dtype name optimize")
+pad = named(dualflow.pad, "tensor paddings mode name constant_values")
 random = Namespace(
     dualflow.random,
-    normal=differing.random_normal,
-    poisson=differing.poisson,
-    uniform=differing.random_uniform,
+    normal=named(differing.random_normal),
+    poisson=named(differing.poisson),
+    uniform=named(differing.random_uniform),
 )
 random_poisson = random.poisson
 random_normal = named(differing.random_normal)
 random_shuffle = named(shuffle)
 random_uniform = named(differing.random_uniform)
 set_random_seed = set_seed
+shape = named(dualflow.shape, "input name out_type")
+size = named(dualflow.size, "input name out_type")
 ones = named(differing.ones)
 to_double = named(differing.to_double)
 to_float = named(differing.to_float)
 to_int32 = named(differing.to_int32)
 to_int64 = named(differing.to_int64)
+transpose = named(dualflow.transpose, "a perm name conjugate")
 truncated_normal = named(truncated_normal)
+while_loop = named(
+    dualflow.while_loop,
+    "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory name maximum_iterations",
+)
 zeros = named(differing.zeros)
+zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution
 
 
-def __getattr__(name: str) -> Any:
-    try:
-        found = getattr(dualflow, name)
-    except AttributeError:
-        raise AttributeError(f"module 'dualflow.compat.v1' has no attribute {name!r}") from None
-    found = globals()[name] = named(found)
-    return found
+def _own(name: str) -> Any:
+    """dualflow's own value of a name, as TensorFlow 1 has it."""
+    found = getattr(dualflow, name, ABSENT)
+    return found if found is ABSENT else named(found)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(dualflow)})
+_publish(
+    globals(),
+    modules=("initializers", "layers", "nn", "random", "train"),
+    internal=("ABSENT", "Any", "Namespace", "TYPE_CHECKING", "annotations", "named", "set_seed", "shuffle"),
+    others=dir(dualflow),
+    fallback=_own,
+)

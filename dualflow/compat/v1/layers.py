@@ -9,12 +9,15 @@ from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import Reuse, VariableScope, get_variable, variable_scope
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
 from dualflow.function.session import name_scope
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+
+__all__ = ["Dense", "dense"]
 
 
 class Dense(Module):
@@ -209,3 +212,6 @@ def dense(
         reuse,
     )
     return layer(inputs)
+
+
+_publish(globals())

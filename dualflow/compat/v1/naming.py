@@ -11,28 +11,21 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any
 
-from dualflow.core.errors import DTypeError
+from dualflow.compat.v1.arguments import Arguments
+from dualflow.core.tracebacks import entry
 from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.symbol import Symbol
 from dualflow.graph.ir import Node
 
-OLDER: Final = {
-    "dim": "axis",
-    "dimension": "axis",
-    "filter": "filters",
-    "keep_dims": "keepdims",
-    "reduction_indices": "axis",
-    "squeeze_dims": "axis",
-    "value": "input",
-}
-"""Names of arguments in TensorFlow 1, where a function doesn't have them, and those that it has instead."""
 
+def named(found: Any, order: str = "") -> Any:
+    """A function that takes a ``name`` as one that uses it, a module as one of such functions.
 
-def named(found: Any) -> Any:
-    """A function that takes a ``name`` as one that uses it, a module as one of such functions."""
+    ``order`` has TensorFlow 1's arguments of the function, where they stand in another order.
+    """
     if isinstance(found, ModuleType):
         return Namespace(found)
     if not isinstance(found, FunctionType):
@@ -42,8 +35,7 @@ def named(found: Any) -> Any:
     if not optional:  # another name is no op's
         return found
     positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    older = {old: new for old, new in OLDER.items() if new in parameters and old not in parameters}
-    return _naming(found, list(parameters).index("name") if positional else None, older)
+    return _naming(found, list(parameters).index("name") if positional else None, Arguments(found, order))
 
 
 class Namespace(ModuleType):
@@ -51,7 +43,7 @@ class Namespace(ModuleType):
 
     Args:
         module: of dualflow.
-        others: functions in the place of its own.
+        others: named functions in the place of its own.
     """
 
     def __init__(self, module: ModuleType, **others: Any) -> None:
@@ -59,8 +51,9 @@ class Namespace(ModuleType):
         self._module = module
         self._others = others
 
+    @entry
     def __getattr__(self, name: str) -> Any:
-        found = named(self._others.get(name) or getattr(self._module, name))
+        found = self._others.get(name) or named(getattr(self._module, name))
         setattr(self, name, found)
         return found
 
@@ -68,13 +61,13 @@ class Namespace(ModuleType):
         return dir(self._module)
 
 
-def _naming(function: Callable[..., Any], place: int | None, older: dict[str, str]) -> Callable[..., Any]:
+def _naming(function: Callable[..., Any], place: int | None, older: Arguments) -> Callable[..., Any]:
     """``function``, whose argument at ``place`` is the name; without a place it is given by keyword."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and not older.keys().isdisjoint(kwargs):
-            kwargs = _renamed(function, older, kwargs)
+        if len(args) > older.alike or (kwargs and not older.names.isdisjoint(kwargs)):
+            args, kwargs = older.translated(args, kwargs)
         graph = graph_recording()
         if graph is None:
             return function(*args, **kwargs)
@@ -84,19 +77,6 @@ def _naming(function: Callable[..., Any], place: int | None, older: dict[str, st
         return _done(graph, before) if result is None else result
 
     return call
-
-
-def _renamed(function: Callable[..., Any], older: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by the names that ``function`` has for them; None for an old one is nothing given."""
-    found = {name: value for name, value in kwargs.items() if name not in older}
-    for old, value in kwargs.items():
-        if old in older and value is not None:
-            if older[old] in found:
-                raise DTypeError(
-                    f"{function.__name__}() got {older[old]!r} and {old!r}, an older name for it."
-                )
-            found[older[old]] = value
-    return found
 
 
 def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

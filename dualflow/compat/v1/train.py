@@ -15,6 +15,7 @@ from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
@@ -23,6 +24,18 @@ from dualflow.function.session.graph import Graph, graph_recording
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
 
+__all__ = [
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "RMSPropOptimizer",
+    "create_global_step",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+]
 Pairs = list[tuple[Any, Any]]
 
 
@@ -341,3 +354,6 @@ class RMSPropOptimizer(Optimizer):
         now = self._decay * mean + (1 - self._decay) * value
         mean.assign(now)
         return now
+
+
+_publish(globals())

@@ -1,9 +1,9 @@
 """Python's own control flow over tensors, as nodes of the graph.
 
-``@df.function`` converts a function whose source shows that it tests or iterates a tensor, or where a trace
-of it as it is written meets a tensor that Python wants a value of; then the trace begins again, and what
-Python did by then, such as printing, has happened twice. What is called is converted when it is called, but
-for functions of other packages and those marked :func:`do_not_convert`.
+``@df.function`` converts a function before its first trace, unless its source shows that no tensor is tested,
+iterated or taken apart by it or by what it calls (``foresight.py``); so its Python runs once in each trace.
+What is called is converted when it is called, but for functions of other packages and those marked
+:func:`do_not_convert`.
 
 Where a condition is no tensor, Python's statements are Python's: they run while tracing, once for each trace.
 Where it is one:
@@ -22,6 +22,10 @@ conversion, and ours for what it does not know (``syntax.py``); what the transfo
 package.
 """
 
+from dualflow.core.namespace import publish as _publish
 from dualflow.function.autograph import experimental as experimental
 from dualflow.function.autograph.marks import do_not_convert as do_not_convert
 from dualflow.function.autograph.source import to_code as to_code
+
+__all__ = ["do_not_convert", "experimental", "to_code"]
+_publish(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from malt.operators.variables import UndefinedReturnValue
@@ -11,6 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import LEAF, flatten, unflatten
+from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.autograph.values import (
     adapts,
     as_index,
@@ -37,6 +38,7 @@ from dualflow.ops.creation import convert_to_tensor
 _NAMES: Final = ("main", "else")
 _RESULT: Final = "retval_"
 _NOTHING: Final = object()
+_UNSURE: Final = object()
 
 
 def if_stmt(
@@ -168,6 +170,7 @@ class _Merger:
             return lambda results: None
         what = _called(name)
         pair = self._filled(name, main, other)
+        missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]
         if structure != flat[1][1]:
@@ -175,10 +178,8 @@ class _Merger:
                 f"{what} has another structure in the main branch than in the else branch: both must leave "
                 f"the same kinds of lists, tuples and dicts, of the same lengths.{here()}"
             )
-        leaves = [self._leaf(what, *leaf) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
-        return lambda results: unflatten(
-            structure, [next(results) if leaf is _NOTHING else leaf for leaf in leaves]
-        )
+        leaves = [self._leaf(name, *leaf, missing) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
+        return lambda results: unflatten(structure, [_merged(name, leaf, results) for leaf in leaves])
 
     def _filled(self, name: str, main: Any, other: Any) -> tuple[Any, Any]:
         what = _called(name)
@@ -198,10 +199,27 @@ class _Merger:
                 )
         return main, other
 
-    def _leaf(self, what: str, main: Any, other: Any) -> Any:
-        """The leaf itself where both branches have it, else a mark that it comes from the choice."""
+    def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:
+        """The leaf itself where both branches have it, else a mark that it comes from the choice.
+
+        A leaf that may be ``missing`` on a way, or that a loop may not have assigned, has a bool with it.
+        """
         if is_same(main, other):
             return main
+        what = _called(name)
+        if name != _RESULT and (any(missing) or is_provisional(main) or is_provisional(other)):
+            (main, main_has), (other, other_has) = taken_apart(main), taken_apart(other)
+            self._join(what, main, other)
+            self._join(
+                what,
+                *(False if gone else has for has, gone in zip((main_has, other_has), missing, strict=True)),
+            )
+            return _UNSURE
+        self._join(what, main, other)
+        return _NOTHING
+
+    def _join(self, what: str, main: Any, other: Any) -> None:
+        """Make the leaf a result of the choice."""
         for which, x in zip(_NAMES, (main, other), strict=True):
             if not is_numeric(x):
                 raise DTypeError(
@@ -222,7 +240,14 @@ class _Merger:
                 f"{what} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
                 f"branch; give both one shape, or use each inside of its branch alone.{here()}"
             )
-        return _NOTHING
+
+
+def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
+    """A leaf of the variable ``name``, of the choice's results where it differs between the branches."""
+    if leaf is _UNSURE:
+        x = next(results)
+        return provisional(x, next(results), name)
+    return next(results) if leaf is _NOTHING else leaf
 
 
 def _meeting(a: Any, b: Any) -> DType | None:

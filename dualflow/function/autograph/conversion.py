@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -62,9 +62,11 @@ def as_written(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def converted_early(function: Callable[..., Any], tensors: Sequence[str]) -> Converted | None:
-    """``function`` converted if its source shows that it tests one of its parameters ``tensors``."""
-    if not foresees(function, tensors):
+def converted_early(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Converted | None:
+    """``function`` converted if its source doesn't show that, called so, it looks into no tensor."""
+    if not foresees(function, args, kwargs):
         return None
     try:
         return _convert(function)

@@ -1,12 +1,12 @@
-"""Whether a function will ask for the truth of a tensor, seen from its source before it runs.
+"""Whether a function may ask for the value of a tensor, seen from its source before it runs.
 
-Tracing a function as it is written ends where Python wants the value of a tensor; converted, it is traced
-again from the start, and what its Python did by then, such as printing, happens twice. So functions whose
-source shows that it will come to this are converted first. The others are not, since loading the converter
-takes longer than most traces.
+Tracing a function as it is written ends where Python wants the value of a tensor; converted, it would be
+traced again from the start, and what its Python did by then, such as printing, would happen twice. So a
+function is converted first, unless its source shows that nothing that it tests, iterates or takes apart can
+be a tensor, nor in what it calls. Most functions show that, and loading the converter takes longer than most
+traces.
 
-What is followed is which names may hold tensors, through assignments and into the functions that are called
-by name. A wrong answer costs time, or a second run of the same Python, and never a wrong result.
+A wrong answer costs time, or a second run of the same Python, and never a wrong result.
 """
 
 from __future__ import annotations
@@ -16,38 +16,45 @@ import builtins
 import dis
 import inspect
 import textwrap
+import weakref
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.spec import TensorSpec
+from dualflow.function.autograph.following import Following
+from dualflow.function.autograph.kinds import HOLDER, TENSOR, Kind, Known, known
+from dualflow.function.autograph.lambdas import is_lambda, isolated
 from dualflow.function.autograph.marks import python_function
+from dualflow.function.autograph.results import Tested
 from dualflow.function.method import WeakMethod
 
-_DEPTH: Final = 8
-_JUMPS: Final = frozenset(
+_DEPTH: Final = 12
+_TAKING_APART: Final = frozenset(
     code
     for name, code in dis.opmap.items()
-    if ("JUMP" in name and "_IF_" in name) or name in ("FOR_ITER", "UNARY_NOT")
+    if ("JUMP" in name and "_IF_" in name)
+    or name.startswith(("UNPACK_", "FOR_ITER", "UNARY_NOT", "LIST_EXTEND", "CONTAINS_OP", "CALL_FUNCTION_EX"))
 )
-_KNOWN: Final = frozenset(
-    {"shape", "dtype", "ndim", "rank", "name", "device", "trainable", "get_shape", "is_tensor", "size"}
-)
-"""Attributes and functions of tensors whose values are known while tracing."""
-_TELLING: Final = frozenset(
-    {"isinstance", "issubclass", "hasattr", "callable", "type", "len", "id", "repr", "str"}
-)
-_COUNTING: Final = frozenset({"range", "enumerate", "zip", "reversed"})
-_HOLDERS: Final = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.ListComp, ast.comprehension, ast.keyword)
-_NO_TENSOR: Final = (ast.Constant, ast.JoinedStr, ast.Lambda, *_HOLDERS)
+"""Instructions that want a tensor's value, or hide what is called with it."""
+_HARMLESS: Final = (AbstractTensor, AbstractVariable, TensorSpec, int, float, complex, str, type(None))
+_HARMLESS_BUILTINS: Final = frozenset({abs, pow, len, isinstance, print, type, repr, str, id, hasattr})
 
 
-def foresees(function: Callable[..., Any], tensors: Iterable[str]) -> bool:
-    """Whether ``function`` tests or iterates one of ``tensors``: parameters, or parts such as ``pair[0]``.
+def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether ``function``, called so, may test, iterate or otherwise look into a tensor.
+
+    Args:
+        function: what is to be traced.
+        args: what it is to be called with, where specs, too, stand for tensors.
+        kwargs: likewise.
 
     >>> import dualflow as df
-    >>> foresees(lambda x: x + 1, ["x"])
-    False
+    >>> x = df.ones([2])
+    >>> foresees(lambda x: x + 1, [x], {}), foresees(lambda x: x if x > 0 else -x, [x], {})
+    (False, True)
     """
     if isinstance(function, WeakMethod):
         function = MethodType(function.__func__, function.__self__)
@@ -55,219 +62,101 @@ def foresees(function: Callable[..., Any], tensors: Iterable[str]) -> bool:
     if found is None:
         return False
     python, leading = found
-    return _Reader(set(), 0).reads(python, leading[0] if leading else None, tensors)
+    if not leading and _is_simple(python, [*args, *kwargs.values()]):
+        return False
+    given = [known(x) for x in (*leading, *args)]
+    named = {name: known(x) for name, x in kwargs.items()}
+    try:
+        _Reader().returned(python, given, named, loose=False)
+    except Tested:
+        return True
+    return False
 
 
 class _Reader:
-    """Reads functions, each once."""
+    """Reads functions, each once for each kind of arguments."""
 
-    def __init__(self, seen: set[CodeType], depth: int) -> None:
-        self.seen = seen
-        self.depth = depth
+    def __init__(self) -> None:
+        self._seen: dict[tuple[CodeType, tuple[Any, ...]], Known] = {}
+        self._depth = 0
 
-    def reads(self, function: FunctionType, instance: Any, tensors: Iterable[str]) -> bool:
-        """Whether the function, called with ``tensors``, or one that it calls, tests a tensor."""
-        if function.__code__ in self.seen or self.depth > _DEPTH:
-            return False
-        self.seen.add(function.__code__)
-        known = _known_names(function, instance)
-        if not _may_branch(function, known):
-            return False
+    def returned(
+        self, function: FunctionType, given: Sequence[Known], named: Mapping[str, Known], *, loose: bool
+    ) -> Known:
+        """What a call of the function returns.
+
+        Args:
+            function: the user's.
+            given: the positional arguments.
+            named: the keyword arguments.
+            loose: whether there are more arguments, which nobody knows.
+
+        Raises:
+            Tested: the function, or one that it calls, may look into a tensor.
+        """
+        arguments = _bound(function, given, named, loose)
+        key = function.__code__, tuple((name, _outline(x)) for name, x in sorted(arguments.items()))
+        if key in self._seen:
+            return self._seen[key]
+        if self._depth >= _DEPTH:
+            raise Tested
+        self._seen[key] = TENSOR  # of a recursive call
         tree = _tree(function)
         if tree is None:
-            return False
-        whole = {name for name in tensors if "[" not in name}
-        scope = _Scope(self, known, whole, {name.partition("[")[0] for name in tensors} - whole)
-        for _ in range(2):  # the second time with what a loop has left
-            scope.visit(tree)
-        return scope.tests
-
-    def calls(self, callee: Any, given: list[bool], named: Mapping[str, bool]) -> bool:
-        """Whether calling ``callee`` with tensors where ``given`` says so tests one."""
-        if not any(given) and not any(named.values()):
-            return False
-        found = python_function(callee)
-        if found is None:
-            return False
-        function, leading = found
-        code = function.__code__
-        names = code.co_varnames[len(leading) : code.co_argcount]
-        tensors = [name for name, is_tensor in zip(names, given, strict=False) if is_tensor]
-        tensors += [name for name, is_tensor in named.items() if is_tensor]
-        return _Reader(self.seen, self.depth + 1).reads(function, leading[0] if leading else None, tensors)
+            return TENSOR  # without source there is no conversion
+        self._depth += 1
+        try:
+            found = Following(self, _known_names(function), arguments).run(tree)
+        finally:
+            self._depth -= 1
+        if inspect.isgeneratorfunction(function):
+            found = HOLDER
+        self._seen[key] = found
+        return found
 
 
-class _Scope(ast.NodeVisitor):
-    """Follows one function's names; ``tests`` is set once a tensor is tested or iterated.
+def _bound(
+    function: FunctionType, given: Sequence[Known], named: Mapping[str, Known], loose: bool
+) -> dict[str, Known]:
+    """What each parameter is.
 
-    ``tensors`` are the names that may be tensors, ``holders`` those that may hold some.
+    Raises:
+        Tested: the arguments don't fit, so that what they are is not known.
     """
-
-    def __init__(
-        self, reader: _Reader, known: Mapping[str, Any], tensors: set[str], holders: set[str]
-    ) -> None:
-        self.tests = False
-        self._reader = reader
-        self._known = known
-        self._tensors = tensors
-        self._holders = holders
-
-    # statements
-
-    def visit_If(self, node: ast.If | ast.While | ast.IfExp | ast.Assert) -> None:
-        self._test(node.test)
-        self.generic_visit(node)
-
-    visit_While = visit_IfExp = visit_Assert = visit_If
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        for value in node.values[:-1]:
-            self._test(value)
-        self.generic_visit(node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        if isinstance(node.op, ast.Not):
-            self._test(node.operand)
-        self.generic_visit(node)
-
-    def visit_For(self, node: ast.For) -> None:
-        self._iterate(node.iter)
-        if self._may_hold(node.iter):
-            self._bind(node.target)
-        self.generic_visit(node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self._iterate(node.iter)
-        if self._may_hold(node.iter):
-            self._bind(node.target)
-        for test in node.ifs:
-            self._test(test)
-        self.generic_visit(node)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            self._assign(target, node.value)
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign | ast.AnnAssign | ast.NamedExpr) -> None:
-        if node.value is not None:
-            self._assign(node.target, node.value)
-        self.generic_visit(node)
-
-    visit_AnnAssign = visit_NamedExpr = visit_AugAssign
-
-    def visit_Call(self, node: ast.Call) -> None:
-        callee = self._resolve(node.func)
-        if callee is not None and not self.tests:
-            given = [self._may_hold(a) for a in node.args]
-            named = {k.arg: self._may_hold(k.value) for k in node.keywords if k.arg is not None}
-            self.tests = self._reader.calls(callee, given, named)
-        self.generic_visit(node)
-
-    # expressions
-
-    def _test(self, expression: ast.expr) -> None:
-        self.tests = self.tests or self._may_be_tensor(expression)
-
-    def _iterate(self, iterated: ast.expr) -> None:
-        if isinstance(iterated, ast.Call):
-            function = iterated.func
-            counts = isinstance(function, ast.Name) and function.id in _COUNTING
-            if counts or isinstance(function, ast.Attribute):
-                self._test(iterated)
-        elif isinstance(iterated, ast.Name):
-            self._test(iterated)
-
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        if self._may_be_tensor(value) or (isinstance(target, ast.Tuple) and self._may_hold(value)):
-            self._bind(target)
-        elif self._may_hold(value) and isinstance(target, ast.Name):
-            self._holders.add(target.id)
-
-    def _bind(self, target: ast.expr) -> None:
-        self._tensors |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-
-    def _may_be_tensor(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in self._tensors
-        if isinstance(node, ast.Attribute):
-            return node.attr not in _KNOWN and self._may_be_tensor(node.value)
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) or any(map(_is_text, sides)):
-                return False
-            return any(map(self._may_be_tensor, sides))
-        if isinstance(node, ast.Call):
-            function = node.func
-            if isinstance(function, ast.Name) and function.id in _TELLING:
-                return False
-            if isinstance(function, ast.Attribute) and function.attr in _KNOWN:
-                return False
-            return any(map(self._may_hold, (function, *node.args, *node.keywords)))
-        if isinstance(node, ast.Subscript):
-            return self._may_hold(node.value)
-        if isinstance(node, _NO_TENSOR):
-            return False
-        return any(map(self._may_be_tensor, ast.iter_child_nodes(node)))
-
-    def _may_hold(self, node: ast.AST) -> bool:
-        """Whether a tensor may be in what an expression gives."""
-        if isinstance(node, ast.Name):
-            return node.id in self._tensors or node.id in self._holders
-        if isinstance(node, _HOLDERS):
-            return any(map(self._may_hold, ast.iter_child_nodes(node)))
-        return self._may_be_tensor(node)
-
-    def _resolve(self, node: ast.expr) -> Any:
-        """The object that a dotted name stands for, if that is known before the function runs."""
-        if isinstance(node, ast.Name):
-            return None if node.id in self._tensors else self._known.get(node.id)
-        if isinstance(node, ast.Attribute):
-            owner = self._resolve(node.value)
-            return None if owner is None else _attribute(owner, node.attr)
-        return None
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _known_names(function: FunctionType, instance: Any) -> Mapping[str, Any]:
-    """What the function's names stand for before it runs."""
-    first = function.__code__.co_varnames[:1] if instance is not None else ()
-    own = {**_closure(function), **dict.fromkeys(first, instance)}
-    return ChainMap(own, function.__globals__, vars(builtins))
-
-
-def _may_branch(function: FunctionType, known: Mapping[str, Any]) -> bool:
-    """Whether the bytecode, or that of what it calls, has a conditional jump at all."""
-    code = function.__code__
-    if _jumps(code):
-        return True
-    names = (*code.co_varnames[:1], *code.co_names, *code.co_freevars)
-    used = [known[name] for name in names if name in known]
-    used += [_attribute(owner, name) for owner in used for name in code.co_names]
-    return any(x is not None and not isinstance(x, type) and python_function(x) is not None for x in used)
-
-
-def _jumps(code: CodeType) -> bool:
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return not _JUMPS.isdisjoint(code.co_code[::2]) or any(map(_jumps, inner))
-
-
-def _attribute(owner: Any, name: str) -> Any:
-    """An attribute as it is before the function runs; no code of the owner's is run."""
-    found = inspect.getattr_static(owner, name, None)
-    own = name in getattr(owner, "__dict__", ())
-    return MethodType(found, owner) if isinstance(found, FunctionType) and not own else found
-
-
-def _tree(function: FunctionType) -> ast.AST | None:
-    """The function's source, where there is any."""
+    signature = inspect.signature(function, follow_wrapped=False)
     try:
-        return ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return None
+        bound = (signature.bind_partial if loose else signature.bind)(*given, **named)
+    except TypeError:
+        raise Tested from None
+    found = {}
+    for name, parameter in signature.parameters.items():
+        if name in bound.arguments:
+            value = bound.arguments[name]
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            value = HOLDER if loose else ()
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            value = HOLDER if loose else {}
+        else:
+            value = Known(Kind.UNKNOWN) if loose else parameter.default
+        found[name] = _packed(value)
+    return found
+
+
+def _packed(value: Any) -> Known:
+    """An argument, where those of ``*args`` and ``**kwargs`` come packed."""
+    if isinstance(value, tuple) and value and all(isinstance(x, Known) for x in value):
+        return Known(Kind.HOLDER, parts=value)
+    return known(value)
+
+
+def _outline(value: Known) -> tuple[Any, ...]:
+    parts = None if value.parts is None else tuple(map(_outline, value.parts))
+    return value.kind, tuple(map(id, value.objects)), parts
+
+
+def _known_names(function: FunctionType) -> Mapping[str, Any]:
+    """What the function's names stand for before it runs."""
+    return ChainMap(_closure(function), function.__globals__, vars(builtins))
 
 
 def _closure(function: FunctionType) -> dict[str, Any]:
@@ -278,3 +167,51 @@ def _closure(function: FunctionType) -> dict[str, Any]:
         except ValueError:  # assigned later
             continue
     return found
+
+
+def _is_simple(function: FunctionType, arguments: Sequence[Any]) -> bool:
+    """Whether the bytecode alone shows that the function only calls this package with tensors and numbers."""
+    code = function.__code__
+    names = _known_names(function)
+    used = [names[name] for name in (*code.co_names, *code.co_freevars) if name in names]
+    return (
+        all(isinstance(x, _HARMLESS) for x in (*arguments, *(function.__defaults__ or ())))
+        and _TAKING_APART.isdisjoint(code.co_code[::2])
+        and not any(isinstance(c, CodeType) for c in code.co_consts)
+        and all(map(_is_harmless, used))
+    )
+
+
+def _is_harmless(x: Any) -> bool:
+    if isinstance(x, ModuleType):
+        return x.__name__.partition(".")[0] == __name__.partition(".")[0]
+    if isinstance(x, BuiltinFunctionType | type):
+        return x in _HARMLESS_BUILTINS
+    return isinstance(x, _HARMLESS)
+
+
+def _tree(function: FunctionType) -> ast.AST | None:
+    """The function's source, parsed once; None where there is none.
+
+    Raises:
+        Tested: there is, but it is no program by itself, as that of a lambda in the middle of an expression.
+    """
+    code = function.__code__
+    if code not in _trees:
+        _trees[code] = _parsed(function)
+    return _trees[code]
+
+
+def _parsed(function: FunctionType) -> ast.AST | None:
+    try:
+        alone = isolated(function) if is_lambda(function) else None
+        source = inspect.getsource(function if alone is None else alone)
+    except (OSError, TypeError):
+        return None
+    try:
+        return ast.parse(textwrap.dedent(source))
+    except SyntaxError:
+        raise Tested from None
+
+
+_trees: Final[weakref.WeakKeyDictionary[CodeType, ast.AST | None]] = weakref.WeakKeyDictionary()

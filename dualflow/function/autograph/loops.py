@@ -9,16 +9,19 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.branches import choose
 from dualflow.function.autograph.sequences import Turns, turns_of
+from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.autograph.values import (
     adapts,
     is_numeric,
     is_same,
     is_undefined,
+    is_unreturned,
     spec_of,
     symbolic,
     truth,
@@ -29,7 +32,7 @@ from dualflow.function.bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.raising import Branch, Ended, stop
 from dualflow.function.staging import loop_node
-from dualflow.function.trace import Tracer
+from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
@@ -135,14 +138,19 @@ class _Carried:
     """A variable that the graph's loop carries.
 
     Attributes:
+        name: the variable's.
         structure: of its value.
         specs: of its leaves.
         initial: the leaves before the loop; None for one that is not assigned before.
+        unsure: of each leaf, whether a bool is carried with it that tells if it has been assigned, since
+            it may be missing before the loop, or after a turn.
     """
 
+    name: str
     structure: Structure
     specs: tuple[TensorSpec, ...]
     initial: tuple[Any, ...]
+    unsure: tuple[bool, ...]
 
 
 class _Loop:
@@ -167,7 +175,7 @@ class _Loop:
         """
         flag = truth(flag, "a loop")
         before = self._get_state()
-        plans = [_plan(x) for x in before]
+        plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
         for _ in range(2 + _TRIALS * len(before)):
             body, plans, settled = self._trial(before, plans, [flag, *counters], turn)
             if settled:
@@ -178,7 +186,7 @@ class _Loop:
             )
         initial = [flag, *counters, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         results = loop_node(_first_argument(body), body, initial)[1 + len(counters) :]
-        self._set_state(_packed(before, plans, iter(results)))
+        self._set_state(_packed(before, plans, iter(results), ran=flag))
 
     def _trial(
         self,
@@ -190,8 +198,9 @@ class _Loop:
         """Trace one turn; the plans that it shows to be right, and whether it was traced with them."""
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
-        leaves = [tracer.argument(spec) for plan in plans if plan for spec in plan.specs]
-        start = _packed(before, plans, iter(leaves))
+        leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
+        with tracing(tracer):
+            start = _packed(before, plans, iter(leaves))
         self._set_state(start)
         counters, go_on = _turned(tracer, turn, arguments[1:])
         after = start if go_on is None else self._get_state()
@@ -202,9 +211,10 @@ class _Loop:
         if settled:
             go_on = arguments[0] if go_on is None else go_on
             outputs = [value_of(x, None, tracer) for x in (go_on, *counters)]
-            for name, x, plan in zip(self._names, after, plans, strict=True):
+            for x, plan in zip(after, plans, strict=True):
                 if plan is not None:
-                    outputs += _outputs(name, x, plan, tracer)
+                    with tracing(tracer):
+                        outputs += _outputs(x, plan, tracer)
         inputs = tuple(x._value for x in (*arguments, *leaves))
         return Body(tracer, inputs, LEAF, tuple(outputs)), seen, settled
 
@@ -225,14 +235,15 @@ def _turned(
     return Branch(tracer).trace(run) or (counters, None)
 
 
-def _plan(x: Any) -> _Carried | None:
-    """How ``x`` is carried; None for what must stay as it is."""
+def _plan(name: str, x: Any) -> _Carried | None:
+    """How the variable ``name`` of value ``x`` is carried; None for what must stay as it is."""
     if x is None or is_undefined(x) or isinstance(x, AbstractVariable):
         return None
     leaves, structure = flatten(x)
     if not leaves or not all(map(is_numeric, leaves)):
         return None
-    return _Carried(structure, tuple(map(spec_of, leaves)), tuple(leaves))
+    specs, unsure = tuple(map(spec_of, leaves)), tuple(map(is_provisional, leaves))
+    return _Carried(name, structure, specs, tuple(leaves), unsure)
 
 
 def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried | None:
@@ -240,11 +251,13 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
     if plan is None:
         if is_same(before, after):
             return None
-        found = _plan(after)
+        found = _plan(name, after)
+        if is_unreturned(before):  # the flag that goes with it says whether it is read
+            return found and replace(found, initial=tuple(map(zeros, found.specs)), unsure=_sure(found))
         if is_undefined(before):
             return found and replace(found, initial=(None,) * len(found.specs))
         if isinstance(before, AbstractVariable) and found is not None and found.structure == LEAF:
-            return replace(found, initial=(before,))
+            return replace(found, initial=(before,), unsure=_sure(found))
         was = "None" if before is None else f"a {type(before).__name__}"
         raise InvalidArgumentError(
             f"{name!r} is {was} before the loop, but another object after one iteration. Give it a tensor "
@@ -257,8 +270,12 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
             f"grow in a loop over tensors. Collect rows in a df.TensorArray, or concatenate them.{here()}"
         )
     specs = [_leaf_spec(name, *row) for row in zip(leaves, plan.initial, plan.specs, strict=True)]
-    same = all(a is b for a, b in zip(specs, plan.specs, strict=True))
-    return plan if same else replace(plan, specs=tuple(specs))
+    unsure = tuple(
+        u or (i is None and is_provisional(x))
+        for u, i, x in zip(plan.unsure, plan.initial, leaves, strict=True)
+    )
+    same = unsure == plan.unsure and all(a is b for a, b in zip(specs, plan.specs, strict=True))
+    return plan if same else replace(plan, specs=tuple(specs), unsure=unsure)
 
 
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorSpec:
@@ -285,19 +302,44 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorS
     )
 
 
-def _packed(before: State, plans: Sequence[_Carried | None], leaves: Iterator[Any]) -> State:
-    """The state with the carried variables made of ``leaves``."""
+def _sure(plan: _Carried) -> tuple[bool, ...]:
+    return (False,) * len(plan.specs)
+
+
+def _packed(
+    before: State, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
+) -> State:
+    """The state with the variables made of what is carried; after the loop, ``ran`` is if it had a turn."""
     return tuple(
-        x if plan is None else unflatten(plan.structure, [next(leaves) for _ in plan.specs])
+        x if plan is None else unflatten(plan.structure, _leaves(plan, carried, ran))
         for x, plan in zip(before, plans, strict=True)
     )
 
 
+def _leaves(plan: _Carried, carried: Iterator[Any], ran: Any) -> list[Any]:
+    leaves = [next(carried) for _ in plan.specs]
+    holds = [next(carried) if u else ran if i is None else None for u, i in _guards(plan)]
+    return [
+        x if has is None else provisional(x, has, plan.name) for x, has in zip(leaves, holds, strict=True)
+    ]
+
+
+def _guards(plan: _Carried) -> Iterator[tuple[bool, Any]]:
+    return zip(plan.unsure, plan.initial, strict=True)
+
+
+def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
+    """Of the leaves, and of the bools that are carried with some."""
+    return plan.specs + (TensorSpec([], bool_),) * sum(plan.unsure)
+
+
 def _initial(plan: _Carried) -> list[Any]:
-    """The leaves before the loop as tensors of the current engine."""
+    """What is carried into the first turn, as tensors of the current engine."""
     engine = dispatch.current()
     found: list[Any] = []
-    for leaf, spec in zip(plan.initial, plan.specs, strict=True):
+    for leaf, spec, unsure in zip(plan.initial, plan.specs, plan.unsure, strict=True):
+        if unsure and leaf is not None:
+            leaf = taken_apart(leaf)[0]
         if leaf is None:
             found.append(engine.constant(zeros(spec)))
         elif isinstance(leaf, AbstractVariable):
@@ -306,12 +348,18 @@ def _initial(plan: _Carried) -> list[Any]:
             found.append(engine.adopt(leaf))
         else:
             found.append(engine.constant(as_array(leaf, spec.dtype)))
+    for unsure, leaf in _guards(plan):
+        if unsure:
+            found.append(convert_to_tensor(False) if leaf is None else engine.adopt(taken_apart(leaf)[1]))
     return found
 
 
-def _outputs(name: str, after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
+def _outputs(after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
+    """What is carried from a turn to the next."""
     leaves, _ = flatten(after)
-    return [value_of(x, spec.dtype, tracer) for x, spec in zip(leaves, plan.specs, strict=True)]
+    apart = [taken_apart(x) if u else (x, None) for x, u in zip(leaves, plan.unsure, strict=True)]
+    values = [value_of(x, spec.dtype, tracer) for (x, _), spec in zip(apart, plan.specs, strict=True)]
+    return values + [value_of(ran, None, tracer) for _, ran in apart if ran is not None]
 
 
 def _first_argument(body: Body) -> Body:

@@ -9,12 +9,15 @@ from importlib import import_module
 from typing import Any
 
 
-def to_code(entity: Callable[..., Any], recursive: bool = True) -> str:
+def to_code(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+) -> str:
     """The Python source that a function is converted to.
 
     Args:
         entity: a Python function or method, or a traced function.
         recursive: ignored; as in TensorFlow.
+        experimental_optional_features: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: its source is not available, or uses what can't be converted.

@@ -61,6 +61,11 @@ def is_undefined(x: Any) -> bool:
     return isinstance(x, Undefined | UndefinedReturnValue)
 
 
+def is_unreturned(x: Any) -> bool:
+    """Whether ``x`` stands for the result of a function that has not returned yet."""
+    return isinstance(x, UndefinedReturnValue)
+
+
 def is_numeric(x: Any) -> bool:
     """Whether ``x`` can be a tensor."""
     return isinstance(x, _NUMERIC)

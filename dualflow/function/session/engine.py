@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.updates import value_of
 from dualflow.function.session.defaults import session_for
 from dualflow.function.session.names import Names
 from dualflow.function.session.operation import Operation
@@ -150,9 +151,7 @@ class GraphEngine(Tracer):
     def read(self, variable: AbstractVariable) -> Symbol:
         key = id(variable)
         if key not in self._first_read:
-            if not hasattr(
-                variable, "_tensor"
-            ):  # only a variable from outside of graphs has a value to capture
+            if value_of(variable) is None:  # only a variable from outside of graphs has one to capture
                 raise InaccessibleTensorError(
                     f"{variable!r} is not an element of this graph: another graph holds it. Create it in the "
                     "block of the graph that uses it."

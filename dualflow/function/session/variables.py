@@ -61,11 +61,12 @@ class Variable(StatefulVariable):
         initial_value: a tensor, what becomes one, or a function that answers it.
         trainable: whether optimizers change it by themselves.
         collections: the names of the graph's collections to put it in, by default that of all variables.
-        validate_shape, caching_device, use_resource: ignored.
         name: shown when it is printed; in a graph made unique, and inside of its scopes.
         dtype: of the values.
         constraint: a function that optimizers apply to the value after each update.
         shape: that values must have, by default the initial value's.
+
+    The other arguments are TensorFlow's, and ignored.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -83,9 +84,14 @@ class Variable(StatefulVariable):
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
         constraint: Any = None,
         use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
         shape: Any = None,
     ) -> None:
         graph = graph_recording()

@@ -47,11 +47,17 @@ def uniform(value: Value) -> Any:
 
 
 def _is(value: Value, number: float, *, negative_zero: bool = False) -> bool:
-    """Whether every element of ``value`` is ``number``; the sign tells one floating zero from the other."""
+    """Whether every element of ``value`` is ``number``; the sign tells one floating zero from the other.
+
+    A complex zero has a sign in each of its parts.
+    """
     found = uniform(value)
     if found is None or found != number:
         return False
-    return number != 0 or not value.spec.dtype.is_inexact or bool(np.signbit(found)) is negative_zero
+    if number != 0 or not value.spec.dtype.is_inexact:
+        return True
+    parts = (found.real, found.imag) if value.spec.dtype.is_complex else (found,)
+    return all(bool(np.signbit(part)) is negative_zero for part in parts)
 
 
 def _real(value: Value) -> bool:
@@ -88,9 +94,14 @@ def times_minus_one(node: Node, make: Make) -> Replacement:
 
 
 def product_of_negatives(node: Node, make: Make) -> Replacement:
-    """-x * -y = x * y, and the same of quotients"""
+    """-x * -y = x * y"""
     x, y = (producer(v, "negative") for v in node.inputs)
     return (make(node.op.name, (x.inputs[0], y.inputs[0])),) if x and y else None
+
+
+def quotient_of_negatives(node: Node, make: Make) -> Replacement:
+    """-x / -y = x / y of real numbers; the sums in a complex quotient may be zeros of another sign"""
+    return product_of_negatives(node, make) if _real(node.output) else None
 
 
 def over_one(node: Node, make: Make) -> Replacement:
@@ -101,7 +112,7 @@ def over_one(node: Node, make: Make) -> Replacement:
 
 def plus_zero(node: Node, make: Make) -> Replacement:
     """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 turns -0.0 into 0.0"""
-    x = _either(node, lambda v: _is(v, 0, negative_zero=True) and _real(v))
+    x = _either(node, lambda v: _is(v, 0, negative_zero=True))
     return _spread(x, node, make) if x is not None else None
 
 
@@ -117,7 +128,7 @@ def plus_negative(node: Node, make: Make) -> Replacement:
 def minus_zero(node: Node, make: Make) -> Replacement:
     """x - 0.0 = x, with either sign of x"""
     x, y = node.inputs
-    return _spread(x, node, make) if _is(y, 0) and _real(x) else None
+    return _spread(x, node, make) if _is(y, 0) else None
 
 
 def minus_negative(node: Node, make: Make) -> Replacement:
@@ -167,7 +178,10 @@ def custom_gradient_values(node: Node, make: Make) -> Replacement:
 
 
 def cast_chain(node: Node, make: Make) -> Replacement:
-    """cast(x, own dtype) = x; cast(cast(x, wider), t) = cast(x, t) where every x is exact in ``wider``"""
+    """cast(x, own dtype) = x; cast(cast(x, wider), t) = cast(x, t) where every x is exact in ``wider``
+
+    Floats saturate where they become integers, and integers wrap: then every x must be exact in t, too.
+    """
     x, target = node.inputs[0], node.attrs["dtype"]
     if x.spec.dtype is target:
         return (x,)
@@ -177,6 +191,8 @@ def cast_chain(node: Node, make: Make) -> Replacement:
     source = inner.inputs[0]
     own = source.spec.dtype
     if not _holds(x.spec.dtype, own) or (own.is_inexact and not target.is_inexact):
+        return None
+    if x.spec.dtype.is_inexact and target.is_integer and not _holds(target, own):
         return None
     return (source,) if own is target else (make("cast", (source,), {"dtype": target}),)
 
@@ -223,13 +239,18 @@ def transpose_chain(node: Node, make: Make) -> Replacement:
 
 
 def reduction_of_one(node: Node, make: Make) -> Replacement:
-    """A product, minimum, maximum, any or all over axes of size 1, or over none, is its one element."""
+    """A minimum, maximum, any or all over axes of size 1, or over none, is its one element."""
     x = node.inputs[0]
     sizes = [x.spec.shape[axis] for axis in node.attrs["axis"]]
     if any(size != 1 for size in sizes) or x.spec.dtype is not node.output.spec.dtype:
         return None
     shape = node.output.spec.shape
     return (make("reshape", (x,), {"shape": shape}),) if shape.is_static else None
+
+
+def product_of_one(node: Node, make: Make) -> Replacement:
+    """A product of one real number is that number; a complex one meets the 1, which mixes its parts."""
+    return reduction_of_one(node, make) if _real(node.output) else None
 
 
 def sum_of_one(node: Node, make: Make) -> Replacement:
@@ -245,7 +266,7 @@ RULES: Final[dict[str, tuple[Rule, ...]]] = {
     "add": (plus_zero, plus_negative, integer_chain),
     "subtract": (minus_zero, minus_negative),
     "multiply": (times_one, times_minus_one, product_of_negatives, integer_chain),
-    "divide": (over_one, product_of_negatives),
+    "divide": (over_one, quotient_of_negatives),
     "negative": (double_negation,),
     "pow": (small_power,),
     "identity": (same_value,),
@@ -258,7 +279,7 @@ RULES: Final[dict[str, tuple[Rule, ...]]] = {
     "broadcast_to": (broadcast_chain,),
     "transpose": (transpose_chain,),
     "reduce_sum": (sum_of_one,),
-    "reduce_prod": (reduction_of_one,),
+    "reduce_prod": (product_of_one,),
     "reduce_max": (reduction_of_one,),
     "reduce_min": (reduction_of_one,),
     "reduce_any": (reduction_of_one,),

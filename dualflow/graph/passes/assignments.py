@@ -17,8 +17,8 @@ from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
 
-ASSIGNED: Final = Op(
-    name="assigned",
+ASSIGNMENT: Final = Op(
+    name="assignment",
     doc="From here on ``variable`` holds the input.",
     infer=lambda x, variable: (),
     kernel=lambda x, variable: (),
@@ -36,7 +36,7 @@ def acting(nodes: Iterable[Node]) -> list[Node]:
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without the nodes that note assignments, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
-    kept = tuple([n for n in graph.nodes if n.op is not ASSIGNED])
+    kept = tuple([n for n in graph.nodes if n.op is not ASSIGNMENT])
     return graph if len(kept) == len(graph.nodes) else replace(graph, nodes=kept)
 
 
@@ -44,10 +44,10 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
     """``graph`` whose assignments to variables whose ids are in ``others`` are to those found there."""
 
     def changed(node: Node) -> Node:
-        other = others.get(id(node.attrs["variable"])) if node.op is ASSIGNED else None
+        other = others.get(id(node.attrs["variable"])) if node.op is ASSIGNMENT else None
         if other is None:
             return node
-        return Node(ASSIGNED, node.inputs, {"variable": other}, (), node.origin)
+        return Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin)
 
     graph = map_bodies(graph, lambda body: with_variables(body, others))
     nodes = tuple([changed(n) for n in graph.nodes])
@@ -61,7 +61,7 @@ def assigns_before_failure(graph: Graph) -> bool:
         if assigned and may_fail(node):
             return True
         inside = [*_inside(node)]
-        if any(n.op is ASSIGNED for n in inside):
+        if any(n.op is ASSIGNMENT for n in inside):
             if any(map(may_fail, inside)):
                 return True
             assigned = True

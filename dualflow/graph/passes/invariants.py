@@ -94,7 +94,9 @@ def _costs_nothing(node: Node) -> bool:
 def _never_fails(node: Node) -> bool:
     """Whether no values make ``node`` fail: the checks of element code are those of integers."""
     if isinstance(node.op.form, Element):
-        return all(v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs)
+        return node.op.form.error is None and all(
+            v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs
+        )
     return isinstance(node.op.form, Fold | Contraction | Assemble)
 
 

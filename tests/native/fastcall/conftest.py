@@ -27,9 +27,9 @@ class Tensor:
 
 
 class Variable:
-    """What a variable is to the fast call: an object with a tensor in a slot."""
+    """What a variable is to the fast call: an object with a slot for its tensor, and two for a call."""
 
-    __slots__ = ("_name", "_tensor")
+    __slots__ = ("_lender", "_lent", "_name", "_tensor")
 
     def __init__(self, array: Array) -> None:
         self._name = "v"
@@ -96,7 +96,7 @@ class Fast:
             heavy=False,
             result="tensor",
             on_error=raise_failed,
-            tensor_slot=fastcall.slot_offset(Variable, "_tensor") or 0,
+            slots=fastcall.variable_slots(Variable),
             keep=(self.library,),
         )
         return fastcall.builtin(self.layout, replace(descriptor, **fields), otherwise)

@@ -1,0 +1,370 @@
+"""Changes of a variable: each is one step for all threads, and what was read of it never changes.
+
+A variable's tensor lies in its slot ``_tensor``, where reads find it. A change that computes the new tensor
+from the old one does so beside the slot, and puts it there if the old one is still in place. Where that can't
+be the slot is empty for the time of the change: reads and other changes come here, and ``_lent`` holds
+
+* a claim: a thread computes in new memory. Reads get the old tensor, other changes wait in line.
+* a tensor: compiled code writes to its buffer without the GIL, in the thread whose number is in ``_lender``.
+  A read takes hold of the tensor and waits for the end: later changes see that it is held and leave it alone.
+
+CPython switches threads and runs signal handlers at calls and backward jumps only, so a few loads and stores
+in a row are one step. Where there is no GIL every change takes a claim, under the lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock, get_ident
+from typing import Any, Final
+
+from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.locks import SharedLock
+from dualflow.eager.tensor import EagerTensor, wrap
+
+GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
+_SHORTEST, _LONGEST = 2e-5, 1e-3
+_FORK_WAITS: Final = 1.0
+_lock: Final = SharedLock()
+
+
+class Claim:
+    """A thread's right to change a variable.
+
+    Attributes:
+        tensor: what the variable holds, and will hold when the claim ends.
+        outer: the claim of the same thread that this one interrupts.
+        compiled: whether it is a compiled call's, which has read the variable and will write to it.
+    """
+
+    __slots__ = ("compiled", "outer", "tensor")
+    tensor: EagerTensor
+
+    def __init__(self, compiled: bool) -> None:
+        self.compiled = compiled
+        self.outer: Claim | None = None
+
+
+class Step:
+    """``with step.running, step as claims:`` is a time in which no other thread changes some variables.
+
+    Reads get what a claim holds; a claim's ``tensor`` may be replaced, by one that nobody else holds. Threads
+    take turns in the order in which they came. A step inside of a step of the same thread, say in a signal
+    handler, does not wait.
+
+    Args:
+        variables: what to change, each once.
+        compiled: whether a compiled call does, which would write over changes made by a step inside of it.
+
+    Attributes:
+        running: held during the step. Ctrl-C may keep ``__exit__`` from doing its work, but not this lock
+            from being released; the next step does the rest.
+
+    Raises:
+        FailedPreconditionError: a variable has no value, or a compiled call that changes it has called the
+            Python code which asks.
+    """
+
+    __slots__ = ("_claims", "_seen", "_thread", "_variables", "running")
+
+    def __init__(self, variables: Sequence[Any], *, compiled: bool = False) -> None:
+        self.running = Lock()
+        self._variables = tuple(variables)
+        self._claims = [Claim(compiled) for _ in variables]
+        self._thread = get_ident()
+        self._seen: list[Any] = []
+
+    def __enter__(self) -> list[Claim]:
+        with _lock.lock:
+            _steps.append(self)
+        for pause in _pauses():
+            if self._take():
+                break
+            time.sleep(pause)
+        return self._claims
+
+    def __exit__(self, *exc: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Let the variables hold what the claims do."""
+        with _lock.lock:
+            self._give_back()
+            if self in _steps:
+                _steps.remove(self)
+            self._seen = []
+
+    def left(self) -> bool:
+        """Whether this process was forked, and the step's thread is in another one."""
+        return self._thread != get_ident()
+
+    def _take(self) -> bool:
+        with _lock.lock:
+            for step in [step for step in _steps if not step.running.locked()]:
+                step.end()
+            # Compiled code leaves a tensor alone that is held here, so this step's turn comes.
+            self._seen = [_present(v) for v in self._variables]
+            if not self._is_next():
+                return False
+            for variable, claim in zip(self._variables, self._claims, strict=True):
+                if not _claim(variable, claim):
+                    self._give_back()
+                    return False
+            self._seen = []
+            return True
+
+    def _is_next(self) -> bool:
+        """Whether no other thread came earlier for one of the variables."""
+        mine = set(map(id, self._variables))
+        for step in _steps:
+            if step is self:
+                break
+            if step._thread != self._thread and mine & set(map(id, step._variables)):
+                return False
+        return True
+
+    def _give_back(self) -> None:
+        for variable, claim in zip(reversed(self._variables), reversed(self._claims), strict=True):
+            _release(variable, claim)
+
+
+def hold(claims: Sequence[Claim], tensors: Sequence[EagerTensor]) -> None:
+    """Let each of the claims hold its tensor: all of them, also where a signal's handler raises meanwhile."""
+    pairs = list(zip(claims, tensors, strict=True))
+    try:
+        for claim, tensor in pairs:
+            claim.tensor = tensor
+    except BaseException:
+        for claim, tensor in pairs:
+            claim.tensor = tensor
+        raise
+
+
+def value_of(variable: Any) -> EagerTensor | None:
+    """What the variable holds, once no compiled code writes to it any more; None where it has no value."""
+    try:
+        found: EagerTensor | None = variable._tensor
+    except AttributeError:
+        (found,) = _seen([variable])
+    return found
+
+
+def values_of(variables: Sequence[Any]) -> list[EagerTensor]:
+    """What the variables hold at one moment: all that one step changes, or nothing of it.
+
+    Raises:
+        FailedPreconditionError: a variable has no value.
+    """
+    found = []
+    for variable, tensor in zip(variables, _seen(variables), strict=True):
+        if tensor is None:
+            raise unset(variable)
+        found.append(tensor)
+    return found
+
+
+def owned(tensor: EagerTensor) -> EagerTensor:
+    """``tensor``, or a copy where its memory or the order in it isn't what a variable's is."""
+    array = tensor._array
+    if array.base is None and array.flags.c_contiguous:
+        return tensor
+    return wrap(array.copy())
+
+
+def assign(variable: Any, tensor: EagerTensor) -> None:
+    """Let the variable hold ``tensor``, which nobody else does."""
+    if GIL:
+        try:
+            if variable._tensor is not None:  # no call until it is stored: one step
+                variable._tensor = tensor
+                return
+        except AttributeError:
+            pass
+    if value_of(variable) is None:
+        variable._tensor = tensor
+        return
+    step = Step([variable])
+    with step.running, step as (claim,):
+        claim.tensor = tensor
+
+
+def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
+    """Let the variable hold ``rule(tensor)`` in place of ``tensor``; no change of another thread is lost.
+
+    ``rule`` may be called more than once.
+
+    Raises:
+        FailedPreconditionError: as :class:`Step` does.
+    """
+    try:
+        before = variable._tensor if GIL else None
+    except AttributeError:
+        before = None
+    if before is not None:  # held until the end: compiled code leaves its buffer alone
+        after = owned(rule(before))
+        try:
+            if variable._tensor is before:  # no call until it is stored: one step
+                variable._tensor = after
+                return
+        except AttributeError:
+            pass
+    step = Step([variable])
+    with step.running, step as (claim,):
+        while True:
+            before = claim.tensor
+            after = owned(rule(before))
+            if claim.tensor is before:  # else a signal handler has changed it
+                claim.tensor = after
+                return
+
+
+def unset(variable: Any) -> FailedPreconditionError:
+    """The error for a variable without a value."""
+    return FailedPreconditionError(
+        f"{variable.name} has no value here: it belongs to a graph, and sessions hold its values. "
+        "Ask for it with session.run."
+    )
+
+
+def lendable(variable: Any) -> None:
+    """Note that compiled code may write to the variable's buffer without the GIL: a fork waits for it."""
+    _lendable[id(variable)] = variable
+
+
+_steps: Final[list[Step]] = []
+_lendable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+
+
+def _pauses() -> Iterator[float]:
+    pause = _SHORTEST
+    while True:
+        yield pause
+        pause = min(2 * pause, _LONGEST)
+
+
+def _lent(variable: Any) -> Any:
+    try:
+        return variable._lent
+    except AttributeError:
+        return None
+
+
+def _present(variable: Any) -> Any:
+    """The tensor that the variable holds, or what is in its place during a step; None without a value."""
+    try:
+        return variable._tensor
+    except AttributeError:
+        try:
+            return variable._lent  # no call since the slot was empty
+        except AttributeError:
+            return None
+
+
+def _is_mine(variable: Any) -> bool:
+    """Whether it is this thread, in a signal handler or a finaliser, whose compiled code has the tensor."""
+    try:
+        return bool(variable._lender == get_ident())
+    except AttributeError:
+        return False
+
+
+def _seen(variables: Sequence[Any]) -> list[EagerTensor | None]:
+    with _lock.lock:  # steps end under it, and compiled code begins none with a tensor that is held here
+        present = [_present(v) for v in variables]
+        tensors = [x.tensor if type(x) is Claim else x for x in present]
+    return [_whole(v, t) for v, t in zip(variables, tensors, strict=True)]
+
+
+def _whole(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
+    """``tensor`` when compiled code has ended that writes to it, or a copy for Python code inside of that."""
+    if tensor is None or _lent(variable) is not tensor:
+        return tensor
+    if _is_mine(variable):  # compiled code calls Python before it writes, so the value is whole
+        return wrap(tensor._array.copy())
+    for pause in _pauses():
+        if _lent(variable) is not tensor:
+            break
+        time.sleep(pause)
+    return tensor
+
+
+def _claim(variable: Any, claim: Claim) -> bool:
+    """Empty the variable's slot for ``claim``; False where compiled code has the tensor."""
+    try:
+        claim.tensor = variable._tensor
+        variable._lent = claim
+        del variable._tensor  # no call until here: one step
+        return True
+    except AttributeError:
+        try:
+            lent = variable._lent
+        except AttributeError:
+            raise unset(variable) from None
+    if type(lent) is Claim and not lent.compiled:  # this thread's, as nobody came before
+        claim.outer, claim.tensor = lent, lent.tensor
+        variable._lent = claim
+        return True
+    if type(lent) is Claim or _is_mine(variable):
+        raise FailedPreconditionError(
+            f"{variable.name} is being changed by a compiled call, so Python code that runs inside of the "
+            "call (a py_function, a signal handler, a finaliser) can't change it too. Let it note what is to "
+            "be done, and do it after the call."
+        )
+    return False
+
+
+def _release(variable: Any, claim: Claim) -> None:
+    if _lent(variable) is not claim:
+        return
+    outer = claim.outer
+    if outer is not None:
+        outer.tensor = claim.tensor
+        variable._lent = outer
+    else:
+        variable._tensor = claim.tensor
+        del claim.tensor
+        del variable._lent  # no call until here: one step
+
+
+_kept_for_fork: Final[list[Any]] = []
+
+
+def _before_fork() -> None:
+    """Wait until nobody writes to a variable's buffer, and let nobody begin.
+
+    A call that takes longer than a second has hardly come to its writes, which are its last steps.
+    """
+    _lock.lock.acquire()
+    end = time.monotonic() + _FORK_WAITS
+    for variable in list(_lendable.values()):
+        seen = _present(variable)
+        _kept_for_fork.append(seen)  # compiled code leaves a tensor alone that is held
+        for pause in _pauses():
+            if _lent(variable) is not seen or _is_mine(variable) or time.monotonic() > end:
+                break
+            time.sleep(pause)
+
+
+def _after_fork() -> None:
+    _kept_for_fork.clear()
+    _lock.lock.release()
+
+
+def _after_fork_in_child() -> None:
+    """Put back what other threads had: they are not in this process."""
+    for variable in list(_lendable.values()):
+        lent = _lent(variable)
+        if type(lent) is EagerTensor and not _is_mine(variable):
+            variable._tensor = lent
+            del variable._lent
+    for step in [step for step in _steps if step.left()]:
+        step.end()
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

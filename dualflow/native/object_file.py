@@ -1,0 +1,208 @@
+"""Reads an x86-64 ELF object, and checks all that can be checked of it: nothing in it is taken on trust.
+
+What ``read`` returns is consistent: sections lie within the file and have a sane size, symbols lie within
+their sections, and relocations within theirs. So a damaged file is refused here, and never makes the linker
+write beyond the memory that the file is loaded into. What the bytes mean is another matter: no check finds
+an instruction that was changed, nor a relocation that was moved to another place inside; for that the cache
+has a digest.
+
+The format: System V Application Binary Interface, AMD64 Architecture Processor Supplement, chapter 4.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Table = np.ndarray[Any, Any]
+
+MOST_BYTES = 256 << 20
+"""Sections that take more memory than this together are none that our compiler wrote."""
+
+PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, ZEROS, UNWIND = 1, 2, 3, 4, 8, 0x70000001  # kinds of section
+WRITE, ALLOCATE, EXECUTE = 1, 2, 4  # flags of a section
+UNDEFINED = 0  # the section of a symbol that is defined elsewhere
+LOCAL = 0  # binding of a symbol
+RELATIVE_32, CALL, ABSOLUTE_64, RELATIVE_64 = 2, 4, 1, 24  # kinds of relocation
+BY_TABLE = 9, 41, 42
+WIDTHS = np.zeros(64, np.int64)  # the bytes that each kind of relocation writes; 0 for what is not known
+WIDTHS[[RELATIVE_32, CALL, *BY_TABLE]] = 4
+WIDTHS[[ABSOLUTE_64, RELATIVE_64]] = 8
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+_RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
+
+# The parts of the format, by their names in the specification without the prefixes.
+_IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
+_RELOCATABLE, _X86_64 = 1, 62
+_NULL, _NOTE = 0, 7  # kinds of section that are left out
+_KNOWN = (_NULL, PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, _NOTE, ZEROS, UNWIND)
+_FIRST_RESERVED, _ABSOLUTE = 0xFF00, 0xFFF1  # indices of sections
+_FUNCTION, _FILE = 2, 4  # kinds of symbol; the thread-local and indirect ones are beyond
+
+
+class _SectionHeader(NamedTuple):
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+class UnsupportedObject(Exception):
+    """The bytes are no object file, a damaged one, or one that uses more of ELF than this linker knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Bytes that are loaded: ``content``, or ``size`` zeros if it is None."""
+
+    flags: int
+    alignment: int
+    size: int
+    content: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFile:
+    """What is loaded of an object.
+
+    Attributes:
+        sections: by their index in the file.
+        symbols: with the fields of the format; each is undefined, in a section that is loaded, or unused.
+        names: of the symbols.
+        relocations: with the fields of the format.
+        places: the index of the section that each relocation is in.
+    """
+
+    sections: dict[int, Section]
+    symbols: Table
+    names: list[str]
+    relocations: Table
+    places: Table
+
+
+def read(code: bytes) -> ObjectFile:
+    """The parts of an object. Raises UnsupportedObject for whatever is not as it should be."""
+    headers = _section_headers(code)
+    contents = [_content(code, header) for header in headers]
+    sections = {
+        i: Section(header.flags, max(1, header.alignment), header.size, content)
+        for i, (header, content) in enumerate(zip(headers, contents, strict=True))
+        if i and header.flags & ALLOCATE and header.type != UNWIND
+    }
+    total = sum(section.size + section.alignment for section in sections.values())
+    _require(total <= MOST_BYTES, f"sections of {total} bytes")
+    tables = [i for i, header in enumerate(headers) if header.type == SYMBOLS]
+    _require(len(tables) == 1, f"{len(tables)} tables of symbols")
+    symbols = _table(contents[tables[0]], _SYMBOL, "symbols")
+    strings = headers[tables[0]].link
+    _require(strings < len(contents), f"strings in section {strings}, which does not exist")
+    names = _names(symbols, contents[strings])
+    rows, places = [np.zeros(0, _RELOCATION)], [0]
+    for header, content in zip(headers, contents, strict=True):
+        if header.type == RELOCATIONS:
+            _require(header.link == tables[0], "relocations by another table of symbols")
+            rows.append(_table(content, _RELOCATION, "relocations"))
+            places.append(header.info)
+    loaded = [rows_in if place in sections else rows[0] for rows_in, place in zip(rows, places, strict=True)]
+    relocations = np.concatenate(loaded)
+    where = np.repeat(np.array(places), [len(table) for table in loaded])
+    sizes = np.array([sections[i].size if i in sections else -1 for i in range(len(headers))])
+    code_here = np.array([header.flags & EXECUTE != 0 for header in headers])
+    found = _check_symbols(symbols, sizes, code_here)
+    _check_relocations(relocations, sizes[where], found)
+    return ObjectFile(sections, symbols, names, relocations, where)
+
+
+def _require(condition: object, otherwise: str) -> None:
+    if not condition:
+        raise UnsupportedObject(otherwise)
+
+
+def _section_headers(code: bytes) -> list[_SectionHeader]:
+    _require(len(code) >= _HEADER.size, "not an object file: it ends within its header")
+    identity, kind, machine, _, _, _, at, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(code)
+    known = identity.startswith(_IDENTITY) and (kind, machine) == (_RELOCATABLE, _X86_64)
+    _require(known, "not an x86-64 ELF object")
+    _require(entry_size == _SECTION.size, f"section headers of {entry_size} bytes")
+    _require(at + count * entry_size <= len(code), "not an object file: section headers beyond its end")
+    return [_SectionHeader(*_SECTION.unpack_from(code, at + i * entry_size)) for i in range(count)]
+
+
+def _content(code: bytes, header: _SectionHeader) -> Table | None:
+    """The bytes of a section, or None where the file has none for it."""
+    kind, flags, size, alignment = header.type, header.flags, header.size, header.alignment
+    _require(kind in _KNOWN, f"a section of type {kind}")
+    if flags & ALLOCATE and kind != UNWIND:
+        _require(kind in (PROGBITS, ZEROS) or not size, f"a section of type {kind}")
+        _require(flags & (WRITE | EXECUTE) != WRITE | EXECUTE, "code that may be written to")
+        _require(alignment & (alignment - 1) == 0 and alignment <= mmap.PAGESIZE, f"alignment {alignment}")
+        _require(size <= MOST_BYTES, f"a section of {size} bytes")
+    if kind in (_NULL, ZEROS):
+        return None
+    _require(header.offset + size <= len(code), "not an object file: a section beyond its end")
+    return np.frombuffer(code, np.uint8, size, header.offset)
+
+
+def _table(content: Table | None, row: np.dtype[Any], what: str) -> Table:
+    if content is None or content.size % row.itemsize:
+        raise UnsupportedObject(f"{what} in {0 if content is None else content.size} bytes")
+    return content.view(row)
+
+
+def _names(symbols: Table, strings: Table | None) -> list[str]:
+    text = b"" if strings is None else strings.tobytes()
+    _require(text.endswith(b"\0"), "strings without an end")
+    starts = symbols["name"].tolist()
+    _require(max(starts, default=0) < len(text), "a name beyond the strings")
+    try:
+        return [text[start : text.index(b"\0", start)].decode() for start in starts]
+    except UnicodeDecodeError:
+        raise UnsupportedObject("a name that is no text") from None
+
+
+def _check_symbols(symbols: Table, sizes: Table, code: Table) -> Table:
+    """Each is in the section it names, and a function in one of code. Which of them have an address."""
+    kind, section = symbols["info"] & 15, symbols["section"]
+    reserved = section >= _FIRST_RESERVED
+    plain = (kind <= _FILE).all() and not (reserved & (section != _ABSOLUTE)).any()
+    _require(plain, "thread-local, indirect or common symbols")
+    _require((reserved | (section < len(sizes))).all(), "a symbol in a section that does not exist")
+    section = np.where(reserved, 0, section)
+    size = sizes[section]
+    loaded = (size >= 0) & ~reserved
+    room = np.maximum(size, 0).astype(np.uint64)
+    function = loaded & (kind == _FUNCTION)
+    beyond = (symbols["value"] > room) | (function & (symbols["value"] == room))
+    _require(not (loaded & beyond).any(), "a symbol beyond its section")
+    _require(not (function & ~code[section]).any(), "a function among data")
+    found: Table = loaded | ((section == UNDEFINED) & ~reserved)
+    found[:1] = False  # the first symbol stands for none
+    return found
+
+
+def _check_relocations(rows: Table, room: Table, found: Table) -> None:
+    """Each is of a known kind, by a symbol that has an address, and within its section."""
+    kind, symbol = rows["type"], rows["symbol"]
+    known = kind < len(WIDTHS)
+    width = WIDTHS[np.where(known, kind, 0)]
+    _require(width.all(), f"relocations of the types {sorted(set(kind.tolist()))}")
+    _require((symbol < len(found)).all(), "a relocation by a symbol that does not exist")
+    _require(found[symbol].all(), "a relocation by a symbol that is not loaded")
+    last = np.maximum(room - width, 0).astype(np.uint64)
+    within = (room >= width) & (rows["offset"] <= last)
+    _require(within.all(), "a relocation beyond its section")

@@ -1,0 +1,97 @@
+"""Sums of NumPy arrays whose rounding error hardly grows with the number of elements, along every axis.
+
+NumPy adds pairwise along the axis that lies closest in memory, and one row after another along all others.
+Here those are added in blocks of a few rows, and the sums of the blocks likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_add_reduce: Callable[..., Any] = np.add.reduce
+_HALF = "e"
+_SINGLE = np.dtype(np.float32)
+_FEW = 256
+"""So many elements are added one after another."""
+
+_BLOCK = 64
+"""Rows of a block."""
+
+_WIDTH = 1024
+"""Elements that a row should have: shorter ones are taken several at a time."""
+
+_BUFFERED = 1 << 12
+"""Elements of one block where NumPy converts them on the way, and adds pairwise only within its buffer."""
+
+
+def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum of ``x`` over ``axis``, non-negative axes without repetition, in the dtype of ``x``.
+
+    float16 is added in float32, and rounded once.
+    """
+    dtype, shape = x.dtype, x.shape
+    if dtype.char == _HALF:
+        found = (
+            _in_blocks(x, axis, keepdims) if x.size > _FEW else _add_reduce(x, axis, _SINGLE, None, keepdims)
+        )
+        return found.astype(dtype)
+    if (
+        x.size <= _FEW
+        or dtype.kind not in "fc"
+        or (len(axis) == len(shape) and x.flags.c_contiguous)
+        or math.prod([shape[a] for a in axis]) <= _FEW
+    ):
+        return _add_reduce(x, axis, dtype, None, keepdims)
+    return _in_blocks(x, axis, keepdims)
+
+
+def _in_blocks(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum over one axis after another, the longest first."""
+    order = sorted(range(x.ndim), key=lambda a: -abs(x.strides[a]))
+    rows, summed = _joined(x.transpose(order), [a in axis for a in order])
+    while any(summed):
+        longest = max([a for a in range(rows.ndim) if summed[a]], key=rows.shape.__getitem__)
+        rows = _along(rows, longest)
+        del summed[longest]
+    kept = [a for a in order if a not in axis]
+    found = rows.reshape([x.shape[a] for a in kept]).transpose(np.argsort(kept))
+    return np.expand_dims(found, axis) if keepdims else found
+
+
+def _joined(x: Any, summed: Sequence[bool]) -> tuple[Any, list[bool]]:
+    """A view of ``x`` where neighbouring axes, both summed or both not, are one wherever memory allows it."""
+    sizes: list[int] = []
+    steps: list[int] = []
+    kinds: list[bool] = []
+    for size, step, kind in zip(x.shape, x.strides, summed, strict=True):
+        if sizes and kind == kinds[-1] and steps[-1] == step * size:
+            sizes[-1] *= size
+            steps[-1] = step
+        elif size != 1:
+            sizes.append(size)
+            steps.append(step)
+            kinds.append(kind)
+    return x.reshape(sizes), kinds
+
+
+def _along(x: Any, a: int) -> Any:
+    """The sum over one axis of an array whose axes are in memory order."""
+    count, width = x.shape[a], math.prod(x.shape[a + 1 :])
+    wide = _SINGLE if x.dtype.char == _HALF else x.dtype
+    pairwise = a == x.ndim - 1
+    if count <= _FEW or (pairwise and (x.dtype == wide or count <= _BUFFERED)):
+        return _add_reduce(x, a, wide)
+    several = 1 if pairwise else min(-(-_WIDTH // width), count // (2 * _BLOCK))
+    length = _BUFFERED if pairwise else _BLOCK
+    blocks = count // (length * several)
+    length = count // (blocks * several)
+    before = (slice(None),) * a
+    used = blocks * length * several
+    split = (*x.shape[:a], blocks, length, several, *x.shape[a + 1 :])
+    parts = _add_reduce(x[(*before, slice(used))].reshape(split), a + 1, wide)
+    found = _along(parts.reshape((*x.shape[:a], blocks * several, *x.shape[a + 1 :])), a)
+    return found + _along(x[(*before, slice(used, None))], a) if used < count else found

@@ -1,0 +1,320 @@
+"""Changes of variables from many threads: none is lost, and no tensor that was read changes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.compat import v1
+from dualflow.eager.updates import Step
+
+THREADS = 8
+SIZES = [1, 100_000]
+WITHOUT_THE_GIL = "import sys; sys._is_gil_enabled = lambda: False; "
+"""What a free-threaded Python says, so that its way is taken here."""
+
+
+def together(*works: Callable[[], object]) -> None:
+    """Run each in a thread of its own, begun at the same time; the first error is raised here."""
+    barrier = threading.Barrier(len(works))
+    errors: list[BaseException] = []
+
+    def run(work: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@contextmanager
+def changing(variables: list[Any]) -> Iterator[list[Any]]:
+    """A step over ``variables``."""
+    step = Step(variables)
+    with step.running, step as claims:
+        yield claims
+
+
+@pytest.fixture(autouse=True)
+def _threads_switch_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def add_one(v: Any) -> None:
+    v.assign_add(np.ones(v.shape, np.float32))
+
+
+def subtract_minus_one(v: Any) -> None:
+    v.assign_sub(np.full(v.shape, -1.0, np.float32))
+
+
+def add_to_a_part(v: Any) -> None:
+    v[...].assign_add(1.0)
+
+
+def scatter(v: Any) -> None:
+    v.scatter_nd_add([[0]], [1.0])
+
+
+def scatter_less(v: Any) -> None:
+    v.scatter_nd_sub([[0]], [-1.0])
+
+
+def descend(v: Any) -> None:
+    v1.train.GradientDescentOptimizer(1.0).apply_gradients(
+        [(df.constant(np.full(v.shape, -1.0, np.float32)), v)]
+    )
+
+
+CHANGES = [add_one, subtract_minus_one, add_to_a_part, scatter, scatter_less, descend]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_from_many_threads_all_count(change, size):
+    v = df.Variable(np.zeros(size, np.float32))
+    rounds = 200 if size == 1 else 20
+
+    def work() -> None:
+        for _ in range(rounds):
+            change(v)
+
+    together(*[work] * THREADS)
+    assert v.numpy()[0] == THREADS * rounds
+
+
+def test_eight_thousand_additions():
+    v = df.Variable(0.0)
+
+    def work() -> None:
+        for _ in range(1000):
+            v.assign_add(1.0)
+
+    together(*[work] * THREADS)
+    assert v.numpy() == 8000.0
+
+
+def test_changes_of_several_kinds_all_count():
+    v = df.Variable(np.zeros(1, np.float32))
+
+    def work(change: Callable[[Any], None]) -> Callable[[], None]:
+        return lambda: [change(v) for _ in range(200)] and None
+
+    together(*[work(change) for change in CHANGES])
+    assert v.numpy()[0] == 200 * len(CHANGES)
+
+
+def test_an_assignment_between_is_not_undone():
+    """After a value was assigned, only what was added since may be seen beside it."""
+    v, high = df.Variable(0.0), 1e6
+    added = [0] * 4
+    seen: list[float] = []
+
+    def add(i: int) -> None:
+        for _ in range(300):
+            v.assign_add(1.0)
+            added[i] += 1
+
+    def assign() -> None:
+        for _ in range(300):
+            v.assign(high)
+            seen.append(float(v))
+
+    together(*[lambda i=i: add(i) for i in range(4)], assign)
+    assert min(seen) >= high
+
+
+def test_what_is_computed_before_an_error_is_not_assigned():
+    v = df.Variable([1.0, 2.0])
+    before = v.value()
+    with pytest.raises(ValueError, match="shape"):
+        v[0].assign_add([1.0, 2.0, 3.0])
+    assert v.value() is before
+    v.assign_add([1.0, 1.0])
+    assert v.numpy().tolist() == [2.0, 3.0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_a_signal_handlers_change_counts_too():
+    v = df.Variable(np.zeros(10_000, np.float32))
+    handled: list[int] = []
+
+    def handler(*_: object) -> None:
+        add_one(v)
+        handled.append(1)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+    try:
+        for _ in range(2000):
+            add_one(v)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert handled
+    assert v.numpy().tolist() == [2000.0 + len(handled)] * 10_000
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_interrupted_changes_leave_the_variable_free():
+    """Ctrl-C at any place: the variable holds a whole value, and can be read and changed after it."""
+    v = df.Variable(np.zeros(1000, np.float32))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    interrupted = 0
+    try:
+        for attempt in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
+                for _ in range(50):
+                    step = Step([v])
+                    with step.running, step as (claim,):
+                        claim.tensor = claim.tensor + 1.0
+                    add_one(v)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+    together(lambda: add_one(v), lambda: add_one(v))  # other threads don't wait for what was given up
+    assert len(set(v.numpy().tolist())) == 1
+
+
+# Steps over several variables.
+
+
+def test_reads_within_a_step_of_another_thread_give_the_old_value():
+    v = df.Variable(2.0)
+    found: list[Any] = []
+    with changing([v]):
+        together(
+            lambda: found.extend([v.value(), v.numpy(), df.identity(v), v + 0.0, -v, df.concat([[v]], 0)])
+        )
+    assert [float(np.ravel(x)[0]) for x in found] == [2.0, 2.0, 2.0, 2.0, -2.0, 2.0]
+
+
+def test_steps_over_variables_in_any_order_come_to_an_end():
+    a, b = df.Variable(0.0), df.Variable(0.0)
+
+    def work(variables: list[Any]) -> None:
+        for _ in range(200):
+            with changing(variables) as claims:
+                for claim in claims:
+                    claim.tensor = claim.tensor + 1.0
+
+    together(lambda: work([a, b]), lambda: work([b, a]), lambda: work([a]), lambda: work([b]))
+    assert (a.numpy(), b.numpy()) == (600.0, 600.0)
+
+
+def test_a_step_within_a_step_of_one_thread_does_not_wait():
+    v = df.Variable(1.0)
+    with changing([v]) as (claim,):
+        v.assign_add(1.0)
+        assert v.numpy() == 2.0
+        claim.tensor = claim.tensor + 1.0
+    assert v.numpy() == 3.0
+
+
+def test_a_step_that_fails_leaves_the_value():
+    v = df.Variable(1.0)
+    with pytest.raises(ZeroDivisionError), changing([v]):
+        1 / 0  # noqa: B018
+    together(lambda: v.assign_add(1.0))
+    assert v.numpy() == 2.0
+
+
+# Forks.
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_does_not_wait_for_threads_of_its_parent():
+    program = """
+import os, signal, threading
+import numpy as np
+import dualflow as df
+from dualflow.eager.updates import Step
+
+v = df.Variable(np.ones(10, np.float32))
+inside, done = threading.Event(), threading.Event()
+
+def hold():
+    step = Step([v])
+    with step.running, step as (claim,):
+        inside.set()
+        done.wait()
+        claim.tensor = claim.tensor * 2.0
+
+holder = threading.Thread(target=hold)
+holder.start()
+inside.wait()
+waiting = threading.Thread(target=lambda: v.assign_add(np.ones(10, np.float32)))
+waiting.start()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    v.assign_add(np.ones(10, np.float32))
+    os._exit(int(v.numpy().tolist() != [2.0] * 10))
+status = os.waitpid(child, 0)[1]
+done.set()
+holder.join()
+waiting.join()
+print(status, v.numpy()[0])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.returncode) == ("0 3.0\n", 0), ended.stderr
+
+
+def test_without_the_gil_changes_all_count_too():
+    program = """
+import threading
+import numpy as np
+import dualflow as df
+from dualflow.eager.updates import GIL
+
+v = df.Variable(np.zeros(3, np.float32))
+add = df.function(lambda x: v.assign_add(x))
+one = df.ones([3])
+
+def work():
+    for _ in range(100):
+        v.assign_add(one)
+        add(one)
+        v[...].assign_add(1.0)
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+before = v.value()
+v.assign(one)
+print(GIL, before.numpy()[0], v.numpy()[0])
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_GIL + program], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "False 1200.0 1.0\n", ended.stderr

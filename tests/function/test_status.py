@@ -1,0 +1,87 @@
+"""``status()``: how each part of a trace runs, and what works in this process, or why it doesn't."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dualflow as df
+from dualflow.native import fastcall
+from dualflow.native.facilities import facilities
+
+FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache"]
+SOURCE_ROOT = Path(df.__file__).parents[1]
+
+PROGRAM = """
+import dualflow as df
+double = df.function(lambda x: x + x)
+double(df.ones([3]))
+print(double.status())
+"""
+
+
+def status_of_a_process(tmp_path: Path, **environment: str) -> str:
+    given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=os.environ | given, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_each_facility_is_told_once_after_the_traces() -> None:
+    f = df.function(lambda x: x + 1.0, name="f")
+    f(df.ones([2])), f(df.ones([3]))
+    traces, _, process = f.status().partition("\nin this process\n")
+    assert traces.count("native: ") == 2
+    assert [line.split(":")[0].strip() for line in process.splitlines()] == FACILITIES
+
+
+def test_a_concrete_function_tells_of_itself() -> None:
+    f = df.function(lambda x: df.sort(x), name="f")
+    concrete = f.get_concrete_function(df.TensorSpec([3]))
+    f.get_concrete_function(df.TensorSpec([4]))
+    assert concrete.status().startswith("<ConcreteFunction f(x: float32[3])>\n")
+    assert "numpy: argsort (" in concrete.status()
+    assert "float32[4]" not in concrete.status()
+    assert [part for part in FACILITIES if f"    {part}: o" in concrete.status()] == FACILITIES
+
+
+def test_a_concrete_function_that_waits_for_sizes_says_so() -> None:
+    concrete = df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([None]))
+    assert "not called yet" in concrete.status()
+    concrete(df.ones([2]))
+    assert "native: " in concrete.status()
+
+
+def test_threads_that_are_off_are_told_with_the_reason(tmp_path: Path) -> None:
+    told = status_of_a_process(tmp_path, DUALFLOW_NUM_THREADS="1")
+    assert "threads: off (one thread is all that is allowed)\n" in told
+
+
+def test_a_cache_that_is_off_is_told_with_the_reason(tmp_path: Path) -> None:
+    told = status_of_a_process(tmp_path, DUALFLOW_CACHE_DIR="")
+    assert "disk cache: off (DUALFLOW_CACHE_DIR is empty)\n" in told
+
+
+def test_a_cache_that_is_on_is_told_with_its_folder(tmp_path: Path) -> None:
+    assert f"disk cache: on ({tmp_path / 'cache'})\n" in status_of_a_process(tmp_path)
+
+
+def test_a_builtin_call_that_is_off_is_told_with_the_reason() -> None:
+    class Plain:
+        """Keeps its array in its dictionary."""
+
+    assert fastcall.probe(Plain) is None
+    assert str(facilities(Plain)[0]) == "builtin call: off (tensors don't keep their array in a slot)"
+
+
+def test_the_builtin_call_works_in_this_version_of_python() -> None:
+    assert fastcall.obstacle(type(df.ones([1]))) == ""
+    assert "builtin call: on\n" in _status()
+
+
+def _status() -> str:
+    f = df.function(lambda x: x + 1.0)
+    f(df.ones([2]))
+    return f.status()

@@ -1,0 +1,182 @@
+"""What ``dir``, ``help`` and tab show of each public namespace, and what asking it for another name says."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+import dualflow as df
+from dualflow.compat import v1
+from dualflow.core import absent, errors
+
+NAMESPACES: dict[str, Any] = {
+    "df": df,
+    "df.autograph": df.autograph,
+    "df.bitwise": df.bitwise,
+    "df.compat": df.compat,
+    "df.compat.v1": v1,
+    "df.compat.v1.layers": v1.layers,
+    "df.compat.v1.math": v1.math,
+    "df.compat.v1.nn": v1.nn,
+    "df.compat.v1.random": v1.random,
+    "df.compat.v1.train": v1.train,
+    "df.config": df.config,
+    "df.debugging": df.debugging,
+    "df.eager": df.eager,
+    "df.errors": df.errors,
+    "df.linalg": df.linalg,
+    "df.math": df.math,
+    "df.nn": df.nn,
+    "df.random": df.random,
+}
+MODULES = {
+    *[
+        "autograph",
+        "bitwise",
+        "compat",
+        "config",
+        "debugging",
+        "eager",
+        "errors",
+        "experimental",
+        "initializers",
+    ],
+    *["layers", "linalg", "math", "nn", "random", "train", "v1"],
+}
+"""The namespaces that other namespaces show."""
+
+
+@pytest.fixture(params=NAMESPACES)
+def namespace(request: pytest.FixtureRequest) -> Any:
+    return NAMESPACES[request.param]
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def last_line(program: str) -> str:
+    return run(program).stderr.strip().splitlines()[-1]
+
+
+# What is shown
+
+
+def test_a_namespace_shows_public_names_only(namespace: Any) -> None:
+    names = dir(namespace)
+    assert names == sorted(set(names))
+    assert [name for name in names if name.startswith("_")] == []
+    assert sorted(namespace.__all__) == names
+
+
+def test_a_namespace_shows_what_is_of_this_package(namespace: Any) -> None:
+    foreign = []
+    for name in dir(namespace):
+        value = getattr(namespace, name)
+        owner = value if isinstance(value, type | FunctionType) else type(value)
+        ours = value is None or name in MODULES or owner.__module__.startswith("dualflow")
+        if not ours or (isinstance(value, ModuleType) and name not in MODULES):
+            foreign.append(name)
+    assert foreign == []
+
+
+def test_every_name_is_documented(namespace: Any) -> None:
+    assert inspect.getdoc(namespace)
+    values = {name: getattr(namespace, name) for name in dir(namespace)}
+    assert [name for name, value in values.items() if value is not None and not inspect.getdoc(value)] == []
+
+
+def test_help_shows_every_function(namespace: Any) -> None:
+    text = pydoc.render_doc(namespace, renderer=pydoc.plaintext)
+    functions = [n for n in dir(namespace) if isinstance(getattr(namespace, n), FunctionType)]
+    assert [name for name in functions if f"{name}" not in text] == []
+    if functions:
+        assert inspect.getdoc(getattr(namespace, functions[0])).splitlines()[0] in text  # type: ignore[union-attr]
+
+
+def test_what_a_namespace_writes_as_public_is_shown() -> None:
+    assert {"add", "compat", "float32", "keras"} & set(dir(df)) == {"add", "compat", "float32"}
+    assert {"Session", "placeholder", "float32", "matmul"} <= set(dir(v1))
+
+
+def test_every_error_is_among_the_errors() -> None:
+    written = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    assert written - {"annotations"} <= set(dir(df.errors))
+
+
+def test_errors_are_imported_by_name() -> None:
+    assert run("from dualflow.errors import InvalidArgumentError, OutOfRangeError").returncode == 0
+
+
+# What is not there
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "advice"),
+    [
+        ("df", "random_normal", "use df.random.normal."),
+        ("df", "placeholder", "use df.compat.v1.placeholder."),
+        ("df", "sum", "use df.reduce_sum."),
+        ("df", "top_k", "use df.math.top_k."),
+        ("df", "keras", "Keras is not in this version; write the model as a df.Module"),
+        ("df", "data", "input pipelines are not in this version; loop over slices"),
+        ("df", "unravel_index", "TensorFlow's tf.unravel_index is not in this version."),
+        ("df", "zeross", "Did you mean 'zeros'?"),
+        ("df.math", "sum", "use df.reduce_sum."),
+        ("df.math", "lgamma", "TensorFlow's tf.math.lgamma is not in this version."),
+        ("df.nn", "dropuot", "Did you mean 'dropout'?"),
+        ("df.compat.v1", "summary", "event files are not in this version"),
+        ("df.compat.v1.nn", "rleu", "Did you mean 'relu'"),
+        ("df.compat.v1.train", "Saver", "checkpoints are not in this version"),
+        ("df.linalg", "cholesky", "linear solvers and decompositions are not in this version"),
+    ],
+)
+def test_a_missing_name_says_what_to_use(place: str, name: str, advice: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(NAMESPACES[place], name)
+    assert f"has no attribute {name!r}" in str(caught.value)
+    assert advice in str(caught.value)
+
+
+def test_nothing_has_a_name_that_nobody_made(namespace: Any) -> None:
+    assert not hasattr(namespace, "nosuch")
+    assert not hasattr(namespace, "_nosuch")
+
+
+def test_a_missing_name_points_at_the_users_line() -> None:
+    lines = run("import dualflow as df\ndf.keras").stderr.splitlines()
+    assert [line for line in lines if line.startswith("  File")] == ['  File "<string>", line 2, in <module>']
+    assert "Did you mean" not in lines[-1]
+
+
+def test_importing_a_missing_name_says_what_to_use() -> None:
+    last = last_line("from dualflow import keras")
+    assert "MissingNameError" in last
+    assert "Keras is not in this version" in last
+    assert "Did you mean 'dropout'" in last_line("from dualflow.nn import dropuot")
+
+
+def test_importing_a_missing_name_is_an_import_error() -> None:
+    with pytest.raises(ImportError):
+        exec("from dualflow import keras")
+
+
+def test_every_place_that_is_named_exists() -> None:
+    for section, name, advice in absent._entries(absent._INSTEAD):
+        if not advice.startswith("use df.") or " " in advice.removeprefix("use "):
+            continue
+        value: Any = df
+        for part in advice.removeprefix("use df.").split("."):
+            assert hasattr(value, part), (section, name, advice)
+            value = getattr(value, part)
+
+
+def test_asking_for_a_missing_name_imports_nothing_heavy() -> None:
+    program = "import sys, dualflow; hasattr(dualflow, 'keras'); print('dualflow.compat.v1' in sys.modules)"
+    assert run(program).stdout.strip() == "False"

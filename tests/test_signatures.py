@@ -1,0 +1,193 @@
+"""Functions take TensorFlow's arguments, in its order and by its names; the table is that of version 2.21.
+
+Left out are the arguments for what does not exist here:
+``layout``, ``bad_indices_policy``, ``grad_a`` and ``grad_b``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import reduce
+from typing import Any
+
+import pytest
+
+import dualflow as df
+
+ARGUMENTS = {
+    "device_name": "device",
+    "f": "custom_gradient",
+    "name": "TensorArray.stack",
+    "seed": "random.set_seed",
+    "spec_or_tensor": "TensorSpec.is_compatible_with",
+    "tensor": "GradientTape.watch",
+    "type_value": "as_dtype",
+    "equation *inputs": "einsum",
+    "features beta": "nn.silu nn.swish",
+    "features name": ("math.softplus math.softsign nn.elu nn.relu nn.relu6 nn.selu nn.softplus nn.softsign"),
+    "index name": "TensorArray.read",
+    "indices name": "TensorArray.gather",
+    "input name": "identity rank stop_gradient math.imag math.real",
+    "inputs name": "add_n math.add_n",
+    "t name": "nn.l2_loss",
+    "t_list name": "linalg.global_norm",
+    "value name": "TensorArray.unstack",
+    "x name": (
+        "abs acos acosh asin asinh atan atanh cos cosh exp floor logical_not negative round sigmoid "
+        "sign sin sinh sqrt square tan tanh math.abs math.acos math.acosh math.asin math.asinh "
+        "math.atan math.atanh math.ceil math.conj math.cos math.cosh math.erf math.erfc math.exp "
+        "math.expm1 math.floor math.is_finite math.is_inf math.is_nan math.log math.log1p "
+        "math.log_sigmoid math.logical_not math.negative math.reciprocal math.rint math.round "
+        "math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt math.square math.tan math.tanh "
+        "nn.sigmoid nn.tanh linalg.trace bitwise.invert"
+    ),
+    "a name conjugate": "linalg.matrix_transpose",
+    "dims value name": "fill",
+    "features alpha name": "nn.leaky_relu",
+    "features approximate name": "nn.gelu",
+    "index value name": "TensorArray.write",
+    "indices updates name": "Variable.scatter_nd_add Variable.scatter_nd_sub Variable.scatter_nd_update",
+    "indices value name": "TensorArray.scatter",
+    "input axis name": "expand_dims squeeze",
+    "input dtype name": "ones_like zeros_like",
+    "input multiples name": "tile",
+    "input out_type name": "shape size",
+    "input shape name": "broadcast_to",
+    "labels logits name": (
+        "nn.sigmoid_cross_entropy_with_logits nn.sparse_softmax_cross_entropy_with_logits"
+    ),
+    "logits axis name": "math.log_softmax math.softmax nn.log_softmax nn.softmax",
+    "real imag name": "complex",
+    "shape dtype name": "ones zeros",
+    "tensor axis name": "reverse",
+    "tensor shape name": "reshape",
+    "value seed name": "random.shuffle",
+    "values axis name": "concat stack",
+    "x dtype name": "cast",
+    "x shape name": "ensure_shape",
+    "x y name": (
+        "add divide equal greater greater_equal less less_equal logical_and logical_or maximum minimum "
+        "multiply not_equal pow subtract truncatemod math.add math.divide math.divide_no_nan math.equal "
+        "math.floordiv math.floormod math.greater math.greater_equal math.less math.less_equal "
+        "math.logical_and math.logical_or math.logical_xor math.maximum math.minimum math.mod "
+        "math.multiply math.multiply_no_nan math.not_equal math.pow math.squared_difference "
+        "math.subtract math.truediv math.xlogy bitwise.bitwise_and bitwise.bitwise_or "
+        "bitwise.bitwise_xor bitwise.left_shift bitwise.right_shift"
+    ),
+    "y x name": "atan2 math.atan2",
+    "a b axes name": "tensordot linalg.tensordot",
+    "a perm conjugate name": "transpose",
+    "branch_index branch_fns default name": "switch_case",
+    "condition x y name": "where",
+    "delta use_locking name read_value": "Variable.assign_add Variable.assign_sub",
+    "fn elems fallback_to_while_loop warn": "vectorized_map",
+    "func inp Tout name": "py_function",
+    "indices updates shape name": "scatter_nd",
+    "input axis output_type name": "argmax argmin math.argmax math.argmin",
+    "input num_lower num_upper name": "linalg.band_part",
+    "input repeats axis name": "repeat",
+    "input shift axis name": "roll",
+    "input_ begin size name": "slice",
+    "input_tensor axis keepdims name": (
+        "reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod "
+        "reduce_sum math.reduce_all math.reduce_any math.reduce_euclidean_norm math.reduce_logsumexp "
+        "math.reduce_max math.reduce_mean math.reduce_min math.reduce_prod math.reduce_std "
+        "math.reduce_sum math.reduce_variance"
+    ),
+    "labels logits axis name": "nn.softmax_cross_entropy_with_logits",
+    "lengths maxlen dtype name": "sequence_mask",
+    "params ids max_norm name": "nn.embedding_lookup",
+    "params indices batch_dims name": "gather_nd",
+    "pred true_fn false_fn name": "cond",
+    "t clip_norm axes name": "clip_by_norm",
+    "t clip_value_min clip_value_max name": "clip_by_value",
+    "t_list clip_norm use_norm name": "clip_by_global_norm",
+    "target sources output_gradients unconnected_gradients": "GradientTape.gradient",
+    "tensor indices updates name": "tensor_scatter_nd_add tensor_scatter_nd_update",
+    "tensor mask axis name": "boolean_mask",
+    "value bias data_format name": "nn.bias_add",
+    "value dtype dtype_hint name": "convert_to_tensor",
+    "value dtype shape name": "constant",
+    "value num axis name": "unstack",
+    "value use_locking name read_value": "Variable.assign",
+    "values axis direction name": "sort",
+    "func inp Tout stateful name": "numpy_function",
+    "input axis keepdims dtype name": "math.count_nonzero",
+    "input k sorted index_type name": "math.top_k nn.top_k",
+    "input name k padding_value align": "linalg.diag_part",
+    "logits num_samples dtype seed name": "random.categorical",
+    "num_rows num_columns batch_shape dtype name": "eye linalg.eye",
+    "pred_fn_pairs default exclusive strict name": "case",
+    "shape lam dtype seed name": "random.poisson",
+    "start limit delta dtype name": "range",
+    "start stop num name axis": "linspace",
+    "target source unconnected_gradients parallel_iterations experimental_use_pfor": (
+        "GradientTape.batch_jacobian"
+    ),
+    "target sources unconnected_gradients parallel_iterations experimental_use_pfor": (
+        "GradientTape.jacobian"
+    ),
+    "tensor ord axis keepdims name": "norm linalg.norm",
+    "tensor paddings mode constant_values name": "pad",
+    "value num_or_size_splits axis num name": "split",
+    "values axis direction stable name": "argsort",
+    "x axes shift keepdims name": "nn.moments",
+    "x axis epsilon name dim": "math.l2_normalize nn.l2_normalize linalg.l2_normalize",
+    "x axis exclusive reverse name": "cumsum math.cumsum",
+    "x rate noise_shape seed name": "nn.dropout",
+    "input ksize strides padding data_format name": (
+        "nn.avg_pool nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.max_pool nn.max_pool1d nn.max_pool2d "
+        "nn.max_pool3d"
+    ),
+    "params indices validate_indices axis batch_dims name": "gather",
+    "shape alpha beta dtype seed name": "random.gamma",
+    "shape mean stddev dtype seed name": "random.normal random.truncated_normal",
+    "shape minval maxval dtype seed name": "random.uniform",
+    "a b transpose_a adjoint_a a_is_sparse b_is_sparse name": "linalg.matvec",
+    "diagonal name k num_rows num_cols padding_value align": "linalg.diag",
+    "fn elems initializer parallel_iterations back_prop swap_memory name": "foldl foldr",
+    "indices depth on_value off_value axis dtype name": "one_hot",
+    "input filter strides padding data_format dilations name": "nn.depthwise_conv2d",
+    "input filters stride padding data_format dilations name": "nn.conv1d",
+    "input filters strides padding data_format dilations name": "nn.conv2d nn.conv3d nn.convolution",
+    "shape seed mean stddev dtype name alg": "random.stateless_normal",
+    "shape seed minval maxval dtype name alg": "random.stateless_uniform",
+    "x mean variance offset scale variance_epsilon name": "nn.batch_normalization",
+    "input filters output_shape strides padding data_format dilations name": "nn.conv2d_transpose",
+    "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory "
+    "maximum_iterations name": ("while_loop"),
+    "fn elems dtype parallel_iterations back_prop swap_memory infer_shape name fn_output_signature": (
+        "map_fn"
+    ),
+    "fn elems initializer parallel_iterations back_prop swap_memory infer_shape reverse name": "scan",
+    "a b transpose_a transpose_b adjoint_a adjoint_b a_is_sparse b_is_sparse output_type name": (
+        "matmul linalg.matmul"
+    ),
+    "initial_value trainable validate_shape caching_device name variable_def dtype import_scope "
+    "constraint synchronization aggregation shape experimental_enable_variable_lifting": ("Variable"),
+}
+CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
+
+
+def parameters(path: str) -> list[inspect.Parameter]:
+    found: Any = reduce(getattr, path.split("."), df)
+    return [p for p in inspect.signature(found).parameters.values() if p.name != "self"]
+
+
+def test_no_function_stands_twice_in_the_table() -> None:
+    assert len(CASES) == sum(len(paths.split()) for paths in ARGUMENTS.values())
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_arguments_have_tensorflows_names_and_order(path: str) -> None:
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*"}
+    by_place = [stars.get(p.kind, "") + p.name for p in parameters(path) if p.kind is not p.KEYWORD_ONLY]
+    theirs = CASES[path].split()
+    assert by_place[: len(theirs)] == theirs
+    assert by_place[len(theirs) :] in ([], ["name"])
+
+
+@pytest.mark.parametrize("path", [path for path, arguments in CASES.items() if "name" in arguments.split()])
+def test_no_name_need_be_given(path: str) -> None:
+    (name,) = [p for p in parameters(path) if p.name == "name"]
+    assert name.default is None
