@@ -31,7 +31,9 @@ def in_machine_code():
 
 
 def in_leave(frame):
-    """Whether what a failed call leaves is being found out."""
+    """Whether what a failed call leaves is being found out, and it is not a callback that would be ended."""
+    if frame.f_code.co_name != "evaluate":
+        return False
     while frame is not None and frame.f_code.co_name != "leave":
         frame = frame.f_back
     return frame is not None
