@@ -31,12 +31,13 @@ class AbstractTensor:
 
 
 class AbstractVariable:
-    """State that an engine can read and assign."""
+    """State that an engine can read and assign; ``created`` numbers variables in order of creation."""
 
     __slots__ = ()
     shape: Shape
     dtype: DType
     trainable: bool
+    created: int
 
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)

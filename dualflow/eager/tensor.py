@@ -160,11 +160,20 @@ class EagerTensor(Tensor):
         dispatch.current().leave(self)
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        try:
-            return _readonly(self._array).__dlpack__(**options)
-        except BufferError:  # the consumer's protocol can't say read-only, so it gets memory of its own
-            return self._array.copy().__dlpack__(**options)
+    def __bytes__(self) -> bytes:
+        return self._array.tobytes()
+
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        """The elements for another library: a copy, as not all libraries heed that memory is read-only.
+
+        ``copy=False`` gives the tensor's own memory, marked as read-only.
+
+        Raises:
+            BufferError: ``copy=False``, and the library's version of DLPack has no such mark.
+        """
+        if copy is False:
+            return _readonly(self._array).__dlpack__(copy=False, **options)
+        return self._array.copy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

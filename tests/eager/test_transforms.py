@@ -71,3 +71,15 @@ def test_python_functions_of_arrays():
     tfe.py_func(lambda a: arrays.append(a) or a, [df.ones([2])], df.float32)
     arrays[0][0] = 5.0
     assert type(arrays[0]) is np.ndarray
+
+
+@pytest.mark.parametrize("make", [df.constant, df.Variable])
+def test_an_argument_that_is_given_twice_has_a_gradient_for_each_place(make):
+    c = make(3.0)
+    found = tfe.gradients_function(lambda x, y: x * x * y)(c, c)
+    assert [float(g) for g in found] == [18.0, 9.0]
+
+
+def test_implicit_gradients_are_in_the_order_of_creation():
+    a, b = df.Variable(1.0, name="a"), df.Variable(2.0, name="b")
+    assert [v.name for _, v in tfe.implicit_gradients(lambda: b * b * a)()] == ["a:0", "b:0"]
