@@ -32,9 +32,12 @@ class Promotion(Enum):
     """How the inputs of an op agree on a dtype."""
 
     NONE = "each input keeps its own dtype"
-    TOGETHER = "tensors promote to a common dtype, Python numbers adapt"
-    FLOAT = "as TOGETHER, and integers become float32"
-    DIVIDE = "as TOGETHER, and integers become float64 (of up to 16 bits: float32)"
+    TOGETHER = "tensors promote to a common dtype, Python and NumPy values adapt"
+    FLOAT = "tensors promote to a common dtype, Python and NumPy values adapt, and integers become float32"
+    DIVIDE = (
+        "tensors promote to a common dtype, Python and NumPy values adapt, and integers become float64 "
+        "(of up to 16 bits: float32)"
+    )
     AFTER_FIRST = "the first input keeps its dtype, the others promote together"
 
 
@@ -45,6 +48,7 @@ class Effect(Enum):
     PYTHON = "calls Python"
     PRINT = "writes output"
     CHECK = "may stop the program"
+    ASSIGN = "notes what a variable holds from here on"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,14 +187,29 @@ def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     """A NumPy or Python value as an array of the dtype it adapts to beside a tensor.
 
     Raises:
-        InvalidArgumentError: a Python integer outside of an integer dtype.
+        InvalidArgumentError: an integer outside of an integer dtype.
     """
     kind = type(value)
     if kind is int and dtype.is_integer and not 0 <= value < 128 and not dtype.min <= value <= dtype.max:
         raise InvalidArgumentError(f"{value} is outside of {dtype.name}; cast the tensor with df.cast first.")
     if kind is int or (kind is float and dtype.is_inexact):
         return np.array(value, dtype.dtype)
-    return as_array(as_array(value), dtype) if kind is bool else as_array(value, dtype)
+    if dtype.is_integer or kind is bool:
+        value = as_array(value) if not isinstance(value, _NUMPY) else value
+        _check_range(value, dtype)
+    return as_array(value, dtype)
+
+
+def _check_range(array: Any, dtype: DType) -> None:
+    """Refuse integers that would be others in ``dtype``; an array of the same dtype costs nothing."""
+    if array.dtype is dtype.dtype or np.can_cast(array.dtype, dtype.dtype) or not array.size:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < dtype.min or high > dtype.max:
+        outside = low if low < dtype.min else high
+        raise InvalidArgumentError(
+            f"{outside} is outside of {dtype.name}; cast the tensor with df.cast first."
+        )
 
 
 def _own_dtype(value: Any) -> DType:

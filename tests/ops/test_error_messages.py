@@ -65,6 +65,12 @@ CASES = {
         "real numbers",
         "",
     ),
+    "an array outside its dtype": (
+        lambda: NUMBERS + np.array([1 << 40]),
+        Invalid,
+        "outside of int32",
+        "df.cast",
+    ),
     "a number outside its dtype": (lambda: NUMBERS + (1 << 40), Invalid, "outside of int32", "df.cast"),
     "parts of halves": (lambda: df.complex(H, H), Wrong, "not float16", "df.cast"),
     "the angle of reals": (lambda: inferred("real", ([3],)), Wrong, "takes complex numbers", "df.real"),
