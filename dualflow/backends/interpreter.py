@@ -9,8 +9,9 @@ import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.graph.compiled import CompileCosts, Figures, PartReport
-from dualflow.graph.interpret import evaluate
-from dualflow.graph.ir import Graph
+from dualflow.graph.interpret import evaluate, observed
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
 
@@ -35,14 +36,16 @@ class Interpreted:
         count = len(self.graph.nodes)
         return (PartReport("numpy", f"{count} nodes, one by one", "the backend is numpy"),)
 
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs; variables are written to when all is computed.
+
+        ``trail`` learns what runs.
 
         Raises:
             ResourceExhaustedError: there is no memory for what is computed.
         """
         try:
-            results = evaluate(self.graph, arrays)
+            results = evaluate(self.graph, arrays) if trail is None else _followed(self.graph, arrays, trail)
         except MemoryError as error:
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
@@ -73,6 +76,15 @@ def figures(compiled: Interpreted) -> Figures:
 def costs(compiled: Interpreted) -> CompileCosts:
     """Nothing is compiled."""
     return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source="none")
+
+
+def _followed(graph: Graph, arrays: Sequence[Array], trail: Trail) -> list[Array]:
+    def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
+        trail.node = node
+        return trail.run(node, given)
+
+    with observed(run):
+        return evaluate(graph, arrays)
 
 
 def _own(result: Array, given: Sequence[Array]) -> Array:

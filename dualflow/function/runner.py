@@ -10,14 +10,16 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import backend_of, short_way
+from dualflow.function.history import History
 from dualflow.function.latest import LongWay
 from dualflow.function.options import CompileOptions, get_backend
 from dualflow.function.strict import require_native
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import optimise
+from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Runner:
     Args:
         graph: a trace, or a part of one.
         options: how it is compiled; by default for the process's own backend.
+        history: what the trace has assigned before a call fails; None where somebody else sees to it.
 
     Attributes:
         graph: as it was traced.
@@ -56,9 +59,12 @@ class Runner:
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph, options: CompileOptions | None = None) -> None:
+    def __init__(
+        self, graph: Graph, options: CompileOptions | None = None, *, history: History | None = None
+    ) -> None:
         self.graph = graph
         self.options = options or CompileOptions(get_backend())
+        self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -121,20 +127,45 @@ class Runner:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
-        executable = self.executable
         sources = (*arguments, *self.captured)
-        if not self.written:
-            return tuple([wrap(a) for a in executable.run(gather(sources))])
+        history = self._history
+        trail = None if history is None else history.trail()
         step = Step([sources[i] for i in self.written], compiled=True)
-        with step.running, step as claims:
-            arrays = gather(sources, self.written, claims)
-            try:
-                results = executable.run(arrays)
-            finally:  # what was written before a failure stays
-                for i, claim in zip(self.written, claims, strict=True):
-                    claim.tensor = wrap(arrays[i])
-        return tuple([wrap(a) for a in results])
+        try:
+            if not self.written:
+                return tuple([wrap(a) for a in self.executable.run(gather(sources), trail)])
+            with step.running, step as claims:
+                return self._update(gather(sources, self.written, claims), claims, trail)
+        except BaseException as error:
+            if history is not None and trail is not None:
+                history.settle(error, trail, arguments)
+            raise
 
-    def run(self, arguments: list[Array]) -> list[Array]:
+    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
+        """The outputs; the claims on the variables get their new tensors, all of them or none."""
+        results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
+        hold(claims, [wrap(arrays[i]) for i in self.written])
+        return results
+
+    def failed(self, node: Node, error: Exception | None, arguments: Sequence[Any]) -> None:
+        """What remains to be done for a built-in call that ended at ``node``.
+
+        Args:
+            node: the node that failed, or the outermost loop that a signal ended.
+            error: what to raise; None where Python's error is set.
+            arguments: the tensors and variables that the call was given.
+        """
+        history = self._history
+        trail = history.trail() if history is not None else None
+        if history is not None and trail is not None:
+            trail.node = node
+            if error is None:
+                history.leave(KeyboardInterrupt(), trail, arguments)
+            else:
+                history.settle(error, trail, arguments)
+        elif error is not None:
+            raise error
+
+    def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
-        return self.executable.run(arguments + [array_of(x) for x in self.captured])
+        return self.executable.run(arguments + [array_of(x) for x in self.captured], trail)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
 
@@ -94,10 +95,11 @@ class Compiled(Protocol):
         """How each part runs."""
         ...
 
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs, for a C-contiguous array of the input's dtype and shape for each input.
 
         The arrays of updated variables are written to, after everything in the graph that may fail.
+        ``trail`` learns what runs through NumPy and Python, and what ended the call if it fails.
         """
         ...
 

@@ -7,6 +7,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -17,8 +18,9 @@ from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import SharedLock
 from dualflow.graph.compiled import PartReport
-from dualflow.graph.interpret import run_node
-from dualflow.graph.ir import Graph
+from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
 from dualflow.native.executable import check_error, host_report
 from dualflow.native.naming import input_names
 from dualflow.native.plan import Call, Plan, plan
@@ -54,17 +56,21 @@ class NumbaExecutable:
         own = PartReport("native", f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
         return (own, *map(host_report, self.source.hosts))
 
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
                 updated variables are written to.
+            trail: learns what runs outside of kernels, and what ended the call if it fails.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+
+        Whatever is raised, no variable has been written to.
         """
+        token = _trail.set(trail)
         try:
             outputs: list[Array] = self._main(*arrays, *self.plan.constants)
         except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
@@ -75,15 +81,21 @@ class NumbaExecutable:
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
+        finally:
+            _trail.reset(token)
         return outputs
 
-    def failure(self, number: int, *arrays: Array) -> Exception:
-        """The error for a check that failed, naming the op and the user's line."""
+    def _fail(self, number: int, *arrays: Array) -> NoReturn:
+        """Raise the error for a check that failed, naming the op and the user's line."""
         check: Check = self.source.checks[number - 1]
+        _note(check.node)
         if check.message is not None:
-            return check_error(check.node, check.message)
-        made: Exception = check.node.attrs["error"]([a.copy() for a in arrays])
-        return made
+            raise check_error(check.node, check.message)
+        raise check.node.attrs["error"]([a.copy() for a in arrays])
+
+    def _mark(self, number: int) -> None:
+        """Note which of the outermost loops runs, for a signal that ends it; -1 for none."""
+        _note(self.source.marks[number] if number >= 0 else None)
 
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, whose kernels Numba has compiled."""
@@ -99,18 +111,36 @@ class NumbaExecutable:
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=_ORIGINS.index)
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
-        source, checks = self.source, self.failure
-
-        def fail(number: int, *arrays: Array) -> NoReturn:
-            raise checks(int(number), *arrays)
-
-        scope["fail"] = fail
+        itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
+        scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
+        source = self.source
         text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
         weakref.finalize(self, linecache.cache.pop, path, None)
         exec(compile(text, path, "exec"), scope)
         main: Callable[..., list[Array]] = scope["main"]
         return main
+
+
+_trail: Final[ContextVar[Trail | None]] = ContextVar("dualflow_numba_trail", default=None)
+
+
+def _note(node: Node | None) -> None:
+    """Tell the trail of this call, if it has one, what runs."""
+    trail = _trail.get()
+    if trail is not None:
+        trail.node = node
+
+
+def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
+    """A method of an object that its program must not keep alive."""
+
+    def call(*args: Any) -> Any:
+        bound = method()
+        assert bound is not None, "the program runs for its object"
+        return bound(*args)
+
+    return call
 
 
 _ORIGINS: Final = ("none", "process", "disk", "compiled")
@@ -167,8 +197,15 @@ def _host(call: Call) -> Callable[..., list[Array]]:
     node = call.node
 
     def run(*given: Array) -> list[Array]:
+        trail = _trail.get()
+        if trail is None:
+            results: Sequence[Array] = run_node(node, given)
+        else:
+            trail.node = node
+            with observed(trail.run):
+                results = trail.run(node, given)
         made = []
-        for value, result in zip(node.outputs, run_node(node, given), strict=True):
+        for value, result in zip(node.outputs, results, strict=True):
             array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
             made.append(array.copy() if any(np.may_share_memory(array, x) for x in given) else array)
         return made

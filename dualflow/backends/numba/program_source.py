@@ -2,7 +2,8 @@
 
 The function takes an array for each input of the graph and for each constant, and returns the outputs. What
 it calls beside kernels is ``array`` (a strided view), ``row`` (a stretch of a stack), ``scatter_add`` and
-``scatter_put``, ``fail`` (raises the error of a check), and a function for each node that has no kernel.
+``scatter_put``, ``fail`` (raises the error of a check), ``mark`` (is told of the loop that runs), and a
+function for each node that has no kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from dualflow.native.llvm import Type
 from dualflow.native.lower import lower
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.plan import Block, Call, Plan, Row, Turns
-from dualflow.ops.forms import Choice, Scatter
+from dualflow.native.scatter import OUTSIDE, depth_of, table_of
+from dualflow.ops.forms import Choice, Loop, Scatter
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Run
 
@@ -57,6 +59,7 @@ class ProgramSource:
         hosts: the calls that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
         runs: the kernels in the order of their calls, with the nodes that each computes there.
         shared: the kernels that share their range between threads somewhere.
+        marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
     """
 
     plan: Plan
@@ -67,6 +70,8 @@ class ProgramSource:
     hosts: list[Call] = field(default_factory=list)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
+    marks: list[Node] = field(default_factory=list)
+    _inside: int = 0
     _known: dict[str, str] = field(default_factory=dict)
     _arena: dict[DType, str] = field(default_factory=dict)
 
@@ -146,7 +151,12 @@ class ProgramSource:
         if shared:
             self.shared.add(name)
         head = f"{name}_parallel({run.total}, {chunk}" if shared else f"{name}(0, {run.total}"
+        loop = next((n for n in nodes if isinstance(n.op.form, Loop)), None)
+        if loop is not None and not self._inside:
+            self._mark(loop)
         self.lines.add(f"{head}, {', '.join(given)})")
+        if loop is not None and not self._inside:
+            self.lines.add("mark(-1)")
         if made.checks:
             first = len(self.checks)
             self.checks += [Check(at, message) for message, at in made.checks]
@@ -189,29 +199,45 @@ class ProgramSource:
         node, (out,) = call.node, call.outputs
         form = node.op.form
         assert isinstance(form, Scatter)
-        *onto, indices, _ = node.inputs
+        onto = node.inputs[:-2]
         shape, dtype = sizes(node.output), node.output.spec.dtype
         if not onto:
             self.kernel(fill_elements(shape, dtype, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, dtype), call.inputs[:1], (out,))
-        axis = node.attrs.get("axis")
-        depth = 1 if axis is not None else sizes(indices)[-1]
-        first = axis or 0
-        count = math.prod(sizes(indices) if axis is not None else sizes(indices)[:-1])
-        named, length = shape[first : first + depth], math.prod(shape[first + depth :])
-        turns = math.prod(shape[:first])
-        arrays = [
-            self._whole(out, (turns, math.prod(named), length), dtype),
-            self._whole(call.inputs[-2], (count, depth), indices.spec.dtype),
-            self._whole(call.inputs[-1], (turns, count, length), dtype),
-        ]
-        self.checks.append(Check(node, "an index is out of range for the axis that it names a place on"))
-        limits = f"np.array({list(named)}, i64)"
-        with self.lines.block(f"if not scatter_inside({arrays[1]}, {limits}):"):
-            self.lines.add(f"fail({len(self.checks)})")
+        turns, count, length, distance, *_ = table_of(node)
+        positions = self._positions(node, call.inputs[-2])
+        if not self._bounded(call):
+            self._require_inside(node, positions)
+        target = self._whole(out, (turns, distance // max(length, 1), length), dtype)
+        rows = self._whole(call.inputs[-1], (turns, count, length), dtype)
         function = "scatter_add" if form.add else "scatter_put"
-        self.lines.add(f"{function}({', '.join(arrays)}, {limits})")
+        self.lines.add(f"{function}({target}, {positions}, {rows}, {_limits(node)})")
+
+    def _bounds(self, call: Call) -> None:
+        """The positions of a scatter, before anything is written."""
+        scatter = call.node.attrs["scatter"]
+        self._require_inside(scatter, self._positions(scatter, call.inputs[0]))
+
+    def _bounded(self, call: Call) -> bool:
+        """Whether a call before this one looks at the scatter's positions."""
+        return any(c.kind == "bounds" and c.node.attrs["scatter"] is call.node for c in self.plan.calls)
+
+    def _positions(self, node: Node, layout: Layout) -> str:
+        _, count, *_ = table_of(node)
+        return self._whole(layout, (count, depth_of(node)), node.inputs[-2].spec.dtype)
+
+    def _require_inside(self, node: Node, positions: str) -> None:
+        self.checks.append(Check(node, OUTSIDE))
+        with self.lines.block(f"if not scatter_inside({positions}, {_limits(node)}):"):
+            self.lines.add(f"fail({len(self.checks)})")
+
+    def _move(self, call: Call) -> None:
+        """Elements that lie one behind another, copied as they are."""
+        spec = call.node.output.spec
+        shape = (math.prod(sizes(call.node.output)),)
+        source, target = (self._whole(x, shape, spec.dtype) for x in (*call.inputs, *call.outputs))
+        self.lines.add(f"{target}[...] = {source}")
 
     def _check(self, call: Call) -> None:
         """A check in its own right: its error is made of what it reads."""
@@ -254,6 +280,21 @@ class ProgramSource:
             self.calls(last.calls)
 
     def _loop(self, call: Call, turns: Turns) -> None:
+        """A loop of Python; while the outermost one runs, the program says which it is."""
+        outermost = not self._inside
+        if outermost:
+            self._mark(call.node)
+        self._inside += 1
+        self._turns(call, turns)
+        self._inside -= 1
+        if outermost:
+            self.lines.add("mark(-1)")
+
+    def _mark(self, node: Node) -> None:
+        self.lines.add(f"mark({len(self.marks)})")
+        self.marks.append(node)
+
+    def _turns(self, call: Call, turns: Turns) -> None:
         self.calls(turns.start)
         turn, length = f"turn{turns.counter}", call.node.attrs["length"]
         limit = f"turn{turns.counted}" if turns.counted is not None else length
@@ -265,7 +306,7 @@ class ProgramSource:
                 self._tested(call)
             backwards = call.node.attrs["reverse"] and limit is not None
             for row in turns.rows:
-                self._move(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if backwards else turn)
+                self._point(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if backwards else turn)
             self.calls(call.blocks[-1].calls)
             self.lines.add(f"{turn} += 1")
 
@@ -276,7 +317,7 @@ class ProgramSource:
         with self.lines.block(f"if not {self._scalar(test.results[0], dtype)}:"):
             self.lines.add("break")
 
-    def _move(self, row: Row, grown: bool, turn: str, index: str) -> None:
+    def _point(self, row: Row, grown: bool, turn: str, index: str) -> None:
         """The row of this turn: a stretch of its stack."""
         stack = self.names[row.stack.buffer]
         count = row.nbytes // row.itemsize
@@ -332,9 +373,15 @@ def _buffer_names(plan: Plan, names: Sequence[str]) -> Iterator[str]:
 
 
 _RESERVED = re.compile(
-    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|array|row|scatter_\w+|reshape|arena\w*"
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|array|row|scatter_\w+|reshape|arena\w*"
     r"|(in|const|out|temp|part|made|host|turn|row|t|r|x|c|n)\d+|range|len|max|min"
 )
+
+
+def _limits(node: Node) -> str:
+    """The sizes of the axes that a scatter's positions name."""
+    depth = depth_of(node)
+    return f"np.array({table_of(node)[4 : 4 + depth]}, i64)"
 
 
 def _count(spec: TensorSpec) -> int:
@@ -364,6 +411,8 @@ _CALLS = {
     "assembly": ProgramSource._assembly,
     "product": ProgramSource._product,
     "scatter": ProgramSource._scatter,
+    "bounds": ProgramSource._bounds,
+    "move": ProgramSource._move,
     "check": ProgramSource._check,
     "host": ProgramSource._host,
 }
