@@ -46,6 +46,7 @@ LATE = {
     "malt": "0.1 s: only a function with control flow over tensors needs it",
     "dualflow.function.autograph.convert": "imports malt",
     "dualflow.native": "imports llvmlite; the first compile needs it",
+    "dualflow.backends": "imports numba, or what only another backend than the default needs",
     "dualflow.function.debugger": "imports pdb, 0.05 s",
     "dualflow.function.fast": "imports dualflow.native",
     "dualflow.graph.analysis": "imports networkx",

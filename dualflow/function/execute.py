@@ -1,4 +1,4 @@
-"""The one door to the native room, opened at the first compile: what is behind it takes time to import."""
+"""The one door to the backends, opened at the first compile: what is behind it takes time to import."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ def build(graph: Graph) -> NumbaExecutable:
 
 def text(compiled: NumbaExecutable) -> str:
     """The program and its kernels, as they run."""
-    return compiled.source.listing(compiled.graph.name)
+    name = compiled.graph.name
+    return compiled.source.listing(name if name.isidentifier() else "program")
 
 
 def figures(compiled: NumbaExecutable) -> Figures:

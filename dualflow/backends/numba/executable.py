@@ -18,6 +18,7 @@ from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import SharedLock
 from dualflow.graph.compiled import PartReport
+from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Trail
@@ -54,7 +55,7 @@ class NumbaExecutable:
         kernels = len(self.source.kernels)
         loops = ", its loops in Python" if any(call.turns for call in self.plan.walk()) else ""
         own = PartReport("native", f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
-        return (own, *map(host_report, self.source.hosts))
+        return (own, *map(_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
@@ -190,6 +191,14 @@ def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callab
             lock.release()
 
     return run
+
+
+def _report(call: Call) -> PartReport:
+    """How a call runs that no kernel serves, and why."""
+    body = body_of(call.node)
+    if body is None:
+        return host_report(call)
+    return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
 
 
 def _host(call: Call) -> Callable[..., list[Array]]:

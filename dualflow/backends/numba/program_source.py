@@ -20,7 +20,7 @@ from dualflow.backends.numba.values import Lines, type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Graph, Node
 from dualflow.native.assembly import pieces
 from dualflow.native.copying import copy_elements, fill_elements
 from dualflow.native.llvm import Type
@@ -120,6 +120,9 @@ class ProgramSource:
 
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """A loop nest, in one range or shared between threads."""
+        if not renders(node):
+            self._host(Call(node, tuple(inputs), tuple(outputs)), whole=False)
+            return
         nest = lower(node, inputs, outputs)
         run, nodes = run_of(nest), tuple([step.node for step in nest.steps])
         partials = []
@@ -247,8 +250,8 @@ class ProgramSource:
             arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]
             self.lines.add(f"fail({', '.join([str(len(self.checks)), *arrays])})")
 
-    def _host(self, call: Call) -> None:
-        """The op's own kernel, on views of the buffers; its results become the buffers themselves."""
+    def _host(self, call: Call, *, whole: bool = True) -> None:
+        """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
         number = len(self.hosts)
         self.hosts.append(call)
         given = [
@@ -259,7 +262,7 @@ class ProgramSource:
         left = f"[{', '.join(made)}] = " if made else ""
         self.lines.add(f"{left}host{number}({', '.join(given)})  # {call.node.op.name}")
         for name, layout, value in zip(made, call.outputs, call.node.outputs, strict=True):
-            if layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
+            if not whole or layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
                 self.lines.add(f"{self._array(layout, sizes(value), value.spec.dtype)}[...] = {name}")
             else:
                 flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
@@ -349,6 +352,13 @@ class ProgramSource:
         return f"{self._buffer(layout.buffer, dtype)}[{layout.offset}]"
 
 
+def renders(node: Node) -> bool:
+    """Whether a fused node can be a kernel: Numba computes with no float16."""
+    body: Graph = node.attrs["body"]
+    values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
+    return all(v.spec.dtype.char != "e" for v in values)
+
+
 def program(plan: Plan, names: Sequence[str]) -> ProgramSource:
     """``plan`` as source; ``names`` are those of its inputs."""
     made = ProgramSource(plan, list(_buffer_names(plan, names)))
@@ -390,7 +400,7 @@ def _count(spec: TensorSpec) -> int:
 
 
 def _name(dtype: DType) -> str:
-    if dtype.kind == "c" or dtype.char not in "?bBhHiIlLqQefd":
+    if dtype.char not in "?bBhHiIlLqQfd":
         return f"np.{dtype.name}"
     return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))
 
