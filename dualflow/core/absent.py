@@ -169,7 +169,7 @@ math
     invert_permutation is_non_decreasing is_strictly_increasing lbeta lgamma ndtri nextafter
     polygamma polyval reciprocal_no_nan segment_max segment_mean segment_min segment_prod
     segment_sum sobol_sample special unsorted_segment_max unsorted_segment_mean unsorted_segment_min
-    unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum xdivy xlog1py zero_fraction
+    unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum zero_fraction
     zeta
 nn
     RNNCellDeviceWrapper RNNCellDropoutWrapper RNNCellResidualWrapper all_candidate_sampler

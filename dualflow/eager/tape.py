@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -14,6 +13,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entries, entry
+from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
@@ -107,9 +107,8 @@ class GradientTape:
                     "make it one with df.constant before computing with it."
                 )
             if not x.dtype.is_inexact:
-                _warn(
-                    f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}",
-                    3,
+                warn_user(
+                    f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}"
                 )
             if self._tape is None:
                 raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
@@ -203,7 +202,8 @@ class GradientTape:
                 on.
 
         Returns:
-            In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; so for
+            integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.
@@ -318,7 +318,7 @@ def _check_target(target: Any) -> None:
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
     if not target.dtype.is_inexact:
         wanted = "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
-        _warn(f"{wanted}, got {target.dtype.name}", 4)
+        warn_user(f"{wanted}, got {target.dtype.name}")
 
 
 def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
@@ -382,8 +382,3 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
         raise InvalidArgumentError(
             f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'."
         ) from None
-
-
-def _warn(message: str, level: int) -> None:
-    """Warn at the line of the user's call, ``level`` frames up."""
-    warnings.warn(message, stacklevel=level)

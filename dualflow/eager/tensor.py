@@ -160,6 +160,9 @@ class EagerTensor(Tensor):
         dispatch.current().leave(self)
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
+    def __bytes__(self) -> bytes:
+        return self._array.tobytes()
+
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
         """The elements for another library: a copy, as not all libraries heed that memory is read-only.
 

@@ -34,7 +34,8 @@ def value_and_gradients_function(
 
     Returns:
         A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
-        the argument. Integers have gradients too, in integers. Its keyword ``dy`` weights the value.
+        the argument. Integer tensors have gradients too, in integers; integer
+        variables have none. Its keyword ``dy`` weights the value.
 
     Raises:
         InvalidArgumentError: no arguments, or a position that is none.
@@ -137,7 +138,7 @@ def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: di
 def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradients:
     targets = [convert_to_tensor(t) for t in tree.leaves(value)]
     weights = [ones_like(t) if dy is None else convert_to_tensor(dy, t.dtype) for t in targets]
-    return recording.gradients(tape, targets, weights, sources)
+    return recording.gradients(tape, targets, weights, sources, integers=True)
 
 
 def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:

@@ -66,7 +66,9 @@ def test_reuse_holds_for_the_scopes_inside(graph: v1.Graph) -> None:
 def test_a_variable_to_be_found_must_be_there(graph: v1.Graph) -> None:
     with (
         v1.variable_scope("a", reuse=True),
-        pytest.raises(ValueError, match=r"a/w does not exist, or was not created with tf\.get_variable"),
+        pytest.raises(
+            ValueError, match=r"a/w does not exist, or was not created with df\.compat\.v1\.get_variable"
+        ),
     ):
         v1.get_variable("w", [2])
 
@@ -288,7 +290,9 @@ def test_a_templates_first_call_may_not_find_what_is_not_there(place: None) -> N
 def test_a_template_refuses_variables_that_it_would_create_at_each_call(graph: v1.Graph) -> None:
     template = v1.make_template("t", lambda: v1.Variable(1.0) + 0.0)
     template()
-    with pytest.raises(ValueError, match=r"perhaps you used tf\.Variable when you meant tf\.get_variable"):
+    with pytest.raises(
+        ValueError, match=r"perhaps you used df\.Variable when you meant df\.compat\.v1\.get_variable"
+    ):
         template()
 
 

@@ -96,6 +96,31 @@ def test_integers_warn_and_have_no_gradient():
         assert tape.gradient(y, i) is None
 
 
+@pytest.mark.parametrize("kind", ["int32", "bool", "uint8"])
+@pytest.mark.filterwarnings("ignore:.*target tensor must be floating")
+def test_variables_that_are_no_floats_have_no_gradient(kind):
+    def slopes(v):
+        with df.GradientTape(persistent=True) as tape:
+            y = df.where(v, 1, 2) if kind == "bool" else v * 2
+            z = df.cast(v, df.float32) * w
+        return [tape.gradient(y, v), tape.gradient([y, z], [v, w]), tape.jacobian(y, v)]
+
+    v, w = df.Variable(df.cast([1, 1], kind)), df.Variable([3.0, 4.0])
+    for f in (slopes, df.function(slopes)):
+        alone, (beside, floats), jacobian = f(v)
+        assert alone is beside is jacobian is None
+        assert floats.numpy().tolist() == [1.0, 1.0]
+
+
+def test_zeros_for_an_unconnected_integer_variable_are_integers():
+    v = df.Variable([1, 2])
+    with df.GradientTape() as tape:
+        y = df.cast(v, df.float32) * 2.0
+    found = tape.gradient(y, v, unconnected_gradients="zero")
+    assert found.dtype is df.int32
+    assert found.numpy().tolist() == [0, 0]
+
+
 # When it records
 
 

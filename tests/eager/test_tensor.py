@@ -169,6 +169,28 @@ def test_numpy_functions_give_arrays_and_operators_give_tensors():
         assert isinstance(result, df.Tensor)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_sizes_are_numpys(run):
+    seen = []
+    run(lambda x: seen.append((x.size, x.ndim, x.shape, x.dtype.itemsize)))(df.zeros([2, 3], df.int16))
+    assert seen == [(6, 2, (2, 3), 2)]
+    assert df.Variable([1.0, 2.0]).size == 2
+    assert df.constant(1.0).size == 1
+    assert df.zeros([0, 5]).size == 0
+
+
+def test_a_size_that_is_left_open_is_none():
+    seen = []
+    f = df.function(lambda x: seen.append(x.size), input_signature=[df.TensorSpec([None, 3])])
+    f(df.ones([2, 3]))
+    assert seen == [None]
+
+
+@given(arrays)
+def test_bytes_are_those_of_the_elements(array):
+    assert bytes(df.constant(array)) == array.tobytes()
+
+
 def test_copies_are_other_tensors_of_the_same_value():
     x = df.constant([1.0, 2.0])
     for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
