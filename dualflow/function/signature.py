@@ -182,10 +182,11 @@ class Signature:
             if not same:
                 modified.append(parameter.name)
         if modified:
+            names = ", ".join(modified)
             raise InvalidArgumentError(
                 f"{self.name}{self._python} should not modify its Python input arguments. Modifying a copy "
-                f"is allowed. The following parameter(s) were modified: {', '.join(modified)}. The caller "
-                "would not see it: what is traced has lists, dicts and objects of its own. Return what is new."
+                f"is allowed. The following parameter(s) were modified: {names}. The caller would not see "
+                "it: what is traced has lists, dicts and objects of its own. Return what is new."
             )
 
     def leaf_names(self, structure: Structure) -> list[str]:
