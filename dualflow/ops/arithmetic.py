@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
@@ -24,6 +23,7 @@ from dualflow.ops.elementwise import (
     real,
     signed,
 )
+from dualflow.ops.record import agreed
 from dualflow.ops.samples import Domain, numbers, reals
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ square = elementwise(
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0."""
-    x, y = divide.op.prepare((x, y), dispatch.current())
+    x, y = agreed(x, y)
     zero = equal(y, 0)
     return where(zero, 0, x / where(zero, 1, y))
 

@@ -17,11 +17,11 @@ from dualflow.ops.assembly import assembling
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
-from dualflow.ops.creation import ones_like
+from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.forms import Assemble
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
-from dualflow.ops.record import Op, operand, register
+from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
@@ -81,8 +81,7 @@ def pad(
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: an unknown mode, paddings that do not fit the shape, or an integer outside of
-            the tensor's dtype.
+        InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
         DTypeError: ``constant_values`` is no number, or a float beside integers.
 
     >>> import dualflow as df
@@ -111,7 +110,7 @@ def _surrounded(tensor: Any, pairs: tuple[tuple[int, int], ...], value: Any) -> 
     if shape_of(value):
         raise DTypeError(f"constant_values is one number, not {value!r}; pad each part with its own.")
     if not isinstance(value, TENSORS):
-        value = operand(value, tensor.dtype)
+        value = convert_to_tensor(value, tensor.dtype)
     known = known_value(value)
     if known is not None:
         number = known.astype(tensor.dtype.dtype).item()
