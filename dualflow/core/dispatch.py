@@ -113,6 +113,10 @@ class Engine:
         """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""
         self.assign(variable, value)
 
+    def note(self, variable: Any, value: Any) -> None:
+        """What a variable holds from this point of recorded code on, which assigns its last value later."""
+        self.assign(variable, value)
+
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""
         raise NotImplementedError

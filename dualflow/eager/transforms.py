@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,15 +23,16 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 Gradients = list[Any]
 
 
+@entry
 def value_and_gradients_function(
-    f: Callable[..., Any], params: Sequence[int] | None = None
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
 ) -> Callable[..., Any]:
     """A function that computes ``f(*args)`` and its gradient for each argument.
 
     Args:
         f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients
             are summed.
-        params: the positions of the arguments to differentiate for; all by default.
+        params: the positions or the names of the arguments to differentiate for; all by default.
 
     Returns:
         A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
@@ -38,7 +40,7 @@ def value_and_gradients_function(
         variables have none. Its keyword ``dy`` weights the value.
 
     Raises:
-        InvalidArgumentError: no arguments, or a position that is none.
+        InvalidArgumentError: no arguments, or a position or a name that is none.
 
     >>> import dualflow as df
     >>> value, gradients = value_and_gradients_function(lambda x: x * x)(3.0)
@@ -46,10 +48,12 @@ def value_and_gradients_function(
     (9.0, 6.0)
     """
 
+    chosen = None if params is None else [_place(f, p) for p in params]
+
     @entry
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
-        places = range(len(args)) if params is None else params
+        places = range(len(args)) if chosen is None else chosen
         if not args or any(not 0 <= p < len(args) for p in places):
             raise InvalidArgumentError(
                 f"{len(args)} arguments were given, and gradients wanted for {list(places)}; name "
@@ -65,8 +69,19 @@ def value_and_gradients_function(
     return decorated
 
 
+def _place(f: Callable[..., Any], param: int | str) -> int:
+    """The position of an argument that ``param`` is, or names."""
+    if not isinstance(param, str):
+        return param
+    names = list(inspect.signature(f).parameters)
+    if param not in names:
+        raise InvalidArgumentError(f"There is no argument {param!r} to differentiate for: there are {names}.")
+    return names.index(param)
+
+
+@entry
 def gradients_function(
-    f: Callable[..., Any], params: Sequence[int] | None = None
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
 ) -> Callable[..., Gradients]:
     """A function that computes the gradient of ``f(*args)`` for each argument.
 

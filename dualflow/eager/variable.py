@@ -127,6 +127,11 @@ class Variable(Operators, AbstractVariable):
         """The value for Python: unseen by tapes, and a symbol, which says what it can't do, while tracing."""
         return dispatch.current().unrecorded.read(self)
 
+    @property
+    def initializer(self) -> Any:
+        """None: a variable begins with its value. In an explicit graph, the operation that gives it."""
+        return None
+
     def is_initialized(self) -> bool:
         """True: a variable always has a value."""
         return True

@@ -255,3 +255,15 @@ def test_initializers_have_short_names(initializer: Any, values: list[float]) ->
 def test_the_namespace_of_initializers_shows_nothing_else() -> None:
     made = [getattr(v1.initializers, name) for name in dir(v1.initializers)]
     assert all(isinstance(x, type) and x.__module__ == v1.initializers.__name__ for x in made)
+
+
+def test_older_names_of_argmax_and_argmin():
+    assert v1.arg_max(X, 1).numpy().tolist() == v1.argmax(X, 1).numpy().tolist()
+    assert v1.arg_min(X, dimension=1).numpy().tolist() == v1.argmin(X, 1).numpy().tolist()
+    assert v1.arg_max(X, 1, v1.int32).dtype is v1.int32
+
+
+def test_py_func_calls_numpy_functions():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [2])
+        assert session.run(v1.py_func(np.sort, [x], v1.float32), {x: [2.0, 1.0]}).tolist() == [1.0, 2.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -223,6 +224,17 @@ def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(place: None) 
     layer = v1.layers.Dense(2, v1.nn.relu, use_bias=False, kernel_initializer=v1.constant_initializer(-1.0))
     assert value(layer(v1.ones([1, 3]))).tolist() == [[0.0, 0.0]]
     assert len(layer.weights) == 1
+
+
+@pytest.mark.parametrize(("name", "slope"), [("relu", 0.0), ("linear", -3.0), ("elu", math.expm1(-3.0))])
+def test_an_activation_has_a_name(place: None, name: str, slope: float) -> None:
+    found = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
+    assert value(found).item() == pytest.approx(slope)
+
+
+def test_an_unknown_activation_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"'rleu' names no function of df\.nn; give a name such as 'relu'"):
+        v1.layers.Dense(2, activation="rleu")
 
 
 def test_a_dense_layer_maps_the_last_of_several_axes(place: None) -> None:

@@ -73,6 +73,19 @@ def test_python_functions_of_arrays():
     assert type(arrays[0]) is np.ndarray
 
 
+def test_arguments_to_differentiate_for_have_names():
+    gradients = tfe.gradients_function(lambda x, y: x * x * y, params=["y"])
+    assert [float(g) for g in gradients(3.0, 4.0)] == [9.0]
+    both = tfe.value_and_gradients_function(lambda x, y: x * x * y, params=["y", 0])(3.0, 4.0)
+    assert [float(g) for g in both[1]] == [9.0, 24.0]
+
+
+def test_the_first_eager_names_reach_what_later_ones_do():
+    assert tfe.custom_gradient is df.custom_gradient
+    assert tfe.make_template is df.compat.v1.make_template
+    assert tfe.Variable(1.0).initializer is None
+
+
 @pytest.mark.parametrize("make", [df.constant, df.Variable])
 def test_an_argument_that_is_given_twice_has_a_gradient_for_each_place(make):
     c = make(3.0)
