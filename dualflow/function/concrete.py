@@ -359,6 +359,6 @@ def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozense
 def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
-    shape = EAGER.read(variable)._array.shape
+    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
     found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
     return found
