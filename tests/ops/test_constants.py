@@ -45,7 +45,7 @@ def test_a_float_beside_integers_is_refused_and_large_integers_wrap(mode):
     def padded(x, value):
         return mode(lambda x: df.pad(x, [[1, 1]], constant_values=value))(x)
 
-    with pytest.raises(df.errors.DTypeError, match="int32 from 1.5"):
+    with pytest.raises(df.errors.DTypeError, match=r"int32 from 1\.5"):
         padded(df.constant([1]), 1.5)
     assert padded(df.constant([1], df.int8), 300).numpy().tolist() == [44, 1, 44]
 
