@@ -37,7 +37,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     name = default_name if name is None else name
     graph = graph_recording()
     if graph is not None:
-        with graph.name_scope(name) as scope:
+        with scoped(""), graph.name_scope(name) as scope:
             yield scope
         return
     with scoped(checked(name, prefix()) if name else "") as scope:
