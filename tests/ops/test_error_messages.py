@@ -59,6 +59,12 @@ CASES = {
     "a negative power": (lambda: NUMBERS ** df.constant([-1, 1, 1]), Invalid, "negative", "float"),
     "erf of complex": (lambda: df.erf(C), Wrong, r"erf\(complex128\[1\]\): takes real numbers", "df.cast"),
     "bits of floats": (lambda: df.bitwise.bitwise_and(V, V), Wrong, "takes integers or bools", "df.cast"),
+    "integers of a float step": (
+        lambda: df.range(0, 3, 0.5, dtype=df.int32),
+        Wrong,
+        "makes int32 of integers",
+        "cast its result",
+    ),
     "counting in complex in a graph": (
         lambda: REGISTRY["range"].kernel(*[np.array(1j)] * 3),
         TypeError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -143,7 +144,9 @@ class GraphEngine(Tracer):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         found = super().run(op, inputs, attrs)
-        return tuple([self._kept(s) for s in found]) if isinstance(found, tuple) else self._kept(found)
+        if not isinstance(found, tuple):
+            return self._kept(found)
+        return tuple([self._kept(s) for s in found]) or self.operation_of(self.builder.nodes[-1])
 
     def constant(self, array: Any) -> Symbol:
         return self._kept(super().constant(array))
@@ -190,6 +193,9 @@ class GraphEngine(Tracer):
         for maker in dict.fromkeys(x._value.node for x in outputs):
             after[maker] = (*after.get(maker, ()), node)
 
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        return self.open.names.within(name)
+
     def create_variable(self, variable: Any, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it
         value = self.open.names.unique(variable.name.partition(":")[0])
@@ -235,6 +241,12 @@ class GraphEngine(Tracer):
         if found is None:
             found = self._operations[element] = self._operation(element)
         return found
+
+    def rename(self, node: Node, name: str) -> None:
+        """Give a node, and its operation, a name that was made for it."""
+        self.open.names.rename(node, name)
+        if node in self._operations:
+            self._operations[node].name = name
 
     def operations(self) -> list[Operation]:
         """All, in the order in which they were added."""
