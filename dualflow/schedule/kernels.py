@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.graph.ir import Node, Value
+from dualflow.graph.ir import Value
 from dualflow.native.blocking import JOIN, block_sizes, rounds
 from dualflow.native.lower import stage_steps
 from dualflow.native.nest import Access, Nest, Step
@@ -98,7 +98,6 @@ class _Writer:
         self.given = _Given()
         self.known: dict[object, Operand] = {}
         self.registers = 0
-        self.checks = False
         self.rows: dict[Value, int] = {}
         self.space = workspace(nest, LANES)
         self.blocks = block_sizes(nest, self.space, LANES)
@@ -120,10 +119,9 @@ class _Writer:
             buffers=(*(dtype for _, dtype in given.buffers), *partials),
             scalars=tuple([as_dtype(x.dtype) for x in scalars]),
             numbers=len(given.numbers),
-            checks=self.checks,
             body=tuple(body),
         )
-        arguments = tuple([Argument(buffer, dtype, 0) for buffer, dtype in given.buffers])
+        arguments = tuple([Argument(buffer, dtype) for buffer, dtype in given.buffers])
         numbers = tuple([value for _, value in given.numbers])
         return Run(kernel, arguments, tuple(scalars), numbers, total, work, tuple(partials), join)
 
@@ -301,7 +299,6 @@ class _Writer:
         elif isinstance(form, Choice | Loop):
             yield Control(tuple(map(self._bind, step.node.outputs)), step.node, operands)
         else:
-            self.checks |= step.node.op.effect is not None or "check" in _code_names(step.node)
             yield Let(self._bind(value), step.node, operands, step.own)
         if value in self.nest.cached and step.level > self.nest.kept:
             yield Store(self._row(value), self.known[value])
@@ -313,7 +310,6 @@ class _Writer:
         assert step.pick is not None
         loads, position = self._operand(indices)
         yield from loads
-        self.checks = True
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
         yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
         place = self._place(params.access)
@@ -396,9 +392,3 @@ def _carried(step: Step) -> list[DType]:
     dtype = step.node.inputs[0].spec.dtype
     start = form.start(maths_reference, dtype)
     return [as_dtype(x.dtype) if isinstance(x, np.generic | np.ndarray) else dtype for x in start]
-
-
-def _code_names(node: Node) -> tuple[str, ...]:
-    """The names that the element code of a node looks up, its maths functions among them."""
-    code = getattr(node.op.form, "code", None)
-    return getattr(getattr(code, "__code__", None), "co_names", ())

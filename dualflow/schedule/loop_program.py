@@ -284,23 +284,20 @@ class Kernel:
         buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
         scalars: the dtype of each number of element code, by place.
         numbers: how many other numbers it is given.
-        checks: whether it has checks that may fail.
     """
 
     buffers: tuple[DType, ...]
     scalars: tuple[DType, ...]
     numbers: int
-    checks: bool
     body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Argument:
-    """A buffer of the program as a kernel sees it: elements of ``dtype`` from element ``offset`` on."""
+    """A buffer of the program, as a kernel sees it: elements of ``dtype``."""
 
     buffer: int
     dtype: DType
-    offset: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from dualflow.native.maths.namespace import Maths
 from dualflow.ops.forms import Choice, Element, Fold, Loop, View
 from dualflow.ops.forms import Literal as LiteralForm
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import Kernel, Number, Place, Register, Statement
+from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars asks whether a signal has come."""
@@ -107,7 +107,11 @@ class _Accumulator(SourceValue):
 
 
 class _Writer:
-    """Writes one kernel."""
+    """Writes one kernel.
+
+    Attributes:
+        kind: of the loop that is being written.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -117,6 +121,7 @@ class _Writer:
         self.maths = _ElementMaths(self)
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = list(kernel.buffers)
+        self.kind = LoopKind.SERIAL
 
     def source(self) -> KernelSource:
         kernel = self.kernel
@@ -138,11 +143,11 @@ class _Writer:
         )
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
-        """Note in the status that a check failed."""
+        """Note in the status that a check failed, unless another one has before."""
         if ok == "True":
             return
         self.checks.append((message, node))
-        with self.lines.block(f"if not {ok}:"):
+        with self.lines.block(f"if not {ok} and not status[0]:"):
             self.lines.add(f"status[0] = {len(self.checks)}")
 
     # Statements
@@ -154,8 +159,10 @@ class _Writer:
     def _for(self, loop: lp.For) -> None:
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
+        outer, self.kind = self.kind, loop.kind
         with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
             self._statements(loop.body)
+        self.kind = outer
 
     def _bound(self, bound: lp.Bound) -> str:
         if isinstance(bound, lp.Edge):
@@ -235,6 +242,9 @@ class _Writer:
         self._assign(fold.accumulator, taken)
 
     def _accumulator(self, register: Register) -> SourceValue:
+        """What a fold carries around the present loop."""
+        if self.kind is not LoopKind.LANES:
+            return self._register(register)
         return _Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
 
     def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
