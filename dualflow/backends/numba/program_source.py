@@ -32,7 +32,7 @@ from dualflow.ops.forms import Choice, Loop, Scatter
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Run
 
-SHARED_WORK = 200_000.0
+SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
