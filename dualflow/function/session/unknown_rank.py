@@ -71,7 +71,7 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     returned, specs = _agreed(function.__name__, result_of, [x.spec for x in inputs])
     if not specs:
         raise InvalidArgumentError(
-            f"{function.__name__}, which returns no tensor, can't be called with one of unknown rank. {_REMEDY}"
+            f"{function.__name__} returns no tensor, and takes none of unknown rank. {_REMEDY}"
         )
     found = engine.run(POSTPONED, inputs, {"call": call, "specs": specs, "called": function.__name__})
     return unflatten(returned, list(found))
