@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -191,6 +192,9 @@ class GraphEngine(Tracer):
         after = self.open.after
         for maker in dict.fromkeys(x._value.node for x in outputs):
             after[maker] = (*after.get(maker, ()), node)
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        return self.open.names.within(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it

@@ -151,7 +151,7 @@ class Session:
         Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
         """
         leaves, structure = flatten(fetches)
-        key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
+        key = structure, structure.orders, tuple(map(id, leaves)), tuple(map(id, feeds))
         with self._lock:
             request = self._requests.get(key)
             if request is None:
