@@ -8,8 +8,11 @@ asyncio tasks each have their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from dualflow.core.naming import scoped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +83,10 @@ class Engine:
         return self.run(op, op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs."""
+        """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs.
+
+        What has no outputs gives an empty tuple, or the operation of a graph that is run later.
+        """
         raise NotImplementedError
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
@@ -116,6 +122,10 @@ class Engine:
     def note(self, variable: Any, value: Any) -> None:
         """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
+        return scoped(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -216,13 +216,28 @@ class ConcreteFunction:
             else leaf.value
             for leaf, name in zip(self.key[1], names, strict=True)
         ]
-        args, kwargs = self._signature.spread(self.key[0], leaves)
+        args, kwargs = self._signature.spread(unflatten(self.key[0], leaves))
         return tuple(args), kwargs
 
     def __repr__(self) -> str:
         names = self._signature.leaf_names(self.key[0])
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
+
+    def __copy__(self) -> ConcreteFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ConcreteFunction:
+        """Itself, as with a Python function: it doesn't change, and reads the variables that it captured."""
+        return self
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            f"{self!r} can't be pickled: its machine code and its variables are this process's own. Pickle "
+            "the function that it was traced from, and call get_concrete_function where it is loaded; its "
+            ".graph can be pickled too."
+        )
 
     # inside
 
@@ -323,9 +338,11 @@ def _trace(
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
-    args, kwargs = signature.spread(call.structure, leaves)
+    values = unflatten(call.structure, leaves)
+    args, kwargs = signature.spread(values)
     with tracing(tracer):
         result = function(*args, **kwargs)
+    signature.check_unmodified(values, call.structure, leaves)
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
     section = Section(
@@ -357,6 +374,6 @@ def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozense
 def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
-    shape = EAGER.read(variable)._array.shape
+    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
     found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
     return found

@@ -12,12 +12,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
+from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
+from dualflow.function.copying import Copied
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
@@ -43,7 +45,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Function(Generic[P, R]):
+class Function(Copied, Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
     def __init__(
@@ -243,7 +245,7 @@ class Function(Generic[P, R]):
         """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            args, kwargs = self._signature.spread(call.structure, call.leaves)
+            args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
             early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:

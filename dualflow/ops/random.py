@@ -22,7 +22,7 @@ from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.static import known_value, static_int, static_shape
+from dualflow.ops.static import known_value, shape_of, sizes, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -82,7 +82,7 @@ INTEGERS = _record(
 SHUFFLE = _record(
     "random_shuffle",
     """``x`` with the slices of its first axis in random order.""",
-    lambda x, generator: generator.philox.permutation(x),
+    lambda x, generator: generator.philox.permutation(x) if x.size else x.copy(),
     lambda x, generator: x,
 )
 
@@ -178,7 +178,7 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
     if maxval is None:
         raise InvalidArgumentError("uniform of integers needs maxval, which is never drawn.")
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
-    if low >= high:
+    if low >= high and 0 not in sizes(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
     return _draw(INTEGERS, generator, shape, dtype, low=low, high=high)
 
@@ -215,15 +215,24 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Te
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
 
 
+def check_is_number(rate: Any) -> None:
+    """Refuse a rate of dropout that is not one number."""
+    if shape_of(rate):
+        raise InvalidArgumentError(
+            f"dropout's rate is one number, not of shape {shape_of(rate)}; give a scalar."
+        )
+
+
 def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Tensor:
     """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
 
     Raises:
-        InvalidArgumentError: ``rate`` is not in [0, 1).
+        InvalidArgumentError: ``rate`` is not one number in [0, 1).
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
+    check_is_number(rate)
     known = known_value(rate)
     if known is not None and not 0 <= known < 1:
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")

@@ -5,6 +5,7 @@ What is wrong in the user's code inside of a function is refused with the user's
 
 from __future__ import annotations
 
+import pickle
 import re
 import traceback
 
@@ -76,6 +77,11 @@ def endless(x):
 again = df.function(endless)
 
 
+@df.function
+def in_place(x):
+    return x
+
+
 def kept(x):
     KEPT.append(x)
     return x
@@ -144,6 +150,24 @@ CASES = {
         Wrong,
         r"\{1\}: .* has no hash",
         "Pass a tuple",
+    ),
+    "an argument that is modified": (
+        lambda: run(lambda d: d.update(y=d["x"]), {"x": V}),
+        Invalid,
+        r"<lambda>\(d\) should not modify .* modified: d\.",
+        "Return what is new",
+    ),
+    "a function without a name, pickled": (
+        lambda: pickle.dumps(df.function(lambda x: x)),
+        Wrong,
+        "no module has .*<lambda>. under that name",
+        "Define it at the top of a module",
+    ),
+    "a concrete function, pickled": (
+        lambda: pickle.dumps(in_place.get_concrete_function(SPEC)),
+        Wrong,
+        "ConcreteFunction in_place.* can't be pickled",
+        "Pickle the function that it was traced from",
     ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
