@@ -273,7 +273,10 @@ def categorical(
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
 ) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``."""
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``.
+
+    All are positive: those that the dtype would round to 0 are its least normal number.
+    """
     return ops.gamma(_streams.of(seed), shape, alpha, beta, dtype)
 
 

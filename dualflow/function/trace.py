@@ -31,7 +31,7 @@ from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
-from dualflow.ops.assigned import ASSIGNED
+from dualflow.ops.checks import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 

@@ -36,6 +36,36 @@ def test_integers_have_no_gradient(graph: v1.Graph) -> None:
     assert v1.gradients(df.cast(counter, df.float32), counter) == [None]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int32", 2**33), ("int32", -(2**31) - 1), ("int8", 128), ("uint8", -1), ("int64", 2**70), ("bool", 2)],
+)
+def test_an_integer_that_the_dtype_does_not_have_can_not_be_fed(
+    graph: v1.Graph, dtype: str, value: int
+) -> None:
+    x = v1.placeholder(dtype, [])
+    with pytest.raises(TypeError, match=f"feed value {value} .* not compatible .*{dtype}"):
+        v1.Session(graph=graph).run(x, {x: value})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int32", -(2**31)), ("uint8", 255), ("bool", 1), ("float32", 2**40), ("int64", 2**62)],
+)
+def test_an_integer_that_the_dtype_has_is_fed(graph: v1.Graph, dtype: str, value: int) -> None:
+    x = v1.placeholder(dtype, [])
+    assert v1.Session(graph=graph).run(x, {x: value}) == value
+
+
+def test_a_dict_of_predicates_and_functions(graph: v1.Graph) -> None:
+    x = v1.placeholder(v1.float32, [])
+    found = v1.case({x > 2.0: lambda: x * 2.0, x < 3.0: lambda: -x}, exclusive=True)
+    session = v1.Session(graph=graph)
+    assert [session.run(found, {x: at}) for at in (1.0, 5.0)] == [-1.0, 10.0]
+    with pytest.raises(df.errors.InvalidArgumentError, match="several predicates"):
+        session.run(found, {x: 2.5})
+
+
 # random numbers
 
 DRAWS = {
