@@ -8,8 +8,11 @@ asyncio tasks each have their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from dualflow.core.naming import scoped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,6 +133,10 @@ class Engine:
     def take_seed(self, seed: int) -> bool:
         """Whether the seed of all ops is this engine's alone, which it has taken."""
         return False
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
+        return scoped(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -67,6 +67,13 @@ class Session:
     def __exit__(self, *exc: object) -> None:
         self._blocks.pop().close()
         self.close()
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            "A session can't be pickled or copied: it runs a graph of this process. Pickle the values of its "
+            "variables, session.run(tf.global_variables()), and load them into another session's."
+        )
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
@@ -146,7 +153,7 @@ class Session:
         Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
         """
         leaves, structure = flatten(fetches)
-        key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
+        key = structure, structure.orders, tuple(map(id, leaves)), tuple(map(id, feeds))
         with self._lock:
             request = self._requests.get(key)
             if request is None:
