@@ -378,6 +378,35 @@ def test_nothing_is_written_behind_a_failed_gather_of_variables_alone():
         assert v.numpy().tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 40])
+def test_every_index_is_looked_at_before_rows_are_written(count, dtype):
+    rows = df.Variable(df.zeros([50, 2]))
+    f = df.function(lambda i, x: rows.scatter_nd_add(i, x))
+    good = np.arange(count, dtype=dtype).reshape(count, 1)
+    f(df.constant(good), df.ones([count, 2]))
+    before = rows.numpy()
+    for place in range(count):
+        for wrong in (50, 100) if dtype == "uint8" else (50, -1):
+            bad = good.copy()
+            bad[place] = wrong
+            with pytest.raises(OutOfRangeError):
+                f(df.constant(bad), df.ones([count, 2]))
+            np.testing.assert_array_equal(rows, before)
+    f(df.constant(good), df.ones([count, 2]))
+    np.testing.assert_array_equal(rows, 2 * before)
+
+
+@pytest.mark.parametrize("place", [(0, 5), (4, 0), (-1, 0), (0, -1)])
+def test_each_part_of_a_position_is_looked_at(place):
+    rows = df.Variable(df.zeros([4, 5]))
+    f = df.function(lambda i: rows.scatter_nd_update(i, df.ones([2])))
+    f(df.constant([[0, 0], [3, 4]]))
+    with pytest.raises(OutOfRangeError):
+        f(df.constant([[1, 1], place]))
+    assert float(df.reduce_sum(rows)) == 2.0
+
+
 def test_a_variable_that_is_an_argument():
     v, w = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0])
 
