@@ -481,6 +481,31 @@ def test_the_first_of_two_failing_lines_is_told():
         f(df.constant(9), df.constant(0))
 
 
+def test_a_call_that_does_not_begin_does_nothing():
+    """A compiled call inside of another one's Python can't change the same variable; it prints nothing."""
+    v, log = df.Variable(0.0), []
+
+    @df.function
+    def inner(x):
+        v.assign_add(x)
+        df.print("inner", output_stream=log.append)
+        v.assign_add(x)
+
+    @df.function
+    def outer(x):
+        v.assign_add(100.0)
+        df.py_function(lambda y: inner(y), [x], None)
+        v.assign_add(x)
+
+    inner(df.constant(1.0))
+    log.clear()
+    for _ in range(2):
+        v.assign(2.0)
+        with pytest.raises(df.errors.FailedPreconditionError):
+            outer(df.constant(1.0))
+        assert (float(v), log) == (102.0, [])
+
+
 def test_an_exception_is_made_once():
     v, made = df.Variable(0.0), []
 
