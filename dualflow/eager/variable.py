@@ -11,7 +11,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix
-from dualflow.core.shape import Shape, as_shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
@@ -349,6 +349,8 @@ class Variable(Operators, AbstractVariable):
 
 
 def _compatible(wanted: Shape, given: Shape) -> bool:
+    if given is UNKNOWN_RANK:  # a run of the graph tells, and checks
+        return True
     return len(wanted) == len(given) and all(
         w is None or g is None or w == g for w, g in zip(wanted, given, strict=True)
     )

@@ -13,7 +13,7 @@ import pytest
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.assigned import assigned
+from dualflow.ops.checks import assigned
 from dualflow.ops.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
@@ -555,11 +555,18 @@ CASES = {
     ),
     "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
     "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
+    "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
     "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "two exclusive predicates": (
+        lambda: df.case([(B[0], lambda: V), (B[2], lambda: V)], exclusive=True),
+        Invalid,
+        "several predicates",
+        "exclude each other",
+    ),
     "a variable that no turn has assigned": (
         lambda: assigned(V, df.constant(False), "last"),
         UnboundLocalError,
