@@ -15,7 +15,7 @@ _INSTEAD: Final = """
 tf
     Print -> print
     Session InteractiveSession Graph GraphKeys Operation placeholder placeholder_with_default get_variable
-        get_variable_scope variable_scope name_scope make_template global_variables trainable_variables
+        get_variable_scope variable_scope make_template global_variables trainable_variables
         global_variables_initializer variables_initializer get_default_graph get_default_session
         reset_default_graph control_dependencies group no_op assign assign_add assign_sub add_to_collection
         get_collection disable_eager_execution disable_v2_behavior initializers layers constant_initializer

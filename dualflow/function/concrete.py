@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -223,6 +223,21 @@ class ConcreteFunction:
         names = self._signature.leaf_names(self.key[0])
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
+
+    def __copy__(self) -> ConcreteFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ConcreteFunction:
+        """Itself, as with a Python function: it doesn't change, and reads the variables that it captured."""
+        return self
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            f"{self!r} can't be pickled: its machine code and its variables are this process's own. Pickle "
+            "the function that it was traced from, and call get_concrete_function where it is loaded; its "
+            ".graph can be pickled too."
+        )
 
     # inside
 

@@ -19,6 +19,7 @@ from dualflow.function.autograph.conversion import Converted, as_written, conver
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
+from dualflow.function.copying import Copied
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
@@ -45,7 +46,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Function(Generic[P, R]):
+class Function(Copied, Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
     def __init__(

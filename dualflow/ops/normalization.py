@@ -44,7 +44,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     x = as_float(t)
     total = reduce_sum(squared_magnitude(x), axes, keepdims=True)
     positive = total > 0
-    length = where(positive, sqrt(where(positive, total, 1)), 0)
+    length = where(positive, sqrt(where(positive, total, 1)), total)  # 0, or nan, which stays
     return x * clip_norm / maximum(length, clip_norm)
 
 

@@ -114,6 +114,8 @@ def generous(x):
 
 
 CASES = {
+    # names
+    "a scope of a number": (lambda: df.name_scope(3), Invalid, "must be a string, not 3", "name_scope"),
     # tensors
     "a vector as a float": (
         lambda: float(V),
