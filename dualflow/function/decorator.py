@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
@@ -31,6 +30,7 @@ from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
 from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
+from dualflow.function.traceable import refuse_suspended
 from dualflow.graph.ir import GraphBuilder
 
 Q = ParamSpec("Q")
@@ -61,7 +61,7 @@ class Function(Copied, Generic[P, R]):
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
-        _refuse_suspended(python_function)
+        refuse_suspended(python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
@@ -356,27 +356,6 @@ class Function(Copied, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<dualflow function {self._name}>"
-
-
-def _refuse_suspended(python_function: Callable[..., Any]) -> None:
-    """Refuse functions whose calls run nothing of them yet.
-
-    Raises:
-        DTypeError: a generator function, or an async one.
-    """
-    called = getattr(python_function, "__func__", python_function)
-    for f in (called, inspect.getattr_static(type(called), "__call__")):
-        name = getattr(f, "__qualname__", f)
-        if inspect.iscoroutinefunction(f):
-            raise DTypeError(
-                f"{name} is an async function, which can't be traced: calling it runs nothing of it. Trace a "
-                "plain function that computes with tensors, and call that from the async one."
-            )
-        if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f):
-            raise DTypeError(
-                f"{name} is a generator function, which can't be traced: calling it runs nothing of it. "
-                "Return a list or a stacked tensor, or trace the function that computes one item."
-            )
 
 
 class _Settings:
