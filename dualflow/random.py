@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
@@ -150,8 +151,14 @@ class _Streams:
             for own, generator in self._seeded.items():
                 generator.reset_from_seed([seed, own])
 
-    def of(self, seed: int | None) -> Generator:
-        """The generator of calls with ``seed``: one stream for each seed, the shared one for None."""
+    def of(self, seed: int | None) -> ops.Source:
+        """What a call with ``seed`` draws from: one stream for each seed, the shared one for None.
+
+        The ops of an explicit graph have streams of their own.
+        """
+        own: ops.Source | None = dispatch.current().unrecorded.stream(seed, self._seed)
+        if own is not None:
+            return own
         if seed is None:
             return self.shared
         with self._lock:
@@ -168,6 +175,8 @@ _streams: Final = _Streams()
 def set_seed(seed: int) -> None:
     """Set all streams of this module's functions to the beginning that ``seed`` names.
 
+    In the block of an explicit graph it is that graph's seed, for the ops that are added from then on.
+
     >>> import dualflow as df
     >>> df.random.set_seed(7)
     >>> a = df.random.normal([3])
@@ -175,7 +184,8 @@ def set_seed(seed: int) -> None:
     >>> bool(df.reduce_all(a == df.random.normal([3])))
     True
     """
-    _streams.reset(seed)
+    if not dispatch.current().unrecorded.take_seed(seed):
+        _streams.reset(seed)
 
 
 def get_global_generator() -> Generator:
@@ -183,8 +193,8 @@ def get_global_generator() -> Generator:
     return _streams.shared
 
 
-def stream(seed: int | None) -> Generator:
-    """The generator of calls with ``seed``: one stream for each seed, the shared one for None."""
+def stream(seed: int | None) -> ops.Source:
+    """What a call with ``seed`` draws from; see :func:`set_seed`."""
     return _streams.of(seed)
 
 
@@ -263,7 +273,10 @@ def categorical(
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
 ) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``."""
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``.
+
+    All are positive: those that the dtype would round to 0 are its least normal number.
+    """
     return ops.gamma(_streams.of(seed), shape, alpha, beta, dtype)
 
 

@@ -31,7 +31,7 @@ from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
-from dualflow.ops.assigned import ASSIGNED
+from dualflow.ops.checks import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 
@@ -153,6 +153,9 @@ class Tracer(Engine):
 
     def note(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
+
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        return None if self.outer is None else self.outer.stream(seed, default)
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:

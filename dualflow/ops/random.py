@@ -16,7 +16,7 @@ from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import add, minimum, multiply
+from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
@@ -201,11 +201,15 @@ def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = i
 
 
 def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``."""
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``.
+
+    All are positive: those that the dtype would round to 0 are its least normal number.
+    """
     alpha = convert_to_tensor(alpha, dtype_hint=dtype)
     wide = broadcast_to(alpha, (*static_shape(shape), *static_shape(alpha.shape)))
     found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
-    return found if beta is None else found / beta
+    found = found if beta is None else found / beta
+    return maximum(found, float(np.finfo(found.dtype.dtype).tiny))
 
 
 def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:

@@ -365,6 +365,7 @@ CASES = {
         "use df.where",
     ),
     "a choice of nothing": (lambda: df.switch_case(0, []), Invalid, "switch_case", "at least one branch"),
+    "a case of nothing": (lambda: df.case([]), Invalid, "case takes", "one pair of a predicate"),
     "a condition that is a vector": (
         lambda: run(lambda x: df.while_loop(lambda i: x > 0.0, lambda i: i, [ONE]), V),
         Invalid,

@@ -13,7 +13,7 @@ import pytest
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.assigned import assigned
+from dualflow.ops.checks import assigned
 from dualflow.ops.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
@@ -561,6 +561,12 @@ CASES = {
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "two exclusive predicates": (
+        lambda: df.case([(B[0], lambda: V), (B[2], lambda: V)], exclusive=True),
+        Invalid,
+        "several predicates",
+        "exclude each other",
+    ),
     "a variable that no turn has assigned": (
         lambda: assigned(V, df.constant(False), "last"),
         UnboundLocalError,

@@ -15,6 +15,7 @@ from dualflow.function.session.defaults import session_for
 from dualflow.function.session.names import Names
 from dualflow.function.session.operation import Operation
 from dualflow.function.session.state import ASSIGN, READ
+from dualflow.function.session.streams import OpSeeds
 from dualflow.function.session.unknown_rank import POSTPONED, is_unknown, postpone
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Tracer
@@ -104,6 +105,7 @@ class GraphEngine(Tracer):
         variables: the variables of the graph, in the order of their creation.
         initial: the node that gives each of them its first value.
         assignments: the nodes that assign, in program order.
+        seeds: of its random ops.
         collections: lists of anything under names of the user's choice; the variables are in two of them.
     """
 
@@ -116,6 +118,7 @@ class GraphEngine(Tracer):
         "graph",
         "initial",
         "open",
+        "seeds",
         "variables",
     )
 
@@ -131,6 +134,7 @@ class GraphEngine(Tracer):
         self.variables: list[Any] = []
         self.initial: list[Node] = []
         self.assignments: list[Node] = []
+        self.seeds = OpSeeds()
         self.collections: dict[str, list[Any]] = {}
         self._first_read: dict[int, Symbol] = {}
         self._read: dict[int, Symbol] = {}
@@ -179,6 +183,13 @@ class GraphEngine(Tracer):
                 "Create it in the graph's block."
             )
         return self._assign(variable, value)
+
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        return self.seeds.stream(seed, default)
+
+    def take_seed(self, seed: int) -> bool:
+        self.seeds.graph = seed
+        return True
 
     def note(self, variable: AbstractVariable, value: Any) -> None:
         """Nothing: assignments are nodes, which runs put in order."""

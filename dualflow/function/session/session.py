@@ -20,6 +20,7 @@ from dualflow.function.session.graph import Graph, get_default_graph
 from dualflow.function.session.growth import Growth
 from dualflow.function.session.plan import Cell, Plan, plan
 from dualflow.function.session.request import Request, look_up
+from dualflow.function.session.streams import Streams, drawing
 
 Array = np.ndarray[Any, Any]
 _KEPT: Final = 256
@@ -50,6 +51,7 @@ class Session:
         self.graph = get_default_graph() if graph is None else graph
         self._cells: dict[int, Cell] = {}
         self._requests: dict[Any, Request] = {}
+        self._streams: Streams = {}
         self._growth = Growth(self.graph.engine)
         self._lock = threading.RLock()
         self._closed = False
@@ -170,7 +172,7 @@ class Session:
         graph = self.graph
         arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, given, strict=True)]
         shapes = tuple([a.shape for a in arrays])
-        with self._lock, dispatch.using(EAGER):
+        with self._lock, dispatch.using(EAGER), drawing(self._streams):
             planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
             for variable, cell in planned.reads:
                 if not cell.started:
