@@ -15,12 +15,19 @@ Dim = int | None
 class Shape(tuple[Dim, ...]):
     """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
 
+    ``Shape(None)`` is the shape of an unknown number of axes.
+
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
     (2, [2, 3], 6, True)
+    >>> Shape(None), Shape(None).rank
+    (<unknown>, None)
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Dim] | None = ()) -> Shape:
+        return UNKNOWN_RANK if sizes is None else tuple.__new__(cls, sizes)
 
     @property
     def rank(self) -> int:
@@ -91,6 +98,12 @@ class _UnknownRank(Shape):
         )
 
     __len__ = __iter__ = __getitem__ = __contains__ = __add__ = _refuse
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "UNKNOWN_RANK"  # copies are the same object
 
     def as_list(self) -> list[Dim]:
         """Refused: there is no list of an unknown number of sizes."""

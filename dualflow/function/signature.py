@@ -13,6 +13,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
@@ -92,9 +93,13 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: Call) -> Call:
-        """``call`` with the signature's specs, which may leave sizes open, in its key."""
-        specs = [TensorLeaf(spec) for spec in flatten(self.specs)[0]]
+        """``call`` with the signature's specs, which may leave sizes open, in its key.
+
+        A spec of unknown rank takes that of the argument, all sizes open.
+        """
         structure, leaves = call.key
+        pairs = zip(flatten(self.specs)[0], leaves, strict=False)
+        specs = [TensorLeaf(_of_known_rank(spec, given)) for spec, given in pairs]
         return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
     def call(self, values: tuple[Any, ...]) -> Call:
@@ -209,6 +214,12 @@ class Signature:
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
         return [*head, *values[len(head) :]]
+
+
+def _of_known_rank(spec: TensorSpec, given: Leaf) -> TensorSpec:
+    if spec.shape is not UNKNOWN_RANK or not isinstance(given, TensorLeaf):
+        return spec
+    return TensorSpec([None] * given.spec.rank, spec.dtype, spec.name)
 
 
 def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:

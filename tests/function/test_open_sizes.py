@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 
 ROWS = df.TensorSpec([None, 2])
 
@@ -238,3 +238,31 @@ def test_a_repeated_size_is_as_short_as_a_known_one(lines_run):
         f(df.ones([n, n]))
     x = df.constant(np.ones((4, 4), np.float32))
     assert lines_run(lambda: f(x)) <= 7
+
+
+# Ranks
+
+
+def test_a_spec_without_a_shape_takes_tensors_of_any_rank_with_a_trace_for_each():
+    seen = []
+
+    @df.function(input_signature=[df.TensorSpec(None), df.TensorSpec(None, df.int32)])
+    def scaled(x, n):
+        seen.append((x.shape, n.shape))
+        return x * df.cast(n, df.float32)
+
+    for x in (2.0, [1.0, 2.0], [[1.0], [2.0]], [3.0], np.ones((1, 2), np.float64)):
+        np.testing.assert_array_equal(scaled(x, 3), np.asarray(x, np.float32) * 3, strict=True)
+    assert seen == [((), ()), ((None,), ()), ((None, None), ())]
+
+
+def test_a_spec_without_a_shape_still_has_a_dtype():
+    function = df.function(lambda x: x, input_signature=[df.TensorSpec(None, df.int32)])
+    with pytest.raises(DTypeError):
+        function(df.constant(1.5))
+
+
+def test_a_trace_needs_a_rank():
+    function = df.function(lambda x: x + 1.0, input_signature=[df.TensorSpec(None)])
+    with pytest.raises(InvalidArgumentError, match="rank of a tensor is unknown"):
+        function.get_concrete_function()
