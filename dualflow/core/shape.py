@@ -15,19 +15,17 @@ Dim = int | None
 class Shape(tuple[Dim, ...]):
     """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
 
-    ``Shape(None)`` is the shape of an unknown number of axes.
+    ``Shape(None)`` is the shape of which nothing is known, not even how many axes there are.
 
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
     (2, [2, 3], 6, True)
-    >>> Shape(None), Shape(None).rank
-    (<unknown>, None)
     """
 
     __slots__ = ()
 
-    def __new__(cls, sizes: Iterable[Dim] | None = ()) -> Shape:
-        return UNKNOWN_RANK if sizes is None else tuple.__new__(cls, sizes)
+    def __new__(cls, dims: Iterable[Dim] | None = ()) -> Shape:
+        return UNKNOWN_RANK if dims is None else super().__new__(cls, dims)
 
     @property
     def rank(self) -> int:
@@ -102,9 +100,6 @@ class _UnknownRank(Shape):
     def __bool__(self) -> bool:
         return False
 
-    def __reduce__(self) -> str:
-        return "UNKNOWN_RANK"  # copies are the same object
-
     def as_list(self) -> list[Dim]:
         """Refused: there is no list of an unknown number of sizes."""
         return self._refuse()
@@ -114,6 +109,9 @@ class _UnknownRank(Shape):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shape, (None,)
 
     def __repr__(self) -> str:
         return "<unknown>"

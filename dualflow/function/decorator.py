@@ -438,8 +438,8 @@ def function(
     Args:
         func: the function; without it, a decorator is answered.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
-            converted to; then there is one trace, also for sizes left open by None, and one for each rank
-            where a spec's shape is None.
+            converted to; then there is one trace, also for sizes left open by None, or one for each rank
+            where the shape itself is None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
         reduce_retracing: whether a size in which calls differ is left open by the second trace, which then

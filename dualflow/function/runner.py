@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dualflow.function.latest import LongWay
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
-from dualflow.graph.trail import Trail
+from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class Runner:
             if number < 0:
                 history.leave(KeyboardInterrupt(), trail, arguments)
             else:
-                history.settle(executable.failure(number), trail, arguments)
+                trail.make = partial(executable.failure, number)
+                history.settle(Halted(), trail, arguments)
         elif number > 0:
             raise executable.failure(number)
 

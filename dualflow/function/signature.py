@@ -93,13 +93,11 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: Call) -> Call:
-        """``call`` with the signature's specs, which may leave sizes open, in its key.
-
-        A spec of unknown rank takes that of the argument, all sizes open.
-        """
+        """``call`` with the signature's specs in its key, which may leave sizes open; ranks are its own."""
+        specs = [
+            TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
+        ]
         structure, leaves = call.key
-        pairs = zip(flatten(self.specs)[0], leaves, strict=False)
-        specs = [TensorLeaf(_of_known_rank(spec, given)) for spec, given in pairs]
         return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
     def call(self, values: tuple[Any, ...]) -> Call:
@@ -216,10 +214,11 @@ class Signature:
         return [*head, *values[len(head) :]]
 
 
-def _of_known_rank(spec: TensorSpec, given: Leaf) -> TensorSpec:
-    if spec.shape is not UNKNOWN_RANK or not isinstance(given, TensorLeaf):
+def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:
+    """``spec``, with the number of axes that ``value`` has if it tells none, and their sizes open."""
+    if spec.shape is not UNKNOWN_RANK or value.shape is UNKNOWN_RANK:
         return spec
-    return TensorSpec([None] * given.spec.rank, spec.dtype, spec.name)
+    return TensorSpec([None] * len(value.shape), spec.dtype, spec.name)
 
 
 def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
