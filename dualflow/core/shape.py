@@ -15,12 +15,17 @@ Dim = int | None
 class Shape(tuple[Dim, ...]):
     """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
 
+    ``Shape(None)`` is the shape of which nothing is known, not even how many axes there are.
+
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
     (2, [2, 3], 6, True)
     """
 
     __slots__ = ()
+
+    def __new__(cls, dims: Iterable[Dim] | None = ()) -> Shape:
+        return UNKNOWN_RANK if dims is None else super().__new__(cls, dims)
 
     @property
     def rank(self) -> int:
@@ -92,6 +97,9 @@ class _UnknownRank(Shape):
 
     __len__ = __iter__ = __getitem__ = __contains__ = __add__ = _refuse
 
+    def __bool__(self) -> bool:
+        return False
+
     def as_list(self) -> list[Dim]:
         """Refused: there is no list of an unknown number of sizes."""
         return self._refuse()
@@ -101,6 +109,9 @@ class _UnknownRank(Shape):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shape, (None,)
 
     def __repr__(self) -> str:
         return "<unknown>"
