@@ -123,6 +123,17 @@ class Engine:
         """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
 
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        """What a new op with this seed draws from, where ``default`` is the seed of all ops.
+
+        None if that is what all engines share.
+        """
+        return None
+
+    def take_seed(self, seed: int) -> bool:
+        """Whether the seed of all ops is this engine's alone, which it has taken."""
+        return False
+
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
         return scoped(name)

@@ -11,7 +11,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix
-from dualflow.core.shape import Shape, as_shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
@@ -29,7 +29,8 @@ class Variable(Operators, AbstractVariable):
     """A tensor that can be replaced by another of its shape and dtype.
 
     Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable
-    one as soon as it is read.
+    one as soon as it is read. Threads may change one variable at once: no change is lost, and a tensor that
+    was read of it keeps its value.
 
     Args:
         initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that
@@ -349,6 +350,8 @@ class Variable(Operators, AbstractVariable):
 
 
 def _compatible(wanted: Shape, given: Shape) -> bool:
+    if given is UNKNOWN_RANK:  # a run of the graph tells, and checks
+        return True
     return len(wanted) == len(given) and all(
         w is None or g is None or w == g for w, g in zip(wanted, given, strict=True)
     )

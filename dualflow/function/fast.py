@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractVariable
@@ -52,9 +53,9 @@ def short_way(
     slots = variable_slots(Variable)
 
     def fail(number: int, *given: Any) -> None:
-        error = executable.failure(number) if number > 0 else None
+        make = partial(executable.failure, number) if number > 0 else None
         runner.failed(
-            executable.failing(number), error, given if places is None else [given[i] for i in places]
+            executable.failing(number), make, given if places is None else [given[i] for i in places]
         )
 
     descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)

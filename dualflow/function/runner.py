@@ -19,7 +19,7 @@ from dualflow.function.options import CompileOptions, get_backend
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import optimise
-from dualflow.graph.trail import Trail
+from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -137,9 +137,10 @@ class Runner:
             with step.running, step as claims:
                 return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
-            if history is not None and trail is not None:
-                history.settle(error, trail, arguments)
-            raise
+            if history is None or trail is None:
+                raise
+            told = history.leave(error, trail, arguments)
+        raise told
 
     def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
         """The outputs; the claims on the variables get their new tensors, all of them or none."""
@@ -147,23 +148,23 @@ class Runner:
         hold(claims, [wrap(arrays[i]) for i in self.written])
         return results
 
-    def failed(self, node: Node, error: Exception | None, arguments: Sequence[Any]) -> None:
+    def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
         """What remains to be done for a built-in call that ended at ``node``.
 
         Args:
             node: the node that failed, or the outermost loop that a signal ended.
-            error: what to raise; None where Python's error is set.
+            make: makes the error to raise; None where Python's error is set.
             arguments: the tensors and variables that the call was given.
         """
         history = self._history
         trail = history.trail() if history is not None else None
-        if history is not None and trail is not None:
-            trail.node = node
-            if error is None:
-                history.leave(KeyboardInterrupt(), trail, arguments)
-            else:
-                history.settle(error, trail, arguments)
-        elif error is not None:
+        error: BaseException
+        if history is None or trail is None:
+            error = KeyboardInterrupt() if make is None else make()
+        else:
+            trail.node, trail.make = node, make
+            error = history.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
+        if make is not None:
             raise error
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:

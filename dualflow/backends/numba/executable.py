@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -21,7 +22,7 @@ from dualflow.graph.compiled import PartReport
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.trail import Trail
+from dualflow.graph.trail import Halted, Trail
 from dualflow.native.executable import check_error, host_report
 from dualflow.native.naming import input_names
 from dualflow.native.plan import Call, Plan, plan
@@ -87,12 +88,17 @@ class NumbaExecutable:
         return outputs
 
     def _fail(self, number: int, *arrays: Array) -> NoReturn:
-        """Raise the error for a check that failed, naming the op and the user's line."""
+        """End the call by the error of a check that failed, which names the op and the user's line.
+
+        Its expression may read variables, so where there is a trail the error is made when these are settled.
+        """
         check: Check = self.source.checks[number - 1]
-        _note(check.node)
-        if check.message is not None:
-            raise check_error(check.node, check.message)
-        raise check.node.attrs["error"]([a.copy() for a in arrays])
+        make = partial(_error, check, [a.copy() for a in arrays])
+        trail = _trail.get()
+        if trail is None:
+            raise make()
+        trail.node, trail.make = check.node, make
+        raise Halted
 
     def _mark(self, number: int) -> None:
         """Note which of the outermost loops runs, for a signal that ends it; -1 for none."""
@@ -142,6 +148,13 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
         return bound(*args)
 
     return call
+
+
+def _error(check: Check, arrays: list[Array]) -> Exception:
+    if check.message is not None:
+        return check_error(check.node, check.message)
+    made: Exception = check.node.attrs["error"](arrays)
+    return made
 
 
 _ORIGINS: Final = ("none", "process", "disk", "compiled")

@@ -54,6 +54,13 @@ class Graph:
         finally:
             innermost_graph.reset(token)
 
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            "A tf.Graph can't be pickled or copied: its tensors are objects of this process. Pickle the "
+            "function that builds it, and build it where it is needed."
+        )
+
     # Building
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
