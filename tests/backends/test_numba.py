@@ -128,18 +128,18 @@ def test_empty_and_scalar_tensors(shape: tuple[int, ...]) -> None:
     assert total.numpy() == np.prod(shape)
 
 
-def test_integers_wrap_as_numpys_do() -> None:
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+def test_integers_wrap_as_numpys_do(dtype: Any) -> None:
     f = df.function(lambda x, y: (x * y, x + y, x - y, x // y, x % y), backend="numba")
     rng = np.random.default_rng(0)
-    for dtype in (np.int8, np.uint8, np.int32, np.int64, np.uint64):
-        limits = np.iinfo(dtype)
-        x, y = rng.integers(limits.min, limits.max, (2, 50), dtype=dtype, endpoint=True)
-        y[y == 0] = 3
-        results = f(df.constant(x), df.constant(y))
-        with np.errstate(over="ignore"):
-            expected = x * y, x + y, x - y, x // y, x % y
-        for found, wanted in zip(results, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+    limits = np.iinfo(dtype)
+    x, y = rng.integers(limits.min, limits.max, (2, 50), dtype=dtype, endpoint=True)
+    y[y == 0] = 3
+    results = f(df.constant(x), df.constant(y))
+    with np.errstate(over="ignore"):
+        expected = x * y, x + y, x - y, x // y, x % y
+    for found, wanted in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_large_sum_keeps_its_digits() -> None:
