@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 from dualflow.core.errors import DTypeError
@@ -34,8 +34,8 @@ class Copied:
         if _is_named(self):
             return str(vars(self)["__qualname__"])
         python_function = self.python_function
-        by_value = "cloudpickle" in sys.modules  # which pickles any Python function
-        if isinstance(python_function, FunctionType) and not (_is_named(python_function) or by_value):
+        importable = _is_named(python_function) or _pickled_by_value()
+        if isinstance(python_function, FunctionType) and not importable:
             raise DTypeError(
                 f"{self!r} can't be pickled: no module has {python_function.__qualname__!r} under that name, "
                 "from which another process could import it. Define it at the top of a module, or use "
@@ -69,3 +69,13 @@ def _is_named(thing: Any) -> bool:
     for part in getattr(thing, "__qualname__", "").split("."):
         found = getattr(found, part, None)
     return found is thing
+
+
+def _pickled_by_value() -> bool:
+    """Whether cloudpickle, or a copy of it elsewhere, is at work, which pickles any Python function."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "cloudpickle" in frame.f_globals.get("__name__", ""):
+            return True
+        frame = frame.f_back
+    return False

@@ -202,3 +202,11 @@ def test_a_long_graph_is_pickled_too():
     graph = df.function(chain).get_concrete_function(X).graph
     assert len(pickle.loads(pickle.dumps(graph)).nodes) == len(graph.nodes)
     assert copy.deepcopy(graph) is graph
+
+
+def test_a_function_without_a_name_is_pickled_by_cloudpickle_alone():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    f = df.function(lambda x: x + 1.0)
+    assert pickle.loads(cloudpickle.dumps(f))(df.constant(1.0)).numpy() == 2.0
+    with pytest.raises(TypeError, match="use cloudpickle"):  # whoever else has imported it
+        pickle.dumps(f)
