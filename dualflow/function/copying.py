@@ -10,10 +10,12 @@ import copy
 import sys
 from collections.abc import Callable
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import entry
+
+_BY_VALUE: Final = frozenset({"cloudpickle", "dill"})
 
 
 class Copied:
@@ -34,8 +36,7 @@ class Copied:
         if _is_named(self):
             return str(vars(self)["__qualname__"])
         python_function = self.python_function
-        importable = _is_named(python_function) or _pickled_by_value()
-        if isinstance(python_function, FunctionType) and not importable:
+        if isinstance(python_function, FunctionType) and not (_is_named(python_function) or _by_value()):
             raise DTypeError(
                 f"{self!r} can't be pickled: no module has {python_function.__qualname__!r} under that name, "
                 "from which another process could import it. Define it at the top of a module, or use "
@@ -63,19 +64,19 @@ def _made(kind: Callable[..., Any], python_function: Callable[..., Any], options
     return kind(python_function, **options)
 
 
+def _by_value() -> bool:
+    """Whether the pickler that calls takes Python functions without a name too, by their code."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_named(thing: Any) -> bool:
     """Whether its module has ``thing`` under its name."""
     found: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
     for part in getattr(thing, "__qualname__", "").split("."):
         found = getattr(found, part, None)
     return found is thing
-
-
-def _pickled_by_value() -> bool:
-    """Whether cloudpickle, or a copy of it elsewhere, is at work, which pickles any Python function."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if "cloudpickle" in frame.f_globals.get("__name__", ""):
-            return True
-        frame = frame.f_back
-    return False
