@@ -21,6 +21,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
+from dualflow.ops.sampling import Candidates, log_uniform_candidates
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 
@@ -29,6 +30,7 @@ __all__ = [
     "categorical",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_seed",
@@ -318,6 +320,42 @@ def stateless_uniform(
     ``alg`` is ignored: there is one algorithm.
     """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
+
+
+@entry
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes that are sorted by how common they are, by Zipf's law.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``, of which the expected counts are wanted too.
+        num_true: the number of true classes of each row.
+        num_sampled: how many classes to sample.
+        unique: whether a class is sampled once at most.
+        range_max: the number of classes.
+        seed: a stream of its own for the calls with this seed.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)``: classes ``[num_sampled]``, and
+        how often a sample holds the true and the sampled classes on average.
+
+    Raises:
+        InvalidArgumentError: no sample of this size can be drawn.
+
+    >>> import dualflow as df
+    >>> sampled, true_counts, _ = df.random.log_uniform_candidate_sampler([[0], [9]], 1, 5, True, 10)
+    >>> sampled.shape, bool(true_counts[0, 0] > true_counts[1, 0])
+    ((5,), True)
+    """
+    return log_uniform_candidates(stream(seed), true_classes, num_sampled, unique, range_max)
 
 
 _publish(globals())

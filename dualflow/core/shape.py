@@ -97,6 +97,9 @@ class _UnknownRank(Shape):
 
     __len__ = __iter__ = __getitem__ = __contains__ = __add__ = _refuse
 
+    def __bool__(self) -> bool:
+        return False
+
     def as_list(self) -> list[Dim]:
         """Refused: there is no list of an unknown number of sizes."""
         return self._refuse()

@@ -29,7 +29,8 @@ class Variable(Operators, AbstractVariable):
     """A tensor that can be replaced by another of its shape and dtype.
 
     Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable
-    one as soon as it is read.
+    one as soon as it is read. Threads may change one variable at once: no change is lost, and a tensor that
+    was read of it keeps its value.
 
     Args:
         initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that

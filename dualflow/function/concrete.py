@@ -31,7 +31,7 @@ from dualflow.function.shaped import Shaped
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
 from dualflow.function.trace import Tracer, tracing
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, GraphBuilder
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
@@ -314,16 +314,21 @@ def trace(
     creation: Creation,
     *,
     strict: bool = False,
+    builder: GraphBuilder | None = None,
 ) -> ConcreteFunction:
     """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
 
-    A ``strict`` trace compiles only if all of it runs natively.
+    A ``strict`` trace compiles only if all of it runs natively. ``builder`` takes the nodes, in place of a
+    plain one.
     """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), strict)
+    concrete = _trace(function, signature, call, name, creation, frozenset(), strict, builder)
     captured = {id(source) for source in concrete.section.captured}
     variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
     shared = frozenset(id(v) for v in variables if id(v) in captured)
-    return _trace(function, signature, call, name, creation, shared, strict) if shared else concrete
+    if not shared:
+        return concrete
+    again = None if builder is None else builder.inner(name)
+    return _trace(function, signature, call, name, creation, shared, strict, again)
 
 
 def _trace(
@@ -334,9 +339,11 @@ def _trace(
     creation: Creation,
     shared: frozenset[int],
     strict: bool,
+    builder: GraphBuilder | None,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
+    tracer.builder = builder or tracer.builder
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
     values = unflatten(call.structure, leaves)
     args, kwargs = signature.spread(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -67,13 +67,6 @@ class History:
         """What to take along on a call that begins now; None where nothing has to be remembered."""
         return Trail(self._generators) if self.matters else None
 
-    def settle(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> NoReturn:
-        """Raise what :meth:`leave` returns."""
-        found = self.leave(error, trail, arguments)
-        if found is error:
-            raise error
-        raise found from None
-
     def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
         """Let variables hold what was assigned before a call failed with ``error``; what to raise for it.
 
@@ -128,7 +121,7 @@ class _Again:
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
         """Run ``graph`` up to where it fails, or to where the call failed."""
-        if self._ends and self._trail.node is None:
+        if self._trail.node is None and not self._told:  # it had not begun, or was done
             return
         self._trail.rewind()
         try:

@@ -88,9 +88,11 @@ class Tracer(Engine):
 
     def __init__(self, name: str, creation: Creation | None = None) -> None:
         self.name = name
-        self.builder = GraphBuilder(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        self.builder: GraphBuilder = (
+            GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
+        )
         self.symbols: dict[Value, Symbol] = {}
         self.refusal: Exception | None = None
         self.settled: dict[Value, bool] = {}

@@ -235,6 +235,10 @@ class GraphBuilder:
         self._inferred: dict[tuple[Any, ...], tuple[TensorSpec, ...]] = {}
         self._specs: dict[TensorSpec, TensorSpec] = {}
 
+    def inner(self, name: str) -> GraphBuilder:
+        """A builder of the same kind for a body."""
+        return GraphBuilder(name)
+
     def argument(self, spec: TensorSpec) -> Value:
         """A new input that the caller gives."""
         value = Value(spec)

@@ -32,6 +32,7 @@ def test_nothing_is_known_of_it() -> None:
     assert (UNKNOWN.rank, UNKNOWN.ndims, UNKNOWN.dims, UNKNOWN.num_elements()) == (None, None, None, None)
     assert not UNKNOWN.is_fully_defined()
     assert not UNKNOWN.is_static
+    assert not UNKNOWN
     assert (repr(UNKNOWN), str(df.TensorSpec(None, df.int32))) == ("<unknown>", "int32[...]")
 
 

@@ -378,6 +378,35 @@ def test_nothing_is_written_behind_a_failed_gather_of_variables_alone():
         assert v.numpy().tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 40])
+def test_every_index_is_looked_at_before_rows_are_written(count, dtype):
+    rows = df.Variable(df.zeros([50, 2]))
+    f = df.function(lambda i, x: rows.scatter_nd_add(i, x))
+    good = np.arange(count, dtype=dtype).reshape(count, 1)
+    f(df.constant(good), df.ones([count, 2]))
+    before = rows.numpy()
+    for place in range(count):
+        for wrong in (50, 100) if dtype == "uint8" else (50, -1):
+            bad = good.copy()
+            bad[place] = wrong
+            with pytest.raises(OutOfRangeError):
+                f(df.constant(bad), df.ones([count, 2]))
+            np.testing.assert_array_equal(rows, before)
+    f(df.constant(good), df.ones([count, 2]))
+    np.testing.assert_array_equal(rows, 2 * before)
+
+
+@pytest.mark.parametrize("place", [(0, 5), (4, 0), (-1, 0), (0, -1)])
+def test_each_part_of_a_position_is_looked_at(place):
+    rows = df.Variable(df.zeros([4, 5]))
+    f = df.function(lambda i: rows.scatter_nd_update(i, df.ones([2])))
+    f(df.constant([[0, 0], [3, 4]]))
+    with pytest.raises(OutOfRangeError):
+        f(df.constant([[1, 1], place]))
+    assert float(df.reduce_sum(rows)) == 2.0
+
+
 def test_a_variable_that_is_an_argument():
     v, w = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0])
 
@@ -450,6 +479,31 @@ def test_the_first_of_two_failing_lines_is_told():
         f(df.constant(9), df.constant(9))
     with pytest.raises(OverflowError):
         f(df.constant(9), df.constant(0))
+
+
+def test_a_call_that_does_not_begin_does_nothing():
+    """A compiled call inside of another one's Python can't change the same variable; it prints nothing."""
+    v, log = df.Variable(0.0), []
+
+    @df.function
+    def inner(x):
+        v.assign_add(x)
+        df.print("inner", output_stream=log.append)
+        v.assign_add(x)
+
+    @df.function
+    def outer(x):
+        v.assign_add(100.0)
+        df.py_function(lambda y: inner(y), [x], None)
+        v.assign_add(x)
+
+    inner(df.constant(1.0))
+    log.clear()
+    for _ in range(2):
+        v.assign(2.0)
+        with pytest.raises(df.errors.FailedPreconditionError):
+            outer(df.constant(1.0))
+        assert (float(v), log) == (102.0, [])
 
 
 def test_an_exception_is_made_once():

@@ -555,6 +555,12 @@ CASES = {
     ),
     "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
     "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
+    "a sample of nothing": (
+        lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 0, True, 9),
+        Invalid,
+        "0 classes can.t be drawn from 9",
+        "give num_sampled from 1",
+    ),
     "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
     "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
