@@ -51,7 +51,7 @@ def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
     for entry in key:
         if entry is None:
             found.append(1)
-        elif type(entry) is tuple:
+        elif isinstance(entry, tuple):
             found.append(_sliced(next(dims), entry))
         else:
             size = next(dims)
