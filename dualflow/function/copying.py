@@ -9,11 +9,13 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any
+from types import FrameType, FunctionType
+from typing import Any, Final
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import entry
+
+_BY_VALUE: Final = frozenset({"cloudpickle", "dill"})
 
 
 class Copied:
@@ -34,8 +36,7 @@ class Copied:
         if _is_named(self):
             return str(vars(self)["__qualname__"])
         python_function = self.python_function
-        by_value = "cloudpickle" in sys.modules  # which pickles any Python function
-        if isinstance(python_function, FunctionType) and not (_is_named(python_function) or by_value):
+        if isinstance(python_function, FunctionType) and not (_is_named(python_function) or _by_value()):
             raise DTypeError(
                 f"{self!r} can't be pickled: no module has {python_function.__qualname__!r} under that name, "
                 "from which another process could import it. Define it at the top of a module, or use "
@@ -61,6 +62,16 @@ class Copied:
 
 def _made(kind: Callable[..., Any], python_function: Callable[..., Any], options: dict[str, Any]) -> Any:
     return kind(python_function, **options)
+
+
+def _by_value() -> bool:
+    """Whether the pickler that calls takes Python functions without a name too, by their code."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_named(thing: Any) -> bool:

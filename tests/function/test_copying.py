@@ -97,6 +97,16 @@ def test_another_function_is_pickled_as_its_python_function_and_its_options():
     assert g.experimental_get_tracing_count() == 1
 
 
+def test_picklers_of_any_python_function_take_traced_ones_too():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    rate = 3.0
+    f = df.function(lambda x: x * rate)
+    f(X)
+    assert pickle.loads(cloudpickle.dumps(f))(X).numpy().tolist() == [3.0, 6.0]
+    with pytest.raises(TypeError, match="can't be pickled"):
+        pickle.dumps(f)
+
+
 def test_no_compiled_state_is_pickled():
     f = df.function(plain)
     before = len(pickle.dumps(f))
