@@ -8,11 +8,11 @@ node that it comes to.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of
@@ -67,5 +67,5 @@ def _telling(step: Callable[[Step], object]) -> Observer:
 
 
 def _debugger(home: Mapping[str, Any]) -> Observer:
-    found: Observer = import_module("dualflow.function.debugger").Prompt(home)
+    found: Observer = imported("dualflow.function.debugger").Prompt(home)
     return found

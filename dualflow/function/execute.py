@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.locks import UNFORKABLE, imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def make_executable(graph: Graph) -> Executable:
-    """``graph``, which all passes have gone over, as machine code, with host calls for what has none."""
-    found: Executable = import_module("dualflow.native.executable").build(graph)
-    return found
+    """``graph``, which all passes have gone over, as machine code, with host calls for what has none.
+
+    A fork waits for it: a child would inherit the locks of what is imported on the way.
+    """
+    with UNFORKABLE:
+        found: Executable = imported("dualflow.native.executable").build(graph)
+        return found
 
 
 def short_way(
@@ -30,23 +34,23 @@ def short_way(
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """``runner`` as a function of positional values; see :func:`dualflow.function.fast.short_way`."""
-    module = import_module("dualflow.function.fast")
+    module = imported("dualflow.function.fast")
     found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
     return found
 
 
 def facilities() -> Sequence[Facility]:
     """See :func:`dualflow.native.facilities.facilities`."""
-    found: Sequence[Facility] = import_module("dualflow.native.facilities").facilities(EagerTensor)
+    found: Sequence[Facility] = imported("dualflow.native.facilities").facilities(EagerTensor)
     return found
 
 
 def kernel_text(executable: Executable) -> str:
     """See :func:`dualflow.native.pseudocode.kernels`."""
-    found: str = import_module("dualflow.native.pseudocode").kernels(executable)
+    found: str = imported("dualflow.native.pseudocode").kernels(executable)
     return found
 
 
 def numba_function(executable: Executable, captured: Sequence[Any]) -> Any:
     """See :func:`dualflow.native.numba_bridge.as_njit`."""
-    return import_module("dualflow.native.numba_bridge").as_njit(executable, captured)
+    return imported("dualflow.native.numba_bridge").as_njit(executable, captured)

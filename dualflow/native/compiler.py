@@ -8,7 +8,6 @@ loads LLVM, so ``jit`` does it only when an object is not on disk.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from types import FrameType
 import llvmlite.binding as llvm
 
 from dualflow.core.errors import InternalError
+from dualflow.core.locks import UNFORKABLE
 
 PASSES = (
     "always_inliner",  # element functions into the loops that use them
@@ -82,12 +82,6 @@ def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loa
         return _load(code, exports, imports)
 
 
-# Every use of LLVM, freeing included, holds this lock; a fork waits for it, so that a child never inherits
-# LLVM, or llvmlite's own lock, half way through.
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 CPU: str = llvm.get_host_cpu_name()
@@ -98,8 +92,11 @@ _target: list[llvm.TargetMachine] = []
 
 @contextlib.contextmanager
 def _llvm_to_ourselves() -> Iterator[None]:
-    """The lock; and Ctrl-C waits: raised at the wrong place it would leave llvmlite's lock taken for ever."""
-    with _lock:
+    """Every use of LLVM, freeing included, is within this: one at a time, and none is cut in half by a fork.
+
+    Ctrl-C waits: raised at the wrong place it would leave llvmlite's own lock taken for ever.
+    """
+    with UNFORKABLE:
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler) or threading.current_thread() is not threading.main_thread():
             yield

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.core.locks import SharedLock
+from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph
@@ -41,7 +41,6 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
-_lock = SharedLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
     exports = [p.entry for p in program.parts if p.entry is not None]
     if not exports:
         return None, False
-    with _lock.lock:
+    with UNFORKABLE:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True
