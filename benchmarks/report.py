@@ -28,7 +28,7 @@ def machine() -> dict[str, str]:
         "system": platform.platform(),
         "threads": str(threads.max_threads()),
         "versions": f"Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"llvmlite {llvmlite.__version__}, dualflow {df.__version__}",
+        f"llvmlite {llvmlite.__version__}, dualflow {df.version.DUALFLOW}",
         "BLAS": found.name if found is not None else "none that compiled code can call",
     }
 

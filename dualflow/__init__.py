@@ -21,6 +21,7 @@ from dualflow import linalg as linalg
 from dualflow import math as math
 from dualflow import nn as nn
 from dualflow import random as random
+from dualflow import version as version
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -193,24 +194,37 @@ from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
-__version__ = "0.1.0"
+__version__ = version.VERSION
 bool, double, half = bool_, float64, float16
 TensorShape = Shape
 newaxis = None
 
 if TYPE_CHECKING:
     from dualflow import compat as compat
+    from dualflow import test as test
     from dualflow.function import autograph as autograph
     from dualflow.function.compare import compare as compare
     from dualflow.function.verify import verify as verify
 
 _publish(
     globals(),
-    modules=("bitwise", "config", "debugging", "eager", "errors", "linalg", "math", "nn", "random"),
+    modules=(
+        "bitwise",
+        "config",
+        "debugging",
+        "eager",
+        "errors",
+        "linalg",
+        "math",
+        "nn",
+        "random",
+        "version",
+    ),
     internal=("TYPE_CHECKING", "annotations"),
     later={
         "autograph": "dualflow.function.autograph",
         "compat": "dualflow.compat",
+        "test": "dualflow.test",
         "compare": "dualflow.function.compare:compare",
         "verify": "dualflow.function.verify:verify",
     },

@@ -51,7 +51,6 @@ from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
 from dualflow.ops.powers import rsqrt as rsqrt
 from dualflow.ops.powers import sqrt as sqrt
-from dualflow.ops.powers import xlogy as xlogy
 from dualflow.ops.reduction import argmax as argmax
 from dualflow.ops.reduction import argmin as argmin
 from dualflow.ops.reduction import reduce_all as reduce_all
@@ -86,6 +85,9 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
+from dualflow.ops.vanishing import xdivy as xdivy
+from dualflow.ops.vanishing import xlog1py as xlog1py
+from dualflow.ops.vanishing import xlogy as xlogy
 
 floormod = mod
 truediv = divide

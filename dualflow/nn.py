@@ -19,6 +19,7 @@ from dualflow.ops.convolution import conv2d as conv2d
 from dualflow.ops.convolution import conv2d_transpose as conv2d_transpose
 from dualflow.ops.convolution import convolution as convolution
 from dualflow.ops.convolution import depthwise_conv2d as depthwise_conv2d
+from dualflow.ops.embedding import embedding_lookup as embedding_lookup
 from dualflow.ops.exponential import log_sigmoid as log_sigmoid
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
@@ -36,7 +37,6 @@ from dualflow.ops.pooling import avg_pool as avg_pool
 from dualflow.ops.pooling import max_pool as max_pool
 from dualflow.ops.random import dropout as _dropout
 from dualflow.ops.sorting import top_k as top_k
-from dualflow.ops.taking import embedding_lookup as embedding_lookup
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import tanh as tanh
 from dualflow.random import stream as _stream

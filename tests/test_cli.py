@@ -182,7 +182,7 @@ def test_info_tells_versions_and_machine(run: Run) -> None:
     done = run("info")
     assert done.returncode == 0, done.stderr
     found = {line[:16].strip(): line[16:] for line in done.stdout.splitlines()}
-    assert found["dualflow"].startswith(df.__version__)
+    assert found["dualflow"].startswith(df.version.DUALFLOW)
     assert found["NumPy"] == __import__("numpy").__version__
     assert found["vectors"] in ("128 bits", "256 bits", "512 bits")
     assert found["object cache"].endswith("(empty)")
@@ -207,7 +207,7 @@ def test_help_is_printed_on_request(run: Run, words: list[str]) -> None:
 
 
 def test_the_version_is_printed_on_request(run: Run) -> None:
-    assert run("--version").stdout.strip() == f"dualflow {df.__version__}"
+    assert run("--version").stdout.strip() == f"dualflow {df.version.DUALFLOW}"
 
 
 @pytest.mark.parametrize("words", [[], ["compare"], ["cmpare", "model:pair"], ["info", "--all"]])

@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m dualflow",
         description="Eager operations on NumPy, and the same Python compiled as a graph.",
     )
-    parser.add_argument("--version", action="version", version=f"dualflow {dualflow.__version__}")
+    parser.add_argument("--version", action="version", version=f"dualflow {dualflow.version.DUALFLOW}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     compare = commands.add_parser(
         "compare",

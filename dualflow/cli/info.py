@@ -18,7 +18,7 @@ def table() -> str:
     multiplies = blas.find()
     works = {facility.name: facility for facility in facilities(EagerTensor)}
     rows = [
-        ("dualflow", f"{dualflow.__version__} in {os.path.dirname(dualflow.__file__)}"),
+        ("dualflow", f"{dualflow.version.DUALFLOW} in {os.path.dirname(dualflow.__file__)}"),
         ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()})"),
         *((name, _version(name.lower())) for name in ("NumPy", "Numba", "llvmlite", "networkx")),
         ("processor", f"{_processor()}, {os.cpu_count()} logical"),

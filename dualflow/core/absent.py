@@ -109,6 +109,12 @@ tf
     string strings as_string = tensors hold numbers; keep strings in Python
     lookup = tensors hold numbers; keep a table in a Python dict
     keras = Keras is not in this version; write the model as a df.Module with the functions of df.nn
+    optimizers = Keras is not in this version; df.compat.v1.train has optimizers, which minimize functions
+    losses = Keras is not in this version; df.nn has cross entropies, and df.reduce_mean takes the mean
+    metrics = Keras is not in this version; keep counts in variables
+    train = saving is not in this version; optimizers are in df.compat.v1.train
+    experimental = what is here has no experimental name
+    VERSION GIT_VERSION COMPILER_VERSION -> version.*
     estimator Estimator = write the training loop, with df.GradientTape or df.compat.v1.train
     data = input pipelines are not in this version; loop over slices of NumPy arrays
     saved_model train.Checkpoint = saving is not in this version; keep variables' .numpy() with numpy.savez
@@ -169,7 +175,7 @@ math
     invert_permutation is_non_decreasing is_strictly_increasing lbeta lgamma ndtri nextafter
     polygamma polyval reciprocal_no_nan segment_max segment_mean segment_min segment_prod
     segment_sum sobol_sample special unsorted_segment_max unsorted_segment_mean unsorted_segment_min
-    unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum xdivy xlog1py zero_fraction
+    unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum zero_fraction
     zeta
 nn
     RNNCellDeviceWrapper RNNCellDropoutWrapper RNNCellResidualWrapper all_candidate_sampler

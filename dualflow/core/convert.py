@@ -27,7 +27,7 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
 
     Raises:
         DTypeError: strings, None, sets, other objects, or numbers of another kind than ``dtype``.
-        InvalidArgumentError: ragged lists, or integers outside int64.
+        InvalidArgumentError: ragged lists, integers outside int64, or an array with masked elements.
 
     >>> as_array([1, 2]).dtype, as_array([1.5]).dtype, as_array(np.float64(1)).dtype
     (dtype('int32'), dtype('float32'), dtype('float64'))
@@ -45,7 +45,23 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     return _from_list(value, dtype)
 
 
+def refuse_mask(value: Any) -> None:
+    """Refuse an array that lacks elements, of which NumPy itself would only drop the mask.
+
+    Raises:
+        InvalidArgumentError: ``value`` is an array with masked elements.
+    """
+    if type(value) is np.ndarray or not isinstance(value, np.ndarray):
+        return
+    if np.any(getattr(value, "mask", False)):
+        raise InvalidArgumentError(
+            f"A masked array has no values at its masked elements, and tensors have no mask: {_short(value)}."
+            " Give x.filled(value), and the mask as a tensor of its own, df.constant(np.ma.getmaskarray(x))."
+        )
+
+
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
+    refuse_mask(value)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         raise DTypeError(
@@ -95,6 +111,7 @@ def _leaves(value: Any) -> list[Any]:
         if isinstance(item, list | tuple):
             pending.extend(reversed(item))
         elif isinstance(item, np.ndarray):
+            refuse_mask(item)
             found.extend([item.dtype.type(0)] if item.size else [])
         else:
             found.append(item)

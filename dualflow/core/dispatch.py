@@ -31,12 +31,13 @@ class AbstractTensor:
 
 
 class AbstractVariable:
-    """State that an engine can read and assign."""
+    """State that an engine can read and assign; ``created`` numbers variables in order of creation."""
 
     __slots__ = ()
     shape: Shape
     dtype: DType
     trainable: bool
+    created: int
 
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)
@@ -110,6 +111,10 @@ class Engine:
 
     def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
         """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""
+        self.assign(variable, value)
+
+    def note(self, variable: Any, value: Any) -> None:
+        """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
 
     def create_variable(self, variable: Any, initial: Any) -> None:

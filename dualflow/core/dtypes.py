@@ -63,6 +63,11 @@ class DType:
         return int(self.dtype.itemsize)
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of one element, by NumPy's name."""
+        return self.size
+
+    @property
     def as_datatype_enum(self) -> int:
         """TensorFlow's number of the dtype: 1 for ``float32``."""
         return next(number for number, dtype in _NUMBERS.items() if dtype is self)

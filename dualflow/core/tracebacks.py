@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONVERTER: Final = os.path.join("site-packages", "malt", "")
-_generated: Final[set[str]] = set()
+_generated: Final[dict[str, Mapping[int, Any]]] = {}
 USER_CODE: Final = "in user code:"
 """How a note begins that says which of the user's lines generated code stands for."""
 _STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep
@@ -76,9 +76,18 @@ def is_traceback_filtering_enabled() -> bool:
     return _filtering.enabled
 
 
-def hide_file(file: str) -> None:
-    """Let tracebacks hide the frames of generated code, of errors with a note that says the user's lines."""
-    _generated.add(file)
+def hide_file(file: str, lines: Mapping[int, Any]) -> None:
+    """Let tracebacks hide the frames of generated code, of errors with a note that says the user's lines.
+
+    ``lines`` has the ``file`` and ``line`` of the user's for those of the code that stand for one.
+    """
+    _generated[file] = lines
+
+
+def converted_from(file: str, line: int) -> tuple[str, int]:
+    """The user's file and line for one of generated code; any other as it is."""
+    lines = _generated.get(file, {})
+    return (lines[line].file, lines[line].line) if line in lines else (file, line)
 
 
 def hide_frames(error: Exception) -> None:

@@ -11,22 +11,26 @@ from typing import Final
 
 import numpy as np
 
+from dualflow.core.tracebacks import converted_from
+
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LIBRARIES: Final = (os.sep + "site-packages" + os.sep, "<frozen ")
 
 
-def warn_user(message: str, frame: FrameType | None = None) -> None:
+def warn_user(message: str, frame: FrameType | None = None, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that asked for it: the innermost frame outside of dualflow and installed packages.
 
-    ``frame`` is where the search begins, by default here. As other warnings it is shown once a line.
+    In converted functions it is the line of the user's that was converted. ``frame`` is where the search
+    begins, by default here. As other warnings it is shown once a line.
     """
     outside = [f for f in _outwards(frame or sys._getframe(1)) if not _in(f, _OURS)]
     found = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
     at = found or outside[0]
     registry = at.f_globals.setdefault("__warningregistry__", {})
     name = at.f_globals.get("__name__", "<unknown>")
-    warnings.warn_explicit(message, UserWarning, at.f_code.co_filename, at.f_lineno, name, registry)
+    file, line = converted_from(at.f_code.co_filename, at.f_lineno)
+    warnings.warn_explicit(message, category, file, line, name, registry)
 
 
 def asked_from_outside(frame: FrameType) -> bool:

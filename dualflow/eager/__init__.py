@@ -12,10 +12,12 @@ from dualflow.eager.transforms import implicit_value_and_gradients as implicit_v
 from dualflow.eager.transforms import py_func as py_func
 from dualflow.eager.transforms import value_and_gradients_function as value_and_gradients_function
 from dualflow.eager.variable import Variable as Variable
+from dualflow.gradient.custom import custom_gradient as custom_gradient
 
 __all__ = [
     "GradientTape",
     "Variable",
+    "custom_gradient",
     "enable_eager_execution",
     "executing_eagerly",
     "gradients_function",
@@ -41,4 +43,4 @@ def num_gpus() -> int:
     return 0
 
 
-_publish(globals())
+_publish(globals(), later={"make_template": "dualflow.compat.v1.template:make_template"})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
+from dualflow.core.warning import warn_user
 
 _PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
-_CPU = re.compile(_PLACE + r"(cpu:(0|\*))?", re.IGNORECASE)
-_DEVICE = re.compile(_PLACE + r"\w+:(\d+|\*)", re.IGNORECASE)
+_CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
+_DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
 
 
 class PhysicalDevice(NamedTuple):
@@ -21,22 +23,67 @@ class PhysicalDevice(NamedTuple):
     device_type: str
 
 
-CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+class LogicalDevice(NamedTuple):
+    """A device as programs name it."""
+
+    name: str
+    device_type: str
+
+
+CPU: Final = PhysicalDevice("/physical_device:CPU:0", "CPU")
+LOGICAL_CPU: Final = LogicalDevice("/device:CPU:0", "CPU")
+
+
+class _Placement:
+    """What :func:`set_soft_device_placement` switches."""
+
+    __slots__ = ("soft",)
+
+    def __init__(self) -> None:
+        self.soft = True
+
+
+_placement: Final = _Placement()
+
+
+def get_soft_device_placement() -> bool:
+    """Whether a block on a device that isn't there runs on the CPU, as it does by default."""
+    return _placement.soft
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Let blocks on devices that aren't there run on the CPU, or be errors.
+
+    >>> import dualflow as df
+    >>> df.config.set_soft_device_placement(True)
+    >>> df.config.get_soft_device_placement()
+    True
+    """
+    _placement.soft = bool(enabled)
 
 
 @entry
 def device(device_name: str | None) -> AbstractContextManager[None]:
     """``with df.device("/cpu:0"):`` ops in the block run on the device that is named. There is one, the CPU.
 
+    A block on a GPU or TPU runs on the CPU too, with a warning.
+
     Raises:
-        InvalidArgumentError: ``device_name`` is no device of this machine.
+        InvalidArgumentError: ``device_name`` is no name of a device, or names one that isn't there after
+            ``df.config.set_soft_device_placement(False)``.
     """
-    if device_name is not None and not _CPU.fullmatch(device_name):
-        fault = "not available" if _DEVICE.fullmatch(device_name) else "no name of a device"
+    if device_name is None or _CPU.fullmatch(device_name):
+        return nullcontext()
+    if not _DEVICE.fullmatch(device_name):
         raise InvalidArgumentError(
-            f"{device_name!r} is {fault}: the devices are ['/cpu:0']. "
-            "dualflow runs on the CPU; leave df.device out, or ask df.config.list_physical_devices('GPU')."
+            f"{device_name!r} is no name of a device; the CPU is '/cpu:0', and there is no other."
         )
+    if not _placement.soft:
+        raise InvalidArgumentError(
+            f"{device_name!r} is not available: the devices are ['/cpu:0']. Leave df.device out, or let such "
+            "blocks run on the CPU: df.config.set_soft_device_placement(True)."
+        )
+    warn_user(f"{device_name!r} is not available; the ops of the block run on the CPU.")
     return nullcontext()
 
 
@@ -48,3 +95,37 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     (1, [])
     """
     return [CPU] if device_type in (None, "CPU") else []
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The devices of a type that ``df.device`` takes, or all.
+
+    >>> import dualflow as df
+    >>> [cpu.name for cpu in df.config.list_logical_devices()]
+    ['/device:CPU:0']
+    """
+    return [LOGICAL_CPU] if device_type in (None, "CPU") else []
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of a type that a program may use, or all: those of :func:`list_physical_devices`."""
+    return list_physical_devices(device_type)
+
+
+@entry
+def set_visible_devices(
+    devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
+) -> None:
+    """Choose among the devices of a type, or of all: there is one CPU, and nothing to hide.
+
+    Raises:
+        InvalidArgumentError: the CPU is left out, or a device is none of this machine.
+
+    >>> import dualflow as df
+    >>> df.config.set_visible_devices([], "GPU")
+    """
+    wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
+    if wanted != list_physical_devices(device_type):
+        raise InvalidArgumentError(
+            f"The devices {wanted} can't be chosen: programs run on {list_physical_devices(device_type)}."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array
+from dualflow.core.convert import Array, refuse_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -110,13 +111,19 @@ NUMPY_FUNCTION: Final = Op(
 
 
 @entry
-def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
+    name: str | None = None,
+) -> Any:
     """The results of a Python function of eager tensors, which runs now or whenever the graph does.
 
     Gradients flow through it: inside of a traced function they run ``func`` once more, under a tape.
 
     Args:
-        func: takes eager tensors and answers a tensor, or what becomes one; or a sequence of them.
+        func: takes eager tensors and answers a tensor, or what becomes one; or a sequence of them. Without
+            it, ``py_function(Tout=...)`` is a decorator, whose function takes the inputs one by one.
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes, or None for a function without results. In a
             traced function a result has the shape to which the inputs broadcast; for another one give a
@@ -137,6 +144,10 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     >>> f(df.constant([1.0, 2.0])).numpy()
     array([2., 1.], dtype=float32)
     """
+    if func is None:
+        return _decorator(py_function, Tout, name)
+    if inp is None:
+        raise DTypeError(_WITHOUT_INPUTS.format(py_function.__name__))
     engine = dispatch.current()
     inputs = [convert_to_tensor(x) for x in inp]
     if engine.eager:
@@ -148,7 +159,11 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
 
 @entry
 def numpy_function(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
 ) -> Any:
     """The results of a Python function of NumPy arrays, which runs now or whenever the graph does.
 
@@ -156,6 +171,7 @@ def numpy_function(
 
     Args:
         func: takes arrays, its own to write to, and answers an array or a number; or a sequence of them.
+            Without it this is a decorator, as :func:`py_function` is.
         inp: the tensors to call it with.
         Tout: as :func:`py_function` takes it.
         stateful: ignored: ``func`` is called exactly once each time.
@@ -169,11 +185,34 @@ def numpy_function(
     >>> df.numpy_function(np.sort, [df.constant([2.0, 1.0])], df.float32).numpy()
     array([1., 2.], dtype=float32)
     """
+    if func is None:
+        return _decorator(numpy_function, Tout, name)
+    if inp is None:
+        raise DTypeError(_WITHOUT_INPUTS.format(numpy_function.__name__))
     engine = dispatch.current()
     inputs = tuple([convert_to_tensor(x) for x in inp])
     specs = _declared(Tout, None if engine.eager else inputs)
     attrs = {"function": func, "specs": specs}
     return _packed(Tout, tuple(engine.apply(NUMPY_FUNCTION, inputs, attrs)))
+
+
+_WITHOUT_INPUTS: Final = (
+    "{0} needs the tensors to call the function with: {0}(f, [x], Tout). As a decorator it is given Tout by "
+    "name: @df.{0}(Tout=df.float32)."
+)
+
+
+def _decorator(call: Callable[..., Any], tout: Any, name: str | None) -> Callable[..., Any]:
+    """What makes a function of tensors of a Python function."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def decorated(*inp: Any) -> Any:
+            return call(func, inp, tout, name=name)
+
+        return entry(decorated)
+
+    return decorate
 
 
 class _AnyShape(TensorSpec):
@@ -241,6 +280,7 @@ def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Arr
             f"{_name(function)} returned an array of dtype {value.dtype}, but Tout declares "
             f"{spec.dtype.name}; convert it with .astype, or declare its own dtype."
         )
+    refuse_mask(value)
     return np.array(value, wanted)
 
 

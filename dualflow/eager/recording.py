@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -83,6 +83,11 @@ class Tape:
         if isinstance(value, AbstractVariable):
             return id(value) in self.variables or (self.accessed and value.trainable)
         return id(value) in self.watched
+
+
+def by_creation(variables: Iterable[Any]) -> tuple[Any, ...]:
+    """Variables in the order of their creation."""
+    return tuple(sorted(variables, key=lambda v: v.created))
 
 
 class Recording(Engine):
@@ -233,10 +238,12 @@ def gradients(
     sources: Sequence[Any],
     *,
     keep: bool = False,
+    integers: bool = False,
 ) -> list[Any]:
     """The gradient of the weighted targets for each of ``sources`` (tensors, variables); None if none flows.
 
-    The records are used up, unless they are to be kept.
+    The records are used up, unless they are to be kept. Integer variables have no gradient, and integer
+    tensors only if ``integers`` are asked for.
 
     Raises:
         DTypeError: a source is neither.
@@ -245,11 +252,18 @@ def gradients(
         if not isinstance(source, TENSORS):
             raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
     # a variable stands for all that was read from it
-    groups = [(s, *tape.reads.get(id(s), ())) for s in sources]
+    groups = [
+        (s, *tape.reads.get(id(s), ())) if s.dtype.is_inexact or (integers and not _is_variable(s)) else ()
+        for s in sources
+    ]
     records = tape.records[:] if keep else tape.records
     cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
     found = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
     return [_gradient([next(found) for _ in group]) for group in groups]
+
+
+def _is_variable(x: Any) -> bool:
+    return isinstance(x, AbstractVariable)
 
 
 def _gradient(cotangents: list[Any]) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -14,6 +13,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entries, entry
+from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
@@ -66,6 +66,7 @@ class GradientTape:
         self._persistent = persistent
         self._accessed = watch_accessed_variables
         self._tape: Tape | None = None
+        self._watched: Iterable[Variable] = ()
         self._recording = False
 
     @entry
@@ -106,9 +107,8 @@ class GradientTape:
                     "make it one with df.constant before computing with it."
                 )
             if not x.dtype.is_inexact:
-                _warn(
-                    f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}",
-                    3,
+                warn_user(
+                    f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}"
                 )
             if self._tape is None:
                 raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
@@ -140,13 +140,13 @@ class GradientTape:
         running = self._recording
         if running:
             self._pause()
-        self._tape = None
+        self._tape, self._watched = None, ()
         if running:
             self._start()
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, in the order of their first use."""
-        return () if self._tape is None else tuple(self._tape.variables.values())
+        """The variables watched so far, in the order of their creation."""
+        return recording.by_creation(self._watched if self._tape is None else self._tape.variables.values())
 
     # Type checkers see no None among the gradients, which only a source that nothing depends on gets.
     @overload
@@ -202,7 +202,8 @@ class GradientTape:
                 on.
 
         Returns:
-            In the structure of ``sources``: tensors of the shape and dtype of each source, or None.
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; so for
+            integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.
@@ -273,12 +274,13 @@ class GradientTape:
         One sweep for each element of a row of the target.
 
         Returns:
-            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``, or None.
+            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``: zeros of the target's dtype
+            where the target does not depend on the source, whatever ``unconnected_gradients`` says.
 
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        _unconnected(unconnected_gradients)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -293,8 +295,7 @@ class GradientTape:
         ]
         shape = (target.shape[0], *inner, *source.shape[1:])
         if not rows or any(row is None for row in rows):
-            zero = unconnected is UnconnectedGradients.ZERO
-            return convert_to_tensor(np.zeros(shape, source.dtype.dtype)) if zero or not rows else None
+            return convert_to_tensor(np.zeros(shape, (source if not rows else target).dtype.dtype))
         return reshape(stack(rows, axis=1), shape)
 
     def _use(self) -> Tape:
@@ -308,7 +309,7 @@ class GradientTape:
         if not self._persistent:
             if self._recording:
                 self._pause()
-            self._tape = None
+            self._tape, self._watched = None, tape.variables.values()
         return tape
 
 
@@ -317,7 +318,7 @@ def _check_target(target: Any) -> None:
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
     if not target.dtype.is_inexact:
         wanted = "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
-        _warn(f"{wanted}, got {target.dtype.name}", 4)
+        warn_user(f"{wanted}, got {target.dtype.name}")
 
 
 def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
@@ -381,8 +382,3 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
         raise InvalidArgumentError(
             f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'."
         ) from None
-
-
-def _warn(message: str, level: int) -> None:
-    """Warn at the line of the user's call, ``level`` frames up."""
-    warnings.warn(message, stacklevel=level)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType, of_array
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
@@ -70,6 +70,22 @@ class EagerTensor(Tensor):
     def static_value(self) -> Array:
         """The value: what runs now knows everything before it runs."""
         return self._array
+
+    def cpu(self) -> EagerTensor:
+        """The tensor itself, as it is in the CPU's memory."""
+        return self
+
+    @entry
+    def gpu(self, gpu_index: int = 0) -> NoReturn:
+        """A copy in the memory of a GPU, of which there is none.
+
+        Raises:
+            FailedPreconditionError: always.
+        """
+        raise FailedPreconditionError(
+            f"GPU:{gpu_index} unknown device: there is no GPU; leave the call out, or ask "
+            "df.test.is_gpu_available() first."
+        )
 
     def ref(self) -> Reference:
         """The tensor as a key of dicts and a member of sets: equal for the same tensor only."""
@@ -160,11 +176,20 @@ class EagerTensor(Tensor):
         dispatch.current().leave(self)
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        try:
-            return _readonly(self._array).__dlpack__(**options)
-        except BufferError:  # the consumer's protocol can't say read-only, so it gets memory of its own
-            return self._array.copy().__dlpack__(**options)
+    def __bytes__(self) -> bytes:
+        return self._array.tobytes()
+
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        """The elements for another library: a copy, as not all libraries heed that memory is read-only.
+
+        ``copy=False`` gives the tensor's own memory, marked as read-only.
+
+        Raises:
+            BufferError: ``copy=False``, and the library's version of DLPack has no such mark.
+        """
+        if copy is False:
+            return _readonly(self._array).__dlpack__(copy=False, **options)
+        return self._array.copy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch, tree
+from dualflow.core.convert import refuse_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.eager import recording
 from dualflow.eager.recording import Tape
+from dualflow.ops.conversion import identity
 from dualflow.ops.creation import convert_to_tensor, ones_like
 
 Gradients = list[Any]
 
 
+@entry
 def value_and_gradients_function(
-    f: Callable[..., Any], params: Sequence[int] | None = None
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
 ) -> Callable[..., Any]:
     """A function that computes ``f(*args)`` and its gradient for each argument.
 
     Args:
         f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients
             are summed.
-        params: the positions of the arguments to differentiate for; all by default.
+        params: the positions or the names of the arguments to differentiate for; all by default.
 
     Returns:
         A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
-        the argument. Integers have gradients too, in integers. Its keyword ``dy`` weights the value.
+        the argument. Integer tensors have gradients too, in integers; integer
+        variables have none. Its keyword ``dy`` weights the value.
 
     Raises:
-        InvalidArgumentError: no arguments, or a position that is none.
+        InvalidArgumentError: no arguments, or a position or a name that is none.
 
     >>> import dualflow as df
     >>> value, gradients = value_and_gradients_function(lambda x: x * x)(3.0)
@@ -43,16 +48,18 @@ def value_and_gradients_function(
     (9.0, 6.0)
     """
 
+    chosen = None if params is None else [_place(f, p) for p in params]
+
     @entry
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
-        places = range(len(args)) if params is None else params
+        places = range(len(args)) if chosen is None else chosen
         if not args or any(not 0 <= p < len(args) for p in places):
             raise InvalidArgumentError(
                 f"{len(args)} arguments were given, and gradients wanted for {list(places)}; name "
                 "arguments that are given."
             )
-        given = [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
+        given = _apart([a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args])
         tape = Tape(accessed=True)
         for a in given:
             (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
@@ -62,8 +69,19 @@ def value_and_gradients_function(
     return decorated
 
 
+def _place(f: Callable[..., Any], param: int | str) -> int:
+    """The position of an argument that ``param`` is, or names."""
+    if not isinstance(param, str):
+        return param
+    names = list(inspect.signature(f).parameters)
+    if param not in names:
+        raise InvalidArgumentError(f"There is no argument {param!r} to differentiate for: there are {names}.")
+    return names.index(param)
+
+
+@entry
 def gradients_function(
-    f: Callable[..., Any], params: Sequence[int] | None = None
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
 ) -> Callable[..., Gradients]:
     """A function that computes the gradient of ``f(*args)`` for each argument.
 
@@ -81,7 +99,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
         A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the
-        order of their first use. Its keyword ``dy`` weights the value.
+        order of their creation. Its keyword ``dy`` weights the value.
 
     Raises:
         InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
@@ -96,7 +114,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
             raise InvalidArgumentError(
                 "Cannot differentiate a function that returns None; did you forget to return?"
             )
-        variables = list(tape.variables.values())
+        variables = recording.by_creation(tape.variables.values())
         if not variables:
             raise InvalidArgumentError(
                 "No trainable variables were accessed while the function was being computed."
@@ -114,6 +132,16 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     return _without_value(implicit_value_and_gradients(f))
 
 
+def _apart(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments; one that is given again as a tensor of its own, with a gradient of its own."""
+    seen: set[int] = set()
+    found = []
+    for argument in arguments:
+        found.append(identity(argument) if id(argument) in seen else argument)
+        seen.add(id(argument))
+    return found
+
+
 def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     recording.listen(tape)
     try:
@@ -125,7 +153,7 @@ def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: di
 def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradients:
     targets = [convert_to_tensor(t) for t in tree.leaves(value)]
     weights = [ones_like(t) if dy is None else convert_to_tensor(dy, t.dtype) for t in targets]
-    return recording.gradients(tape, targets, weights, sources)
+    return recording.gradients(tape, targets, weights, sources, integers=True)
 
 
 def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
@@ -157,5 +185,10 @@ def py_func(
         raise FailedPreconditionError("py_func runs now; inside of a traced function use df.numpy_function.")
     result = func(*[np.array(convert_to_tensor(x)) for x in inp])
     if not isinstance(Tout, list | tuple):
-        return convert_to_tensor(np.asarray(result, as_dtype(Tout).dtype))
-    return [convert_to_tensor(np.asarray(r, as_dtype(t).dtype)) for r, t in zip(result, Tout, strict=True)]
+        return _result(result, Tout)
+    return [_result(r, t) for r, t in zip(result, Tout, strict=True)]
+
+
+def _result(value: Any, dtype: Any) -> Any:
+    refuse_mask(value)
+    return convert_to_tensor(np.asarray(value, as_dtype(dtype).dtype))

@@ -132,6 +132,18 @@ class Step:
             _release(variable, claim)
 
 
+def hold(claims: Sequence[Claim], tensors: Sequence[EagerTensor]) -> None:
+    """Let each of the claims hold its tensor: all of them, also where a signal's handler raises meanwhile."""
+    pairs = list(zip(claims, tensors, strict=True))
+    try:
+        for claim, tensor in pairs:
+            claim.tensor = tensor
+    except BaseException:
+        for claim, tensor in pairs:
+            claim.tensor = tensor
+        raise
+
+
 def value_of(variable: Any) -> EagerTensor | None:
     """What the variable holds, once no compiled code writes to it any more; None where it has no value."""
     try:

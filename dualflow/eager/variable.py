@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -19,6 +20,8 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
 from dualflow.ops.tensor import Operators, Tensor
+
+_created: Final = itertools.count()
 
 
 class Variable(Operators, AbstractVariable):
@@ -72,6 +75,7 @@ class Variable(Operators, AbstractVariable):
             raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
         initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
         self.trainable: bool = trainable is None or trainable
+        self.created = next(_created)
         self.constraint = constraint
         self._name = "Variable" if name is None else name
         self._spec = TensorSpec(initial.shape if shape is None else as_shape(shape), initial.dtype)
@@ -122,6 +126,11 @@ class Variable(Operators, AbstractVariable):
     def _now(self) -> Any:
         """The value for Python: unseen by tapes, and a symbol, which says what it can't do, while tracing."""
         return dispatch.current().unrecorded.read(self)
+
+    @property
+    def initializer(self) -> Any:
+        """None: a variable begins with its value. In an explicit graph, the operation that gives it."""
+        return None
 
     def is_initialized(self) -> bool:
         """True: a variable always has a value."""

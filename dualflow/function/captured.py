@@ -7,15 +7,14 @@ is free: when a function is traced anyway, and when ``explain`` is asked.
 from __future__ import annotations
 
 import dis
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any, Final
 
+from dualflow.core.warning import warn_user
 from dualflow.function.errors import CapturedValueWarning
 from dualflow.graph.key import exact
-from dualflow.graph.origin import caller
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
 _READS: Final = frozenset({"LOAD_GLOBAL", "LOAD_DEREF"})
@@ -70,14 +69,11 @@ class CapturedValues:
 
     def _warn(self, reading: Reading, seen: list[tuple[int, Any]]) -> None:
         (_, first), (_, second) = seen
-        here = caller()
-        warnings.warn_explicit(
+        warn_user(
             f"{self._name} was traced with {reading.name} = {second!r}, while earlier traces keep "
             f"{reading.name} = {first!r} and are still used for their arguments: Python values are compiled "
             f"in. {_REMEDY}.",
-            CapturedValueWarning,
-            here.file if here else "<unknown>",
-            here.line if here else 0,
+            category=CapturedValueWarning,
         )
 
     def _now(self) -> Iterator[tuple[Reading, Any]]:

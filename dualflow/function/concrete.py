@@ -32,6 +32,7 @@ from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Graph
+from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 if TYPE_CHECKING:
@@ -327,8 +328,9 @@ def _trace(
         result = function(*args, **kwargs)
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
-    effects = [n for n in graph.nodes if n.op.effect is not None]
-    section = Section(tracer, graph, graph.inputs, graph.outputs, effects, strict=strict)
+    section = Section(
+        tracer, graph, graph.inputs, graph.outputs, acting(graph.nodes), strict=strict, bound=tracer.bound
+    )
     same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
     return ConcreteFunction(section, signature, call.key, structure, same)
 

@@ -41,8 +41,8 @@ class Creation:
     def _refusal(self, site: Origin | None) -> str:
         earlier = "".join(f"\n  created on the first call: {s}" for s in dict.fromkeys(self.sites))
         return (
-            "tf.function only supports singleton tf.Variables created on the first call. Make sure the "
-            f"tf.Variable is only created once or created outside tf.function; {self._name!r} creates one "
+            "df.function only supports singleton df.Variables created on the first call. Make sure the "
+            f"df.Variable is only created once or created outside df.function; {self._name!r} creates one "
             "each time it is traced. Keep it in an attribute and create it only while that is None."
             f"{earlier}\n  created again: {site}"
         )

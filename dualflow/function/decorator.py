@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, Type
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
@@ -20,7 +20,7 @@ from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
-from dualflow.function.errors import RecursiveTraceError
+from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
@@ -58,6 +58,7 @@ class Function(Generic[P, R]):
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
+        _refuse_suspended(python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
@@ -248,6 +249,8 @@ class Function(Generic[P, R]):
                 if early is None:
                     plain = as_written(self.python_function)
                     return trace(plain, self._signature, call, self._name, self._creation, strict=strict)
+            except SymbolicValueError:
+                raise  # NumPy can't be converted
             except OperatorNotAllowedInGraphError as error:
                 early = converted(self.python_function, error)
             self._as_traced = early
@@ -335,6 +338,27 @@ class Function(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<dualflow function {self._name}>"
+
+
+def _refuse_suspended(python_function: Callable[..., Any]) -> None:
+    """Refuse functions whose calls run nothing of them yet.
+
+    Raises:
+        DTypeError: a generator function, or an async one.
+    """
+    called = getattr(python_function, "__func__", python_function)
+    for f in (called, inspect.getattr_static(type(called), "__call__")):
+        name = getattr(f, "__qualname__", f)
+        if inspect.iscoroutinefunction(f):
+            raise DTypeError(
+                f"{name} is an async function, which can't be traced: calling it runs nothing of it. Trace a "
+                "plain function that computes with tensors, and call that from the async one."
+            )
+        if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f):
+            raise DTypeError(
+                f"{name} is a generator function, which can't be traced: calling it runs nothing of it. "
+                "Return a list or a stacked tensor, or trace the function that computes one item."
+            )
 
 
 class _Settings:
@@ -429,7 +453,7 @@ def function(
         A :class:`Function`, called like ``func``.
 
     Raises:
-        DTypeError: an argument without a hash, or a result that is no tensor.
+        DTypeError: an argument without a hash, a result that is no tensor, or an async or generator function.
         InvalidArgumentError: a variable is created after the first call.
         OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
         FailedPreconditionError: the function is strict, and a part of it would not run natively.

@@ -46,7 +46,11 @@ def short_way(
     """
     layout = probe(EagerTensor)
     slots = variable_slots(Variable)
-    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack)
+
+    def fail(number: int, *given: Any) -> None:
+        runner.failed(number, given if places is None else [given[i] for i in places])
+
+    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)
     if descriptor is not None and places is not None:
         number = {place: i for i, place in enumerate(places)}
         arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
@@ -54,7 +58,9 @@ def short_way(
     return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
 
 
-def _descriptor(runner: Runner, slots: Slots, pack: Packer | None) -> Descriptor | None:
+def _descriptor(
+    runner: Runner, slots: Slots, pack: Packer | None, fail: Callable[..., object]
+) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = runner.executable
     plan, program = executable.plan, executable.program
@@ -88,7 +94,7 @@ def _descriptor(runner: Runner, slots: Slots, pack: Packer | None) -> Descriptor
         arena_bytes=program.arena_bytes,
         heavy=program.heavy,
         result=pack.form if pack is not None else "tuple",
-        on_error=executable.fail,
+        on_error=fail,
         pack=pack,
         slots=slots,
         keep=(executable, *tensors),

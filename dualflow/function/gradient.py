@@ -23,6 +23,7 @@ from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.partition import halve
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -122,26 +123,28 @@ class TapedCall:
 
     Attributes:
         updated: the new values of the inputs that are variables with updates.
+        trail: what the call did outside of machine code, where that matters if it fails.
     """
 
-    __slots__ = ("_linear", "_saved", "updated")
+    __slots__ = ("_linear", "_saved", "trail", "updated")
 
-    def __init__(self, linear: Linear) -> None:
+    def __init__(self, linear: Linear, trail: Trail | None) -> None:
         self._linear = linear
+        self.trail = trail
         self._saved: list[EagerTensor] = []
         self.updated: list[Array] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The section's outputs."""
         forward, count = self._linear.forward, self._linear.outputs
-        if not forward.written:
+        if not forward.written and self.trail is None:
             tensors = forward(*map(wrap, arrays))
             self._saved = list(tensors[count:])
             return [t._array for t in tensors[:count]]
         given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         for i in forward.written:
             given[i] = given[i].copy()
-        results = forward.run(given)
+        results = forward.run(given, self.trail)
         self._saved = [wrap(a) for a in results[count:]]
         self.updated = [given[i] for i in forward.written]
         return results[:count]

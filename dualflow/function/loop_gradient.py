@@ -125,9 +125,12 @@ LOOP: Final = replace(control.LOOP, pullback=_pull)
 """A loop that gradients flow through."""
 
 
+_REPEATABLE: Final = (None, Effect.CHECK, Effect.ASSIGN)
+
+
 def _refuse_effects(body: Graph, condition: Graph | None) -> None:
     nodes = (*body.nodes, *(condition.nodes if condition is not None else ()))
-    active = next((n for n in nodes if n.op.effect not in (None, Effect.CHECK)), None)
+    active = next((n for n in nodes if n.op.effect not in _REPEATABLE), None)
     if active is not None:
         where = f"\n  {active.origin}" if active.origin else ""
         raise InvalidArgumentError(

@@ -40,7 +40,8 @@ def map_fn(
     The other arguments are TensorFlow's, and ignored: rows are taken in order.
 
     Returns:
-        Tensors in the structure of what ``fn`` answers, whose first size is that of ``elems``.
+        Tensors in the structure of what ``fn`` answers, whose first size is that of ``elems``. Eagerly no
+        rows call no ``fn``: results then have the shape of their TensorSpecs, or ``(0,)`` without one.
 
     Raises:
         InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
@@ -64,7 +65,8 @@ def map_fn(
         flat = _flat(fn(unflatten(structure, row)), wanted)
         return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
 
-    return unflatten(wanted, repeat(step, [], rows, length, False)[1])
+    results = [s if sh else TensorSpec((), s.dtype) for s, sh in zip(declared, shaped, strict=True)]
+    return unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
 
 
 @entry
@@ -130,7 +132,8 @@ def scan(
         value = _next(fn, carry, carried, row, structure)
         return value, value
 
-    columns = repeat(step, start, rest, length - (initializer is None), reverse)[1]
+    count = length - (initializer is None)
+    columns = repeat(step, start, rest, count, reverse, [x.spec for x in start])[1]
     if initializer is None:
         columns = [_joined(x, first, reverse) for x, first in zip(columns, start, strict=True)]
     return unflatten(carried, columns)
@@ -181,7 +184,8 @@ def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         return _next(fn, carry, carried, row, structure), []
 
-    return unflatten(carried, repeat(step, start, rest, length - (initializer is None), reverse)[0])
+    count = length - (initializer is None)
+    return unflatten(carried, repeat(step, start, rest, count, reverse, [])[0])
 
 
 def _rows(elems: Any) -> tuple[Tensors, Structure, int]:

@@ -37,9 +37,8 @@ def _value(leaf: Any, tracer: Tracer) -> Value:
     if isinstance(leaf, _NUMBERS):
         return tracer.constant(as_array(leaf))._value
     raise DTypeError(
-        "To be compatible with tf.function, Python functions must return zero or more Tensors or "
-        f"ExtensionTypes or None values; in compilation of {tracer.name!r}, found return value of type "
-        f"{type(leaf).__name__}, which is not a Tensor or ExtensionType."
+        f"A function that is traced returns tensors, numbers, arrays, None, or structures of them; "
+        f"{tracer.name!r} returned an object of type {type(leaf).__name__}. Return what tensors it holds."
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
+from dualflow.core.warning import warn_user
 from dualflow.function.errors import RetracingWarning
 from dualflow.function.leaf import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.signature import Key, Signature
-from dualflow.graph.origin import caller
 
 TRACES: Final = 5
 CALLS: Final = 10
@@ -75,14 +74,11 @@ class History:
 
     def _warn(self, call: int, reasons: Sequence[str]) -> None:
         window = call - self._recent[0] + 1
-        here = caller()
-        warnings.warn_explicit(
-            f"{TRACES} out of the last {window} calls to {self._name} triggered tf.function retracing, which "
+        warn_user(
+            f"{TRACES} out of the last {window} calls to {self._name} triggered retracing, which "
             f"costs far more than a call. The last time, {'; '.join(reasons)}. {self._name}.explain() lists "
             "all traces.",
-            RetracingWarning,
-            here.file if here else "<unknown>",
-            here.line if here else 0,
+            category=RetracingWarning,
         )
 
 

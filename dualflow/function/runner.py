@@ -10,13 +10,15 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
 from dualflow.function.execute import make_executable, short_way
+from dualflow.function.history import History
 from dualflow.function.latest import LongWay
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
+from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Runner:
     Args:
         graph: a trace, or a part of one.
         strict: whether all of it must run natively.
+        history: what the trace has assigned before a call fails; None where somebody else sees to it.
 
     Attributes:
         graph: as it was traced.
@@ -55,9 +58,10 @@ class Runner:
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph, *, strict: bool = False) -> None:
+    def __init__(self, graph: Graph, *, strict: bool = False, history: History | None = None) -> None:
         self.graph = graph
         self._strict = strict
+        self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -110,20 +114,45 @@ class Runner:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
-        executable = self.executable
         sources = (*arguments, *self.captured)
-        if not self.written:
-            return tuple([wrap(a) for a in executable.run(gather(sources))])
+        history = self._history
+        trail = None if history is None else history.trail()
         step = Step([sources[i] for i in self.written], compiled=True)
-        with step.running, step as claims:
-            arrays = gather(sources, self.written, claims)
-            try:
-                results = executable.run(arrays)
-            finally:  # what was written before a failure stays
-                for i, claim in zip(self.written, claims, strict=True):
-                    claim.tensor = wrap(arrays[i])
-        return tuple([wrap(a) for a in results])
+        try:
+            if not self.written:
+                return tuple([wrap(a) for a in self.executable.run(gather(sources), trail)])
+            with step.running, step as claims:
+                return self._update(gather(sources, self.written, claims), claims, trail)
+        except BaseException as error:
+            if history is not None and trail is not None:
+                history.settle(error, trail, arguments)
+            raise
 
-    def run(self, arguments: list[Array]) -> list[Array]:
+    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
+        """The outputs; the claims on the variables get their new tensors, all of them or none."""
+        results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
+        hold(claims, [wrap(arrays[i]) for i in self.written])
+        return results
+
+    def failed(self, number: int, arguments: Sequence[Any]) -> None:
+        """What remains to be done for a call that ended with ``number`` in the status.
+
+        A negative one says that Python's error is set.
+
+        Raises:
+            Exception: the error that a positive one stands for.
+        """
+        executable, history = self.executable, self._history
+        trail = history.trail() if history is not None else None
+        if history is not None and trail is not None:
+            trail.node = executable.failing(number)
+            if number < 0:
+                history.leave(KeyboardInterrupt(), trail, arguments)
+            else:
+                history.settle(executable.failure(number), trail, arguments)
+        elif number > 0:
+            raise executable.failure(number)
+
+    def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
-        return self.executable.run(arguments + [array_of(x) for x in self.captured])
+        return self.executable.run(arguments + [array_of(x) for x in self.captured], trail)

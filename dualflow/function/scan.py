@@ -33,8 +33,17 @@ UNROLLED: Final = 32
 """While tracing, up to so many rows are steps of their own in the graph; the step is traced once."""
 
 
-def repeat(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+def repeat(
+    step: Step,
+    carry: Tensors,
+    xs: Tensors,
+    length: int,
+    reverse: bool,
+    results: Sequence[TensorSpec] | None = None,
+) -> tuple[Tensors, Tensors]:
     """Run ``step`` for each row of ``xs``, from the last one if ``reverse``.
+
+    Eagerly no rows call no step where ``results`` says what it would give.
 
     Returns:
         What is carried out of the last step, and the results stacked in the order of the rows of ``xs``.
@@ -44,7 +53,9 @@ def repeat(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) 
         DTypeError: it changes its dtype.
     """
     if dispatch.current().eager:
-        return _unroll(step, carry, xs, length, reverse) if length else (carry, _nothing(step, carry, xs))
+        if length:
+            return _unroll(step, carry, xs, length, reverse)
+        return carry, _empty(_row_specs(step, carry, xs) if results is None else results)
     return (_inlined if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
 
 
@@ -85,13 +96,17 @@ def _specs(carry: Tensors, xs: Tensors) -> list[TensorSpec]:
     ]
 
 
-def _nothing(step: Step, carry: Tensors, xs: Tensors) -> Tensors:
-    """The results of no steps: their shapes and dtypes come from a step that is traced and never run."""
+def _row_specs(step: Step, carry: Tensors, xs: Tensors) -> Sequence[TensorSpec]:
+    """What a step gives for one row; it is traced for that and never run."""
     tracer = Tracer("step")
     symbols = [tracer.argument(spec) for spec in _specs(carry, xs)]
     with tracing(tracer):
         _, ys = step(list(symbols[: len(carry)]), list(symbols[len(carry) :]))
-    return [zeros(Shape((0, *y.shape)), y.dtype) for y in ys]
+    return [TensorSpec.of(y.shape, y.dtype) for y in ys]
+
+
+def _empty(results: Sequence[TensorSpec]) -> Tensors:
+    return [zeros(Shape((0, *[size or 0 for size in spec.shape])), spec.dtype) for spec in results]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

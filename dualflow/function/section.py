@@ -6,9 +6,9 @@ there the symbols that a custom gradient's closure holds keep their meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
@@ -16,13 +16,17 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import Step, hold
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
+from dualflow.function.history import History
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.assignments import acting, with_variables
+
+_NONE: Final[Mapping[int, int]] = {}
 
 
 class Section:
@@ -35,6 +39,7 @@ class Section:
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
         strict: whether all of it, and of its gradient, must run natively.
+        bound: the variables that are arguments in the trace, by their ids, and their places.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Section:
         effects: Sequence[Node] = (),
         *,
         strict: bool = False,
+        bound: Mapping[int, int] = _NONE,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
@@ -53,7 +59,9 @@ class Section:
         self.outputs = tuple(outputs)
         self.effects = tuple(effects)
         self.strict = strict
-        self.runner = Runner(graph, strict=strict)
+        self.bound = bound
+        self._history = History(graph, self._behind)
+        self.runner = Runner(graph, strict=strict, history=self._history)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
     @cached_property
@@ -84,7 +92,13 @@ class Section:
         return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-        results = replay(self.graph, tensors)
+        variables = {key: sources[place] for key, place in self.bound.items()}
+
+        def note(variable: Any, value: Any) -> None:
+            engine.unrecorded.note(variables.get(id(variable), variable), value)
+
+        graph = with_variables(self.graph, variables) if variables else self.graph
+        results = replay(graph, tensors, note)
         count = len(self.outputs)
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
@@ -98,14 +112,24 @@ class Section:
             with tracing_lock.lock:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
-        call, written = TapedCall(linear), linear.forward.written
+        written = linear.forward.written
+        call = TapedCall(linear, self._history.trail())
         step = Step([sources[i] for i in written], compiled=True)
-        with step.running, step as claims:
-            tensors = _read(engine, sources)
-            results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
-            for claim, array in zip(claims, call.updated, strict=True):
-                claim.tensor = wrap(array)
+        try:
+            with step.running, step as claims:
+                tensors = _read(engine, sources)
+                results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+                hold(claims, list(map(wrap, call.updated)))
+        except BaseException as error:
+            if call.trail is not None:
+                self._history.settle(error, call.trail, sources[: len(self.graph.arguments)])
+            raise
         return results
+
+    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Any:
+        """The variable that is meant where the trace assigns one, which may stand for an argument."""
+        place = self.bound.get(id(variable))
+        return variable if place is None else arguments[place]
 
     def _linearise(self, wanted: Sequence[bool]) -> Linear:
         """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
@@ -124,7 +148,7 @@ class Section:
         flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
         flows = [flow for flow in found if flow is not None]
         after = tracer.builder.finish(())
-        effects = [n for n in after.nodes[len(before.nodes) :] if n.op.effect is not None]
+        effects = acting(after.nodes[len(before.nodes) :])
         held = self._held(flows, cotangents)
         joint = extract(
             after,

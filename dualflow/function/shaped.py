@@ -11,6 +11,7 @@ from dualflow.function.section import Section
 from dualflow.function.trace import Tracer, tracing, tracing_lock
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Update
+from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 MAX_SHAPES: Final = 256
@@ -67,7 +68,7 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
             for x, v in zip(inputs, graph.arguments, strict=True)
         ]
         captured = [tracer.read(c.source) if c.variable else tracer.adopt(c.source) for c in graph.captures]
-        results = replay(graph, [*arguments, *captured])
+        results = replay(graph, [*arguments, *captured], tracer.note)
         count = len(graph.outputs)
         place = {v: i for i, v in enumerate(graph.inputs)}
         bound: list[Update] = []
@@ -79,5 +80,12 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
     outputs = [tracer.adopt(x)._value for x in results[:count]]
     made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    effects = [n for n in made.nodes if n.op.effect is not None]
-    return Section(tracer, made, made.inputs, made.outputs, effects, strict=section.strict)
+    return Section(
+        tracer,
+        made,
+        made.inputs,
+        made.outputs,
+        acting(made.nodes),
+        strict=section.strict,
+        bound=section.bound,
+    )

@@ -116,7 +116,7 @@ class Signature:
         except TypeError as error:
             args, kwargs = received or (args, kwargs)
             raise DTypeError(
-                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self._python}."
             ) from None
         bound.apply_defaults()
@@ -179,7 +179,7 @@ class Signature:
             head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(
-                f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
         return [*head, *values[len(head) :]]

@@ -12,6 +12,7 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node, Origin
 from dualflow.ops.forms import Literal
+from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
 Outputs = Sequence[Array]
@@ -52,7 +53,10 @@ class Observer(Protocol):
 
 
 class Walk:
-    """A run of a graph in which an observer stands between every two ops; constants are no ops."""
+    """A run of a graph in which an observer stands between every two ops.
+
+    Constants and assignments are no ops.
+    """
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -60,7 +64,7 @@ class Walk:
 
     def run(self, node: Node, arrays: Outputs) -> Outputs:
         """One node of the graph or of a body."""
-        if isinstance(node.op.form, Literal):
+        if isinstance(node.op.form, Literal) or node.op.effect is Effect.ASSIGN:
             return run_node(node, arrays)
         with observed(None):  # what the observer runs is no part of the walk
             return self._observer(node, arrays, self._depth, lambda: self._compute(node, arrays))

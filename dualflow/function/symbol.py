@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, MissingAttributeError, OperatorNotAllowedInGraphError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
+from dualflow.function.numpy_use import instead_of_call, replacement
 from dualflow.graph.ir import Value
 from dualflow.graph.origin import caller
 from dualflow.ops.tensor import Tensor
@@ -70,10 +75,23 @@ class Symbol(Tensor):
     @property
     def numpy(self) -> NoReturn:
         """Absent, as TensorFlow's: a symbol has no value to give."""
-        raise MissingAttributeError(
-            f"{self._described()} has no .numpy() {self._tracer.pending()}. {self._tracer.way_to_value()}, "
+        raise self._valueless("numpy")
+
+    def _valueless(self, name: str) -> MissingAttributeError:
+        return MissingAttributeError(
+            f"{self._described()} has no .{name}() {self._tracer.pending()}. {self._tracer.way_to_value()}, "
             "or hand it to Python with df.py_function."
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say what to use in place of what arrays and eager tensors have."""
+        if isinstance(declared := getattr(Symbol, name, None), property):
+            declared.__get__(self)  # raises again what has led here
+        if hasattr(EagerTensor, name):
+            raise self._valueless(name)
+        found = replacement(name) if hasattr(np.ndarray, name) and not name.startswith("_") else None
+        advice = f": {found}" if found else ""
+        raise MissingAttributeError(f"A df.Tensor has no attribute {name!r}{advice}.")
 
     def static_value(self) -> Any:
         """The value as an array if it follows from constants alone, else None."""
@@ -99,37 +117,37 @@ class Symbol(Tensor):
 
     def __bool__(self) -> NoReturn:
         self._refuse(
-            "Using a symbolic `tf.Tensor` as a Python `bool`",
+            "Using a symbolic `df.Tensor` as a Python `bool`",
             "choose with df.where or df.cond and loop with df.while_loop, or return it and test the result",
         )
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse(
-            "Iterating over a symbolic `tf.Tensor`",
+            "Iterating over a symbolic `df.Tensor`",
             "use df.unstack, index it with Python ints, or map over it with df.map_fn",
         )
 
     def __int__(self) -> NoReturn:
-        self._refuse("Using a symbolic `tf.Tensor` as a Python `int`", "use df.cast(x, df.int32)")
+        self._refuse("Using a symbolic `df.Tensor` as a Python `int`", "use df.cast(x, df.int32)")
 
     def __float__(self) -> NoReturn:
-        self._refuse("Using a symbolic `tf.Tensor` as a Python `float`", "use df.cast(x, df.float32)")
+        self._refuse("Using a symbolic `df.Tensor` as a Python `float`", "use df.cast(x, df.float32)")
 
     def __complex__(self) -> NoReturn:
-        self._refuse("Using a symbolic `tf.Tensor` as a Python `complex`", "use df.cast(x, df.complex128)")
+        self._refuse("Using a symbolic `df.Tensor` as a Python `complex`", "use df.cast(x, df.complex128)")
 
     def __index__(self) -> NoReturn:
         self._refuse(
-            "Using a symbolic `tf.Tensor` as a Python index or size",
+            "Using a symbolic `df.Tensor` as a Python index or size",
             "use df.range instead of range and df.gather instead of list[i]",
         )
 
     def __contains__(self, value: object) -> NoReturn:
-        self._refuse("`in` a symbolic `tf.Tensor`", "use df.reduce_any(x == value)")
+        self._refuse("`in` a symbolic `df.Tensor`", "use df.reduce_any(x == value)")
 
     def __format__(self, spec: str) -> str:
         if spec:
-            self._refuse(f"Formatting a symbolic `tf.Tensor` as {spec!r}", "print it with df.print")
+            self._refuse(f"Formatting a symbolic `df.Tensor` as {spec!r}", "print it with df.print")
         return str(self)
 
     def __len__(self) -> int:
@@ -138,14 +156,13 @@ class Symbol(Tensor):
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
         size = self.shape[0]
         if size is None:
-            self._refuse("len() of a symbolic `tf.Tensor` of unknown size", "use df.shape(x)[0]")
+            self._refuse("len() of a symbolic `df.Tensor` of unknown size", "use df.shape(x)[0]")
         return int(size)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise SymbolicValueError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. {self._described()} has no "
-            f"value {self._tracer.pending()}; use the df function of the same name, or df.numpy_function."
-            f"{self._tracer.hint}"
+            f"Cannot convert a symbolic df.Tensor ({self.name}) to a NumPy array. {self._described()} has no "
+            f"value {self._tracer.pending()}; {instead_of_call(sys._getframe(1))}.{self._tracer.hint}"
         )
 
     def __hash__(self) -> int:  # type: ignore[override]  # the base has none: its elements are seen by ==

@@ -30,6 +30,7 @@ from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
+from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.assigned import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
@@ -145,7 +146,13 @@ class Tracer(Engine):
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        self._state(variable).current = Symbol(self.adopt(value)._value, self)
+        state, symbol = self._state(variable), Symbol(self.adopt(value)._value, self)
+        if symbol._value is not state.current._value:
+            self.note(variable, symbol)
+        state.current = symbol
+
+    def note(self, variable: AbstractVariable, value: Any) -> None:
+        self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:
@@ -220,6 +227,12 @@ class Tracer(Engine):
         if found is None:
             found = self.symbols[value] = Symbol(value, self)
         return found
+
+    @property
+    def bound(self) -> dict[int, int]:
+        """The variables that are arguments, by their ids, and their places."""
+        place = {v: i for i, v in enumerate(self.builder.inputs)}
+        return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
 
     def updates(self) -> list[Update]:
         """The assigned variables' inputs and their last values."""

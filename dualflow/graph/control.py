@@ -165,10 +165,9 @@ def loop_attrs(
 
 def with_effects(op: Op, bodies: Sequence[Graph]) -> Op:
     """``op``, marked as having effects if a node of its bodies has."""
-    effects = {n.op.effect for body in bodies for n in body.nodes if n.op.effect is not None}
-    return (
-        op if not effects else _marked(op, Effect.PYTHON if Effect.PYTHON in effects else next(iter(effects)))
-    )
+    found = {n.op.effect for body in bodies for n in body.nodes} - {Effect.ASSIGN}
+    effects = [effect for effect in found if effect is not None]
+    return op if not effects else _marked(op, Effect.PYTHON if Effect.PYTHON in effects else effects[0])
 
 
 def _marked(op: Op, effect: Effect) -> Op:

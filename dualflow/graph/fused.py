@@ -65,9 +65,10 @@ def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
     """The loop axes of each input's dims, given those of the node's own index."""
     if isinstance(node.op.form, Take):
         indices = node.inputs[1].spec
-        axis = node.attrs["axis"]
+        axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
+        end = axis + indices.rank - batch
         gap: Axes = (None,)
-        return (*own[:axis], *gap, *own[axis + indices.rank :]), own[axis : axis + indices.rank]
+        return (*own[:axis], *gap, *own[end:]), (*own[:batch], *own[axis:end])
     return tuple(
         tuple(None if d == 1 else own[len(own) - v.spec.rank + i] for i, d in enumerate(v.spec.shape))
         for v in node.inputs

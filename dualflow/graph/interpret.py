@@ -16,6 +16,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.resize import attrs_for
 from dualflow.ops.forms import Choice, Literal, Loop
+from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
 RunNode = Callable[[Node, Sequence[Array]], Sequence[Array]]
@@ -80,17 +81,23 @@ class observed:
         _observer.reset(self._token)
 
 
-def replay(graph: Graph, tensors: Sequence[Any]) -> list[Any]:
+def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None] | None = None) -> list[Any]:
     """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
 
     Eager engines run the ops, a trace records them as its own with their lines, tapes watch each. Bodies of
-    choices and loops get the sizes that the tensors have.
+    choices and loops get the sizes that the tensors have. ``note`` is told of each assignment outside of
+    bodies: the variable, and the tensor that it holds from there on.
     """
     engine = dispatch.current()
     known: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
     for node in graph.nodes:
         if isinstance(node.op.form, Literal):
             known[node.output] = engine.constant(node.attrs["value"])
+            continue
+        if node.op.effect is Effect.ASSIGN:
+            if note is not None:
+                with origin.forced(node.origin):
+                    note(node.attrs["variable"], known[node.inputs[0]])
             continue
         with origin.forced(node.origin):
             inputs = tuple([known[v] for v in node.inputs])

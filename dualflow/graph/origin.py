@@ -45,7 +45,7 @@ def caller() -> Origin | None:
 def register_generated(file: str, lines: Mapping[int, Origin]) -> None:
     """Say which of the user's lines each line of the generated code ``file`` stands for."""
     _generated[file] = lines
-    hide_file(file)
+    hide_file(file, lines)
 
 
 def original(file: str, line: int) -> Origin | None:

@@ -16,11 +16,14 @@ import numpy as np
 
 from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
+from dualflow.graph.ir import Node
 from dualflow.native.entry import Entry, Unit
+from dualflow.native.failures import note_failure
 from dualflow.native.interrupts import ask, clock
 from dualflow.native.kept import Kept
 from dualflow.native.llvm import I8, I64, PTR, VOID, Type, Value
 from dualflow.native.nest import Layout
+from dualflow.native.order import fails
 from dualflow.native.plan import Block, Call, Row, Turns
 from dualflow.ops.forms import Choice
 
@@ -48,6 +51,8 @@ class _Control:
     entry: Entry
     turns: Value | None = None
     room: Value | None = None
+    outermost: Node | None = None
+    """The loop that is being written, of several the outermost."""
 
     def begin(self, calls: Sequence[Call]) -> None:
         """Make the table that rows move in, if there are loops."""
@@ -79,12 +84,22 @@ class _Control:
         b.ret()
 
     def run(self, calls: Sequence[Call]) -> None:
-        """Write calls in order; where one has stopped the program, those after it don't run."""
+        """Write calls in order; where one has stopped the program, those after it don't run.
+
+        Kernels whose checks failed go on, so variables are written only behind a look at the status.
+        """
+        inputs, sure = self.entry.unit.plan.inputs, True
         with ExitStack() as behind_checks:
             for call in calls:
+                if not sure and any(layout.buffer < inputs for layout in call.outputs):
+                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
                 self._write(call)
                 if any(c.kind == "check" for c in call.walk()):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
+                elif fails(call.node):
+                    sure = False
 
     def _write(self, call: Call) -> None:
         if call.turns is not None:
@@ -111,7 +126,7 @@ class _Control:
                 source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
                 target = b.offset(entry.params, b.constant(I64, place), I64)
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
-            b.store(number, entry.status, 0)
+            note_failure(b, entry.status, number)
 
     def _choose(self, index: Value, branches: Sequence[Block]) -> None:
         """The branch of number ``index``, the last for any other number."""
@@ -133,6 +148,9 @@ class _Control:
     def _loop(self, call: Call, turns: Turns) -> None:
         b, unit = self.entry.b, self.entry.unit
         assert self.turns is not None
+        outer, self.outermost = self.outermost, self.outermost or call.node
+        unit.code.messages.append(("a signal has come", self.outermost))
+        stopped = len(unit.code.messages)
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)
@@ -148,8 +166,9 @@ class _Control:
                 self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
-                ask(unit.module, b, last, self.entry.status)
+                ask(unit.module, b, last, self.entry.status, stopped)
             loop.next(turn + 1)
+        self.outermost = outer
         b.store(loop.results[0], self.turns, turns.counter)
         length = call.node.attrs["length"]
         unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)

@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.fused import FUSED, Axes, Domain
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalars import LOOP_KINDS
-from dualflow.ops.forms import Element
+from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op
 
 COPY = Op(
@@ -32,9 +32,28 @@ FILL = Op(
 )
 
 
+MOVE = Op(
+    name="move",
+    doc="The same bytes in a buffer of their own: a copy for elements that no loop holds.",
+    infer=lambda x: x,
+    kernel=lambda x: x.copy(),
+    form=Opaque("a copy of memory"),
+)
+
+
+def is_native(value: Value) -> bool:
+    """Whether loops can hold elements of ``value``."""
+    return value.spec.dtype.kind in LOOP_KINDS
+
+
+def move_node(value: Value) -> Node:
+    """A node that copies ``value`` in machine code, whatever its dtype; its elements lie in order."""
+    return copy_node(value) if is_native(value) else Node(MOVE, [value], {}, [value.spec])
+
+
 def copy_node(value: Value) -> Node:
     """A node whose output holds the elements of ``value``: fused where loops can hold its dtype."""
-    if value.spec.dtype.kind not in LOOP_KINDS:
+    if not is_native(value):
         return Node(COPY, [value], {}, [value.spec])
     source = Value(value.spec)
     return _nest(Node(COPY, [source], {}, [value.spec]), [source], [value])

@@ -30,7 +30,7 @@
   i64, ptr,                             ; 13 arena: bytes, and the idle one (null while a call uses it)
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
-  ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status), 19 pack(tuple)
+  ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
   i64,                                  ; 20 how many of the arguments are inputs of the kernel
   i64, i64                              ; 21 where a variable keeps a tensor that is written to, 22 and the writer
 }
@@ -53,6 +53,8 @@ declare ptr @PyLong_FromUnsignedLong(i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare ptr @PyErr_NoMemory()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
 declare ptr @PyMem_RawMalloc(i64)
 declare void @PyMem_RawFree(ptr)
 declare void @Py_IncRef(ptr)
@@ -184,7 +186,7 @@ finish:
 
 report:
   call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
-  %raised = call ptr @raise(ptr %d, i64 %status)
+  %raised = call ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count)
   ret ptr %raised
 
 deliver:
@@ -254,8 +256,8 @@ quick:
   call void %kernel(ptr %buffers, ptr %params, ptr %status)
   br label %end
 
-no.memory:                              ; Python's error is set
-  ret i64 -1
+no.memory:                              ; Python's error is set, and nothing has run
+  ret i64 -9223372036854775808
 
 begin:
   %number = call i64 @PyThread_get_thread_ident()
@@ -457,26 +459,69 @@ no:
   ret ptr null
 }
 
-; Call on_error(status), which raises; should it return, its value is the call's.
-define internal ptr @raise(ptr %d, i64 %status) nounwind noinline cold {
+; Call on_error(status, *args), which raises; should it return, its value is the call's. A negative status says that a
+; signal's handler has raised: Python's error is set. It is put aside meanwhile, and stays unless another comes.
+define internal ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count) nounwind noinline cold {
 entry:
-  %interrupted = icmp slt i64 %status, 0          ; a signal's handler has raised: Python's error is set
-  br i1 %interrupted, label %no, label %ask
+  %not.run = icmp eq i64 %status, -9223372036854775808
+  br i1 %not.run, label %none, label %begin
 
-ask:
-  %function.at = getelementptr %descriptor, ptr %d, i64 0, i32 18
-  %function = load ptr, ptr %function.at
+none:
+  ret ptr null
+
+begin:
+  %type.at = alloca ptr
+  %value.at = alloca ptr
+  %trace.at = alloca ptr
+  %all = add i64 %count, 1
+  %given = alloca ptr, i64 %all
+  %rest = getelementptr ptr, ptr %given, i64 1
+  %bytes = mul i64 %count, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %args, i64 %bytes, i1 false)
+  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
   %number = call ptr @PyLong_FromLongLong(i64 %status)
   %failed = icmp eq ptr %number, null
-  br i1 %failed, label %no, label %yes
+  br i1 %failed, label %no, label %ask
+
+ask:
+  store ptr %number, ptr %given
+  %function.at = getelementptr %descriptor, ptr %d, i64 0, i32 18
+  %function = load ptr, ptr %function.at
+  %answer = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %all, ptr null)
+  call void @Py_DecRef(ptr %number)
+  %raised = icmp eq ptr %answer, null
+  %interrupted = icmp slt i64 %status, 0
+  %again = xor i1 %raised, true
+  %as.before = and i1 %interrupted, %again
+  br i1 %as.before, label %restore, label %yes
+
+restore:
+  call void @Py_DecRef(ptr %answer)
+  %type = load ptr, ptr %type.at
+  %value = load ptr, ptr %value.at
+  %trace = load ptr, ptr %trace.at
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
+  ret ptr null
 
 yes:
-  %answer = call ptr @PyObject_CallOneArg(ptr %function, ptr %number)
-  call void @Py_DecRef(ptr %number)
+  call void @drop.error(ptr %type.at, ptr %value.at, ptr %trace.at)
   ret ptr %answer
 
 no:
+  call void @drop.error(ptr %type.at, ptr %value.at, ptr %trace.at)
   ret ptr null
+}
+
+; Give up an error that was put aside; each of the three may be null, which Py_DecRef lets pass.
+define internal void @drop.error(ptr %type.at, ptr %value.at, ptr %trace.at) nounwind noinline cold {
+entry:
+  %type = load ptr, ptr %type.at
+  %value = load ptr, ptr %value.at
+  %trace = load ptr, ptr %trace.at
+  call void @Py_DecRef(ptr %type)
+  call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %trace)
+  ret void
 }
 
 ; Give up the references arrays[from .. to).

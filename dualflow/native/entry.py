@@ -21,7 +21,7 @@ from dualflow.native.lower import lower
 from dualflow.native.nest import Layout, Nest
 from dualflow.native.plan import Call, Plan
 from dualflow.native.product import Batch, Product
-from dualflow.native.scatter import routine, table
+from dualflow.native.scatter import OUTSIDE, bounds_routine, depth_of, routine, table_of
 from dualflow.native.target import vector_bits
 from dualflow.native.workspace import Workspace, workspace
 from dualflow.ops.forms import Scatter
@@ -122,6 +122,10 @@ class Entry:
                 self.kernel(node, source, (target,))
         elif call.kind == "scatter":
             self.scatter(call)
+        elif call.kind == "bounds":
+            self.bounds(call)
+        elif call.kind == "move":
+            self.move(call)
         else:
             self.product(call)
 
@@ -137,16 +141,37 @@ class Entry:
             self.kernel(fill_elements(shape, element, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        depth = 1 if "axis" in node.attrs else sizes(indices)[-1]
-        count = math.prod(sizes(indices) if "axis" in node.attrs else sizes(indices)[:-1])
         lanes = vector_bits() // 8 // element.size
+        depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
-        unit.code.messages.append(("an index is out of range for the axis that it names a place on", node))
+        unit.code.messages.append((OUTSIDE, node))
         unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
-        numbers = b.offset(self.params, unit.run(table(shape, node.attrs.get("axis", 0), depth, count)), I64)
+        numbers = b.offset(self.params, unit.run(table_of(node)), I64)
         b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
+
+    def bounds(self, call: Call) -> None:
+        """Note a failure if a position of a scatter is outside."""
+        scatter, b, unit = call.node.attrs["scatter"], self.b, self.unit
+        (indices,) = call.node.inputs
+        unit.code.messages.append((OUTSIDE, scatter))
+        name = bounds_routine(unit.module, indices.spec.dtype, depth_of(scatter))
+        numbers = b.offset(self.params, unit.run(table_of(scatter)), I64)
+        pointer = self.pointer(indices, call.inputs[0])
+        b.call(name, [numbers, pointer, self.status, b.constant(I64, len(unit.code.messages))])
+
+    def move(self, call: Call) -> None:
+        """Copy memory."""
+        b, spec = self.b, call.node.output.spec
+        source, target = (self.bytes_at(layout, spec.dtype.size) for layout in (*call.inputs, *call.outputs))
+        copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
+        b.call(copy, [target, source, self.param(spec.nbytes)])
+
+    def bytes_at(self, layout: Layout, itemsize: int) -> Value:
+        """The address of what lies at ``layout``, whatever its dtype."""
+        start = self.b.load(self.buffers, layout.buffer, PTR)
+        return self.b.offset(start, self.param(layout.offset * itemsize), I8)
 
     def pointer(self, value: ir.Value, layout: Layout) -> Value:
         """The address of a value that lies at ``layout``."""

@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -18,8 +18,9 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.interpret import run_node
-from dualflow.graph.ir import Graph
+from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
 from dualflow.native import interrupts, jit, product, threads
 from dualflow.native.kept import Kept
 from dualflow.native.nest import Layout
@@ -105,16 +106,19 @@ class Executable:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.library))
 
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
                 of updated variables are written to.
+            trail: learns what runs outside of machine code, and what ended the call if it fails.
 
         Raises:
-            InvalidArgumentError: a check inside the graph failed; what the graph had written by then stays.
+            InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+
+        Whatever is raised, no variable has been written to.
         """
         layout = self.plan
         buffers: list[Array] = [*arrays, *layout.constants]
@@ -131,11 +135,9 @@ class Executable:
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
             if isinstance(call, Call):
-                _call_host(call, buffers, table, len(arrays))
+                _call_host(call, buffers, table, trail)
             else:
-                _enter(call, addresses, status)
-                if status[0]:
-                    raise self.failure(int(status[0]))
+                self._enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
@@ -151,9 +153,28 @@ class Executable:
         where = f"\n{node.origin}" if node.origin else ""
         return error(f"{node.op.name}: {message}{where}")
 
-    def fail(self, number: int) -> NoReturn:
-        """Raise :meth:`failure`."""
-        raise self.failure(number)
+    def failing(self, number: int) -> Node:
+        """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
+        return self.program.messages[abs(number) - 1][1]
+
+    def _enter(
+        self, call: Callable[..., Any], addresses: Sequence[int], status: Array, trail: Trail | None
+    ) -> None:
+        """Run a native part; where a signal's handler raised, ctypes finds that error in the way."""
+        if trail is not None:
+            trail.node = None
+        try:
+            call(*addresses)
+        except SystemError as error:
+            if status[0] >= 0 or error.__cause__ is None:
+                raise
+            if trail is not None:
+                trail.node = self.failing(int(status[0]))
+            raise error.__cause__ from None
+        if status[0]:
+            if trail is not None:
+                trail.node = self.failing(int(status[0]))
+            raise self.failure(int(status[0]))
 
     def _take_arena(self) -> Array:
         try:
@@ -198,27 +219,17 @@ def _aligned(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-def _enter(call: Callable[..., Any], addresses: Sequence[int], status: Array) -> None:
-    """Run a native part. Where a signal's handler raised meanwhile, ctypes finds that error in the way."""
-    try:
-        call(*addresses)
-    except SystemError as error:
-        if status[0] != interrupts.INTERRUPTED or error.__cause__ is None:
-            raise
-        raise error.__cause__ from None
-
-
-def _call_host(call: Call, buffers: list[Array], table: Array, inputs: int) -> None:
-    """Run a node's own kernel on views of the buffers, and put its results into theirs.
-
-    A result becomes the buffer itself, but for those of the graph's ``inputs``: a variable keeps its own.
-    """
+def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | None) -> None:
+    """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
-    for layout, value, result in zip(call.outputs, node.outputs, run_node(node, given), strict=True):
-        if layout.buffer < inputs:
-            buffers[layout.buffer][...] = result
-            continue
+    if trail is None:
+        results: Sequence[Array] = run_node(node, given)
+    else:
+        trail.node = node
+        with observed(trail.run):
+            results = trail.run(node, given)
+    for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
         made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
         if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
             made = made.copy()

@@ -88,11 +88,12 @@ class Descriptor:
     The kernel is ``void (ptr buffers, ptr params, ptr status)`` with the buffers of inputs, variables,
     constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers, an
     array of which is used as it is; ``status`` is an i64 that is 0 on entry. If the kernel leaves another
-    number there the outputs are dropped: a negative one says that Python's error is set, for any other
-    ``on_error(number)``, which must raise, is called. ``result`` is "none", "tensor" (one output), "tuple",
-    or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep alive, such as the kernel's
-    Library. ``heavy`` releases the GIL around the kernel. ``arguments`` says which input each argument of a
-    call is, each once; without it they are the inputs in their order.
+    number there the outputs are dropped and ``on_error(number, *args)`` is called, which must raise; after a
+    negative number, which says that Python's error is set, it may return, and that error is raised.
+    ``result`` is "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep``
+    are objects to keep alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel.
+    ``arguments`` says which input each argument of a call is, each once; without it they are the inputs in
+    their order.
     """
 
     name: str
@@ -105,7 +106,7 @@ class Descriptor:
     arena_bytes: int
     heavy: bool
     result: str
-    on_error: Callable[[int], object]
+    on_error: Callable[..., object]
     pack: Callable[[tuple[Any, ...]], object] | None = None
     slots: Slots | None = None
     keep: tuple[object, ...] = ()
@@ -202,7 +203,9 @@ _C_API = (
     "PyLong_FromUnsignedLong",
     "PyObject_Vectorcall",
     "PyObject_CallOneArg",
+    "PyErr_Fetch",
     "PyErr_NoMemory",
+    "PyErr_Restore",
     "PyMem_RawMalloc",
     "PyMem_RawFree",
     "Py_IncRef",

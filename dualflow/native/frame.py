@@ -8,6 +8,7 @@ from typing import Any
 
 from dualflow.native.blocking import block_sizes
 from dualflow.native.element import ElementMaths
+from dualflow.native.failures import note_failure
 from dualflow.native.kept import Kept
 from dualflow.native.llvm import I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.native.nest import Access, Nest, Operand, Step, Store
@@ -69,8 +70,13 @@ class Frame:
         self.bufs = self.b.load(self.args[0], 0, PTR)
         self.table = self.b.load(self.args[0], 1, PTR)
         self.status = self.b.load(self.args[0], 2, PTR)
-        self.registers = Registers(self.module, self.b, self.m, self.status)
+        self.registers = Registers(self.module, self.b, self.m, self.status, self._stopped)
         self._declare_params()
+
+    def _stopped(self, loop: Any) -> int:
+        """The number of the message for a signal that ends ``loop``."""
+        self.code.messages.append(("a signal has come", loop))
+        return len(self.code.messages)
 
     def _declare_params(self) -> None:
         nest = self.nest
@@ -254,4 +260,4 @@ class Frame:
         if self.mask is not None and ok.type.lanes == self.lanes:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
-            self.b.store(self.b.constant(I64, number), self.status, 0)
+            note_failure(self.b, self.status, self.b.constant(I64, number))

@@ -13,8 +13,6 @@ from typing import Final
 
 from dualflow.native.llvm import I32, I64, PTR, VOID, Builder, Module, Value
 
-INTERRUPTED: Final = -1
-"""The status where a handler has raised: Python's error is set."""
 ROUTINE: Final = "ask_python"
 _CYCLES = 1 << 27
 _CALLS = {
@@ -38,9 +36,12 @@ def clock(b: Builder) -> Value:
     return last
 
 
-def ask(module: Module, b: Builder, last: Value, status: Value) -> None:
-    """Look at the clock, and ask if it is time: the status says whether to stop."""
-    b.call(_routine(module), [last, status])
+def ask(module: Module, b: Builder, last: Value, status: Value, number: int) -> None:
+    """Look at the clock, and ask if it is time: the status says whether to stop.
+
+    It is ``-number`` then, and Python's error is set.
+    """
+    b.call(_routine(module), [last, status, b.constant(I64, -number)])
 
 
 def _cycles(b: Builder) -> Value:
@@ -48,21 +49,21 @@ def _cycles(b: Builder) -> Value:
 
 
 def _routine(module: Module) -> str:
-    """The name of ``void ask(last, status)``, written at the first call."""
+    """The name of ``void ask(last, status, stopped)``, written at the first call."""
     if ROUTINE in module.functions:
         return ROUTINE
     function = module.function(
-        ROUTINE, VOID, [("last", PTR), ("status", PTR)], "noinline cold", internal=True
+        ROUTINE, VOID, [("last", PTR), ("status", PTR), ("stopped", I64)], "noinline cold", internal=True
     )
     b = function.builder
-    last, status = function.args
+    last, status, stopped = function.args
     now = _cycles(b)
     with b.if_then((now - b.load(last, 0, I64)) > _CYCLES):
         for called, (ret, arguments) in _CALLS.items():
             module.declare(called, ret, arguments)
         state = b.call("PyGILState_Ensure")
         with b.if_then(b.call("PyErr_CheckSignals").ne(0)):
-            b.store(b.constant(I64, INTERRUPTED), status, 0)
+            b.store(stopped, status, 0)
         b.call("PyGILState_Release", [state])
         b.store(_cycles(b), last, 0)
     b.ret()

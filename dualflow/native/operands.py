@@ -9,11 +9,11 @@ from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import LOOP_KINDS
-from dualflow.native.copying import copy_node
+from dualflow.native.copying import MOVE, copy_node
 from dualflow.native.gemm import ELEMENTS
 from dualflow.native.nest import Layout, contiguous_strides
 from dualflow.native.product import own, readable
-from dualflow.native.scatter import scatters
+from dualflow.native.scatter import BOUNDS, scatters
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
 
 
@@ -30,11 +30,14 @@ def kind_of(node: Node) -> str:
 
     ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
     ``scatter`` rows put where integers say, ``control`` a choice or loop over bodies of such calls,
-    ``check`` what may end them all, ``host`` a call of the op's NumPy or Python kernel.
+    ``check`` what may end them all, ``bounds`` a check of a scatter's integers, ``move`` a copy of memory,
+    ``host`` a call of the op's NumPy or Python kernel.
     """
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return "kernel"
+    if node.op in (BOUNDS, MOVE):
+        return node.op.name
     if is_control(node):
         return "control"
     if isinstance(form, Check):
@@ -80,7 +83,7 @@ class _Resolver:
         return self.steps
 
     def _operand(self, kind: str, i: int, value: Value) -> Value:
-        if kind in ("control", "scatter", "check"):
+        if kind in _WHOLE:
             return self._whole(value)
         return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
 
@@ -131,3 +134,7 @@ class _Resolver:
     def _learn(self, value: Value, found: Value, strides: tuple[int, ...]) -> None:
         self.resolved[value] = found
         self.strides[found] = strides
+
+
+_WHOLE = ("control", "scatter", "check", "bounds", "move")
+"""The kinds of calls that read elements one behind another."""

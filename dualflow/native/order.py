@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dualflow.graph.axes import base_of, is_view
+from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.native.copying import copy_node
+from dualflow.native.copying import copy_node, is_native, move_node
 from dualflow.native.operands import kind_of
+from dualflow.native.scatter import bounds_node
 from dualflow.ops.forms import Literal
 
 
@@ -26,22 +28,29 @@ class Home:
     offset: int = 0
 
 
-def ordered(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
+def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Home]]:
     """The calls in order, with copies in and out, and the values that have a home from the start.
 
     First come copies of inputs that are handed back, while they still have their old values; then the graph's
     own nodes; then copies to outputs; last, copies into variables.
+
+    Args:
+        graph: the whole graph, or a body, whose updates are those of what a loop carries.
+        lasting: whether updates outlive a failed call, as those of variables do. Then nothing that may fail
+            comes after the first of them: what can't wait so long goes elsewhere, and is copied there last.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
     body = _sunk(body, graph.updates)
+    if lasting and graph.updates:
+        body = _behind_failures(_with_bounds(body), graph.updates)
     place = {n: i for i, n in enumerate(body)}
     targets: dict[Value, Home] = {}
     first: list[Node] = []
     after: list[Node] = []
     last: list[Node] = []
 
-    def copy(value: Value, target: Home | None, calls: list[Node]) -> Value:
-        node = copy_node(value)
+    def copy(value: Value, target: Home | None, calls: list[Node], make: Copy = copy_node) -> Value:
+        node = make(value)
         calls.append(node)
         if target is not None:
             targets[node.output] = target
@@ -54,19 +63,81 @@ def ordered(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
             targets[value] = home
         else:
             copy(value, home, first if base_of(value).node is None else after)
+    whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
+    settled = _last_failure([*body, *after]) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
-        value, home = update.value, Home("input", inputs[update.input])
+        value, home = whole[update], Home("input", inputs[update.input])
         if value is update.input:
             continue
-        if value not in targets and _may_overwrite(update.input, value, place, last_read):
+        sure = value.node is not None and place.get(value.node, -1) > settled
+        if value not in targets and sure and _may_overwrite(update.input, value, place, last_read):
             targets[value] = home
             continue
         if base_of(value).node is None:
             value = copy(value, None, first)
-        copy(value, home, last)
+        copy(value, home, last, move_node if lasting else copy_node)
     return [*first, *body, *after, *last], targets
+
+
+Copy = Callable[[Value], Node]
+
+
+def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
+    """``value``, or a copy in order of a view of elements that only NumPy copies: that can't be done last."""
+    node = value.node
+    if is_native(value) or node is None or base_of(value).node is None or not is_view(node):
+        return value
+    return copy(value, None, calls)
+
+
+def fails(node: Node) -> bool:
+    """Whether a call of ``node`` may end the program: see :func:`dualflow.graph.failing.may_fail`.
+
+    A scatter can't once its indices are known to be inside.
+    """
+    kind = kind_of(node)
+    return kind == "host" or (kind not in ("scatter", "move") and may_fail(node))
+
+
+def _last_failure(nodes: Sequence[Node]) -> int:
+    """The place of the last node that may fail."""
+    return next((i for i in reversed(range(len(nodes))) if fails(nodes[i])), -1)
+
+
+def _with_bounds(body: list[Node]) -> list[Node]:
+    """``body`` with a check of its indices for each scatter: as soon as they are known, in the old order."""
+    checks: dict[int, list[Node]] = {}
+    made: dict[Node, int] = {}
+    failing = -1
+    for i, node in enumerate(body):
+        if kind_of(node) == "scatter":
+            maker = base_of(node.inputs[-2]).node
+            at = failing if maker is None else max(failing, made.get(maker, -1))
+            checks.setdefault(at, []).append(bounds_node(node))
+        made[node] = i
+        if fails(node):
+            failing = i
+    behind = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
+    return [*checks.get(-1, []), *(n for nodes in behind for n in nodes)]
+
+
+def _behind_failures(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+    """``body`` with what makes updates behind all that may fail, unless that depends on it."""
+    settled = _last_failure(body) + 1
+    tied: set[Node] = set()
+    for node in reversed(body[:settled]):
+        if node in tied or fails(node):
+            tied.add(node)
+            tied.update(n for v in node.inputs if (n := base_of(v).node) is not None)
+    makers = {u.value.node for u in updates}
+    waiting: set[Node] = set()
+    for node in body[:settled]:
+        if (node in makers and node not in tied) or any(base_of(v).node in waiting for v in node.inputs):
+            waiting.add(node)
+    early = [n for n in body[:settled] if n not in waiting]
+    return [*early, *(n for n in body[:settled] if n in waiting), *body[settled:]]
 
 
 def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:

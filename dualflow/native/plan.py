@@ -2,7 +2,8 @@
 
 Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they
 view. An updated variable is computed in its own buffer where nothing reads the old value later; else it is
-copied there last. Nodes that have no native form are host calls between native parts, and what crosses to
+copied there last. Nothing that may fail comes after the first write to a variable, so that a call that fails
+has changed none. Nodes that have no native form are host calls between native parts, and what crosses to
 them has a buffer of its own.
 
 The bodies of choices and loops are planned as graphs inside the graph. What a loop carries lives where the
@@ -130,7 +131,7 @@ class Plan:
 def plan(graph: Graph) -> Plan:
     """Give every value of ``graph`` a place; see the module's first lines."""
     table = _Table()
-    scope = _Scope(graph, table)
+    scope = _Scope(graph, table, lasting=True)
     starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(table.constants)}
     starts["temporary"] = starts["output"] + len(graph.outputs)
     starts["arena"] = starts["temporary"] + len(table.temporaries)
@@ -205,13 +206,15 @@ class _Places:
 class _Scope:
     """A graph whose values get places: the whole one, or a body inside it.
 
-    ``held`` are read where they lie when all is done.
+    ``held`` are read where they lie when all is done. ``lasting``: whether updates are those of variables.
     """
 
-    def __init__(self, graph: Graph, table: _Table, held: Sequence[Value] = ()) -> None:
+    def __init__(
+        self, graph: Graph, table: _Table, held: Sequence[Value] = (), *, lasting: bool = False
+    ) -> None:
         self.held = held
         self.table = table
-        nodes, self.targets = ordered(graph)
+        nodes, self.targets = ordered(graph, lasting=lasting)
         self.steps = with_copies(nodes)
         self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from dualflow.graph.ir import Graph, Value
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.native.assembly import pieces
 from dualflow.native.executable import Executable, PartReport
 from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
@@ -86,6 +86,10 @@ class _Listing:
                 yield _host(call, self.memory, next(self.reports))._replace(depth=depth)
             elif call.kind == "scatter":
                 yield _scatter(call, self.memory)._replace(depth=depth)
+            elif call.kind == "bounds":
+                yield _bounds(call, self.memory)._replace(depth=depth)
+            elif call.kind == "move":
+                yield _move(call, self.memory)._replace(depth=depth)
             elif _is_product(call):
                 yield _product(call, self.memory, self.executable.plan.inputs)._replace(depth=depth)
 
@@ -188,6 +192,20 @@ def _scatter(call: Call, memory: Memory) -> Row:
     where, rows = (_whole(memory, a, v) for a, v in zip(call.inputs[-2:], node.inputs[-2:], strict=True))
     sign = "+=" if form.add else "="
     return Row(1, f"{_whole(memory, call.outputs[0], node.output)}[{where}] {sign} {rows}", lines_of(node))
+
+
+def _bounds(call: Call, memory: Memory) -> Row:
+    """A look at the integers of a scatter, before anything is written."""
+    node: Node = call.node.attrs["scatter"]
+    where = _whole(memory, call.inputs[0], call.node.inputs[0])
+    return Row(1, f"check {where}: positions of {node.op.name}", lines_of(node))
+
+
+def _move(call: Call, memory: Memory) -> Row:
+    """Memory copied as it lies."""
+    value = call.node.output
+    source, target = (_whole(memory, layout, value) for layout in (*call.inputs, *call.outputs))
+    return Row(1, f"{target} = {source}", lines_of(call.node))
 
 
 def _product(call: Call, memory: Memory, inputs: int) -> Row:

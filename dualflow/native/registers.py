@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.graph.ir import Graph, Node
@@ -19,8 +19,18 @@ TURNS = 1 << 16
 class Registers:
     """Writes the graphs inside choices and loops into the function that ``builder`` fills."""
 
-    def __init__(self, module: Module, builder: Builder, maths: ElementMaths, status: Value) -> None:
+    def __init__(
+        self,
+        module: Module,
+        builder: Builder,
+        maths: ElementMaths,
+        status: Value,
+        stopped: Callable[[Node], int],
+    ) -> None:
+        """``stopped(loop)`` is a number for the status where a signal ends ``loop``."""
         self._module, self._b, self._m, self._status = module, builder, maths, status
+        self._stopped = stopped
+        self._outermost: Node | None = None
 
     def values(self, node: Node, operands: Sequence[Value]) -> list[Value]:
         """The results of a node on scalars."""
@@ -64,6 +74,8 @@ class Registers:
         count = len(node.outputs)
         rest = list(operands[count:])
         b, last = self._b, clock(self._b)
+        outer, self._outermost = self._outermost, self._outermost or node
+        stopped = self._stopped(self._outermost)
         fine = b.constant(BOOL, True)
         with b.while_loop([*operands[:count], b.constant(I64, 0), fine]) as loop:
             *carried, turns, alive = loop.carried
@@ -72,11 +84,12 @@ class Registers:
             after = self._run(node.attrs["body"], [*carried, *rest])
 
             def ask_python() -> list[Value]:
-                ask(self._module, b, last, self._status)
+                ask(self._module, b, last, self._status, stopped)
                 return [b.load(self._status, 0, I64).eq(0)]
 
             (alive,) = b.if_else((turns & (TURNS - 1)).eq(TURNS - 1), ask_python, lambda: [fine])
             loop.next(*after, turns + 1, alive)
+        self._outermost = outer
         return list(loop.results[:count])
 
 

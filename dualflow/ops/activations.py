@@ -64,9 +64,9 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 
 def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
-    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """``x`` where it is not negative, ``alpha * (exp(x) - 1)`` elsewhere; the slope at 0 is 1."""
     x = _floating(features, "elu")
-    return where(x > 0, x, alpha * expm1(minimum(x, 0)))
+    return where(x < 0, alpha * expm1(minimum(x, 0)), x)
 
 
 # The fixed point of mean 0 and variance 1, after Klambauer et al., "Self-Normalizing Neural Networks" (2017).
@@ -75,7 +75,7 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """The scaled exponential unit, whose outputs tend to mean 0 and variance 1."""
+    """The scaled exponential unit, whose outputs tend to mean 0 and variance 1; the slope at 0 is 1.0507."""
     return _SELU_SCALE * elu(features, alpha=_SELU_ALPHA)
 
 

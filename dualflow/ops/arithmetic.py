@@ -11,6 +11,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj
+from dualflow.ops.complex_numbers import real as real_part
+from dualflow.ops.conversion import cast
 from dualflow.ops.elementwise import (
     BinaryFunction,
     as_float,
@@ -161,6 +163,15 @@ multiply_no_nan: BinaryFunction = elementwise(
     samples=(reals(-50, 50), reals(-50, 50)),
 )
 
+
+def _sign_vjp(g: Any, out: Any, x: Any) -> Any:
+    """0; of a complex number what turns it along the circle."""
+    if not x.dtype.is_complex:
+        return g * 0
+    along = cast(real_part(g * out), x.dtype)
+    return divide_no_nan(g - conj(out) * along, cast(abs(x), x.dtype))
+
+
 sign = elementwise(
     "sign",
     """-1, 0 or 1, as ``x`` is negative, zero or positive.""",
@@ -168,7 +179,7 @@ sign = elementwise(
     dtype=signed,
     eager=np.sign,
     code=lambda m, x: m.sign(x),
-    vjp=lambda g, out, x: g * 0,
+    vjp=_sign_vjp,
     samples=Domain(-50, 50, "fi", kinks=(0.0,)),
 )
 
@@ -230,8 +241,14 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``(x - y) ** 2``."""
-    return square(subtract(x, y))
+    """``(x - y) ** 2``; of complex numbers ``(x - y) * conj(x - y)``.
+
+    >>> import dualflow as df
+    >>> df.math.squared_difference([1.0, 5.0], 3.0).numpy().tolist()
+    [4.0, 4.0]
+    """
+    apart = subtract(x, y)
+    return multiply(apart, conj(apart)) if apart.dtype.is_complex else square(apart)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:

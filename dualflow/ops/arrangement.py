@@ -129,7 +129,7 @@ EXPAND_DIMS = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
         form=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
-        vjp=(lambda g, out, x, axis: squeeze(g, axis),),
+        vjp=(lambda g, out, x, axis: _without(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
     )
 )
@@ -172,8 +172,12 @@ SQUEEZE = register(
 )
 
 
+def _without(x: Any, axis: tuple[int, ...]) -> Any:
+    return dispatch.current().apply(SQUEEZE, (x,), {"axis": axis})
+
+
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``input`` without its axes of size 1, or without those of ``axis``.
+    """``input`` without its axes of size 1, or without those of ``axis`` if it names some.
 
     Raises:
         InvalidArgumentError: an axis of ``axis`` has another size than 1.
@@ -183,11 +187,9 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     (2,)
     """
     shape = shape_of(input)
-    if axis is None:
-        axes = tuple(a for a, d in enumerate(shape) if d == 1)
-    else:
-        axes = normalize_axes(ints(axis, "axis"), len(shape))
-    return dispatch.current().apply(SQUEEZE, (input,), {"axis": axes})
+    named = () if axis is None else ints(axis, "axis")
+    axes = normalize_axes(named, len(shape)) if named else tuple(a for a, d in enumerate(shape) if d == 1)
+    return _without(input, axes)
 
 
 # transpose

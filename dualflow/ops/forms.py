@@ -67,7 +67,10 @@ class Assemble:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1."""
+    """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1.
+
+    The first ``attrs["batch_dims"]`` axes of both, none where it is left out, belong together.
+    """
 
 
 @dataclass(frozen=True, slots=True)

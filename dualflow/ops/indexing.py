@@ -1,9 +1,10 @@
-"""``x[...]``: integers, slices, ``...`` and new axes, and the slots they came from in the gradient."""
+"""``x[...]``: views by integers, slices, ``...`` and new axes, and the slots they came from; and masks."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from dualflow.core.shape import Dim, Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
+from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.choice import where
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Assemble, View
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
@@ -151,28 +155,31 @@ def replace(x: Any, key: Any, part: Any) -> Any:
         InvalidArgumentError: ``part`` does not broadcast to ``x[key]``.
         DTypeError: an index of another kind, or one that is symbolic.
     """
-    entries, dynamic = _canonical(key, shape_of(x))
+    entries, dynamic = _canonical(_expanded(key, shape_of(x)), shape_of(x))
     if dynamic:
         raise DTypeError(
-            f"A part is replaced at integers known while tracing, not {dynamic[0][1]!r}; use "
-            "scatter_nd_update."
+            "A part is replaced at slices and integers known while tracing, not at "
+            f"{dynamic[0][1]!r}; use scatter_nd_update."
         )
     return _replace(x, part, entries)
 
 
 def getitem(x: Any, key: Any) -> Tensor:
-    """``x[key]``, for integers, slices, ``...``, ``None`` (a new axis), integer tensors and a bool mask.
+    """``x[key]`` as NumPy's: integers, slices, ``...``, ``None`` (a new axis), arrays of integers, and masks.
 
-    Slices are clamped to the axis, as in Python; integers are not.
+    Slices are clamped to the axis, as in Python; integers are not. Arrays, tensors and lists of integers pick
+    along their axis; several of them broadcast and pick points. A list is an array too, where TensorFlow
+    reads it as a tuple. A mask picks where it holds.
 
     Raises:
         OutOfRangeError: an integer is outside its axis.
-        InvalidArgumentError: more indices than axes.
-        DTypeError: an index of another kind; several rows are picked with :func:`dualflow.gather`.
+        InvalidArgumentError: more indices than axes, or arrays that do not broadcast.
+        DTypeError: an index of another kind.
 
     >>> import dualflow as df
-    >>> df.constant([[1, 2, 3], [4, 5, 6]])[:, ::-1].numpy().tolist()
-    [[3, 2, 1], [6, 5, 4]]
+    >>> x = df.constant([[1, 2, 3], [4, 5, 6]])
+    >>> x[:, ::-1].numpy().tolist(), x[:, [2, 0]].numpy().tolist(), x[x > 4].numpy().tolist()
+    ([[3, 2, 1], [6, 5, 4]], [[3, 1], [6, 4]], [5, 6])
     """
     try:
         return _item(x, key)
@@ -183,26 +190,44 @@ def getitem(x: Any, key: Any) -> Tensor:
 
 def _item(x: Any, key: Any) -> Any:
     if _is_mask(key):
-        return boolean_mask(x, key)
-    entries, dynamic = _canonical(key, shape_of(x))
+        return _masked(x, key)
     shape = shape_of(x)
-    whole = dynamic and all(e == (0, size, 1) for e, size in zip(entries, shape, strict=False))
+    items = _expanded(key, shape)
+    entries, dynamic = _canonical(items, shape)
+    whole = dynamic and entries == tuple((0, size, 1) for size in shape)
     found = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
-    for axis, index in reversed(dynamic):
+    if len(dynamic) == 1 and not len(shape_of(dynamic[0][1])):
+        axis, index = dynamic[0]
         size = shape_of(found)[axis]
-        found = gather(found, where(index < 0, add(index, size), index), axis=axis)
-    return found
+        return gather(found, where(index < 0, add(index, size), index), axis=axis)
+    return pick(convert_to_tensor(found), dynamic, _front(items, key)) if dynamic else found
 
 
 def _is_mask(key: Any) -> bool:
     if isinstance(key, AbstractTensor | AbstractVariable | np.ndarray):
         return dtype_of(key).kind == "b"
-    return isinstance(key, list) and bool(key) and np.asarray(key).dtype.kind == "b"
+    if isinstance(key, list):
+        return dtype_of(as_indices(key)).is_bool
+    return key is True or key is False or isinstance(key, np.bool_)
 
 
-def _canonical(key: Any, shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
-    """The entries of ``key``, one an axis, and its symbolic integers with their axes in the result."""
+def _masked(x: Any, mask: Any) -> Any:
+    """``x[mask]``; one bool makes a first axis of one row or none."""
+    if not len(shape_of(mask)):
+        x, mask = expand_dims(x, 0), reshape(mask, [1])
+    if dispatch.current().eager or known_value(mask) is None:
+        return boolean_mask(x, mask)
+    return pick(convert_to_tensor(x), list(enumerate(places(mask, shape_of(x)))), 0)
+
+
+_PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def _expanded(key: Any, shape: Shape) -> tuple[Any, ...]:
+    """One index an axis, and the new axes; masks as the integers where they hold, ``...`` as slices."""
     items = key if isinstance(key, tuple) else (key,)
+    if not all(type(item) in _PLAIN or _is_scalar(item) for item in items):
+        items = tuple(_indices_of(items, shape))
     ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
     used = len([item for item in items if item is not None and item is not Ellipsis])
     if len(ellipses) > 1 or used > len(shape):
@@ -211,7 +236,41 @@ def _canonical(key: Any, shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
             "give at most one index an axis and one '...'."
         )
     at = ellipses[0] if ellipses else len(items)
-    items = (*items[:at], *[slice(None)] * (len(shape) - used), *items[at + 1 :])
+    return (*items[:at], *[slice(None)] * (len(shape) - used), *items[at + 1 :])
+
+
+def _is_scalar(item: Any) -> bool:
+    return isinstance(item, AbstractTensor) and not item.shape and item.dtype.is_integer
+
+
+def _indices_of(items: tuple[Any, ...], shape: Shape) -> Iterator[Any]:
+    """The items with arrays and lists as arrays, and masks as the integers where they hold."""
+    arrays = [None if type(item) in _PLAIN else as_indices(item) for item in items]
+    ranks = [len(shape_of(x)) if x is not None and dtype_of(x).is_bool else 1 for x in arrays]
+    used = sum(
+        rank for item, rank in zip(items, ranks, strict=True) if item is not None and item is not Ellipsis
+    )
+    axis = 0
+    for item, found, rank in zip(items, arrays, ranks, strict=True):
+        if found is not None and dtype_of(found).is_bool:
+            yield from places(found, shape[axis:])
+        else:
+            yield item if found is None else found
+        axis += len(shape) - used if item is Ellipsis else 0 if item is None else rank
+
+
+def _front(items: tuple[Any, ...], key: Any) -> int:
+    """Where the axes of picked elements go: in the place of indices that stand together, else first."""
+    picked = [i for i, item in enumerate(items) if not isinstance(item, slice | None)]
+    given = [
+        isinstance(i, slice | None) or i is Ellipsis for i in (key if isinstance(key, tuple) else (key,))
+    ]
+    between = given[given.index(False) : len(given) - given[::-1].index(False)]
+    return 0 if any(between) else picked[0]
+
+
+def _canonical(items: tuple[Any, ...], shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
+    """The entries, one an axis, and what picks along an axis of the result: arrays, and symbolic integers."""
     entries: list[Entry] = []
     dynamic: list[tuple[int, Any]] = []
     axis, position = 0, 0
@@ -231,18 +290,19 @@ def _canonical(key: Any, shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
 
 
 def _entry(item: Any, axis: int, shape: Shape) -> Entry:
-    """One index in canonical form; None for an integer that is symbolic."""
+    """One index in canonical form; None for an array and for an integer that is symbolic."""
     if isinstance(item, slice):
         return _slice(item, shape[axis])
     if type(item) is not int:
         if isinstance(item, AbstractTensor | AbstractVariable | np.ndarray):
-            item = _scalar(item)
-            if item is None:
+            value = None if len(shape_of(item)) else known_value(item)
+            if value is None:
                 return None
-        if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__"):
+            item = value.item()
+        if not hasattr(item, "__index__"):
             raise DTypeError(
-                f"{item!r} is no index: use ints, slices, '...', None, an integer scalar or a bool mask. "
-                "Pick several positions with df.gather, or a mask with df.boolean_mask."
+                f"{item!r} is no index: use ints, slices, '...', None, integers in an array, a tensor or a "
+                "list, or a bool mask."
             )
         item = operator.index(item)
     index, size = int(item), shape[axis]
@@ -253,18 +313,6 @@ def _entry(item: Any, axis: int, shape: Shape) -> Entry:
             f"index {index} is out of range for axis {axis} of shape {shape}, which has size {size}."
         )
     return index + size if index < 0 else index
-
-
-def _scalar(item: Any) -> Any:
-    """The int that a scalar integer tensor holds; None if it is symbolic."""
-    dtype = dtype_of(item)
-    if len(shape_of(item)) or not dtype.is_integer:
-        raise DTypeError(
-            f"A tensor index is a scalar integer, not {dtype.name} of shape {shape_of(item)}. "
-            "Pick several positions with df.gather."
-        )
-    value = known_value(item)
-    return None if value is None else value.item()
 
 
 def _slice(item: slice, size: Dim) -> tuple[int | None, int | None, int | None]:

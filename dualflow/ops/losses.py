@@ -9,7 +9,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeErr
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.activations import log_softmax
-from dualflow.ops.arithmetic import multiply, square
+from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked
@@ -21,7 +21,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.static import static_int
-from dualflow.ops.statistics import reduce_logsumexp
+from dualflow.ops.statistics import reduce_logsumexp, squared_magnitude
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -141,5 +141,5 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares: ``sum(t ** 2) / 2``."""
-    return reduce_sum(square(t)) / 2
+    """Half the sum of squares: ``sum(abs(t) ** 2) / 2``."""
+    return reduce_sum(squared_magnitude(convert_to_tensor(t))) / 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import add, maximum, minimum, multiply, square
+from dualflow.ops.arithmetic import add, maximum, minimum, multiply, squared_difference
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import where
@@ -15,7 +15,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.losses import l2_loss
 from dualflow.ops.powers import rsqrt, sqrt
-from dualflow.ops.statistics import as_float, reduce_mean
+from dualflow.ops.statistics import as_float, reduce_mean, squared_magnitude
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -41,7 +41,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     array([0.6, 0.8], dtype=float32)
     """
     x = as_float(t)
-    total = reduce_sum(square(x), axes, keepdims=True)
+    total = reduce_sum(squared_magnitude(x), axes, keepdims=True)
     positive = total > 0
     length = where(positive, sqrt(where(positive, total, 1)), 0)
     return x * clip_norm / maximum(length, clip_norm)
@@ -86,7 +86,7 @@ def l2_normalize(
     ``dim`` is the earlier name of ``axis``.
     """
     x, over = as_float(x), dim if axis is None else axis
-    return x * rsqrt(maximum(reduce_sum(square(x), over, keepdims=True), epsilon))
+    return x * rsqrt(maximum(reduce_sum(squared_magnitude(x), over, keepdims=True), epsilon))
 
 
 def moments(
@@ -95,7 +95,7 @@ def moments(
     """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow."""
     x = as_float(x)
     mean = reduce_mean(x, axes, keepdims=True)
-    variance = reduce_mean(square(x - mean), axes, keepdims)
+    variance = reduce_mean(squared_difference(x, mean), axes, keepdims)
     return (mean if keepdims else reshape(mean, variance.shape)), variance
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor, ones
-from dualflow.ops.reduction import reduce_max
+from dualflow.ops.reduction import reduce_first_max
 from dualflow.ops.window_options import (
     Padding,
     channels_first,
@@ -37,7 +37,7 @@ def _pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str
     size, steps, apart, pairs = options(x, window, ksize if strides is None else strides, padding, 1)
     inner = tuple(range(1 + axes, 1 + 2 * axes))
     seen = windows(padded(x, pairs, 0 if mean else -math.inf), size, steps, apart)
-    found = _mean(seen, x, size, steps, pairs, inner) if mean else reduce_max(seen, inner)
+    found = _mean(seen, x, size, steps, pairs, inner) if mean else reduce_first_max(seen, inner)
     return channels_second(found) if first else found
 
 
@@ -58,7 +58,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The maximum of each window of ``(batch, *axes, channels)``; equal maxima share the gradient.
+    """The maximum of each window of ``(batch, *axes, channels)``; the gradient goes to the first maximum.
 
     Args:
         input: floats.

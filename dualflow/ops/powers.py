@@ -14,7 +14,7 @@ from dualflow.ops.elementwise import as_float, elementwise, signed
 from dualflow.ops.samples import Domain, numbers
 
 if TYPE_CHECKING:
-    from dualflow.ops.tensor import Tensor
+    pass
 
 log = elementwise(
     "log",
@@ -100,13 +100,3 @@ pow = elementwise(
     samples=(Domain(1, 3, "fi"), Domain(0, 4, "fi")),
     cost=30,
 )
-
-
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x * log(y)``, and 0 where ``x`` is 0.
-
-    >>> import dualflow as df
-    >>> df.math.xlogy([0.0, 2.0], [0.0, 1.0]).numpy().tolist()
-    [0.0, 0.0]
-    """
-    return multiply_no_nan(log(y), x)

@@ -44,6 +44,7 @@ class Effect(Enum):
     PYTHON = "calls Python"
     PRINT = "writes output"
     CHECK = "may stop the program"
+    ASSIGN = "notes what a variable holds from here on"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

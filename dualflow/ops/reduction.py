@@ -15,10 +15,13 @@ from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, spread
-from dualflow.ops.comparison import equal
+from dualflow.ops.choice import masked, where
+from dualflow.ops.comparison import equal, logical_or, not_equal
 from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Fold
 from dualflow.ops.joining import split
+from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
@@ -90,6 +93,18 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool
     return share * spread(g / count, x, axis, keepdims)
 
 
+def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The first element that is the extreme, or nan, has its whole gradient."""
+    count, place = 1, convert_to_tensor(0)
+    for a in reversed(axis):
+        size = x.shape[a]
+        along = [size if b == a else 1 for b in range(len(x.shape))]
+        place, count = place + iota(along, a) * count, count * size
+    extreme = logical_or(equal(x, spread(out, x, axis, keepdims)), not_equal(x, x))
+    first = reduce_min(where(extreme, place, count), axis, keepdims=True)
+    return masked(equal(place, first), spread(g, x, axis, keepdims))
+
+
 def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """Each element's is the product of all others, those before and those after it: zeros do no harm."""
     kept = tuple(a for a in range(len(x.shape)) if a not in axis)
@@ -140,6 +155,15 @@ REDUCE_MAX = _reduction(
     "biuf",
     _fold(_lowest, lambda m, a, b: m.maximum(a, b)),
     _extreme_vjp,
+    _samples("fi"),
+)
+REDUCE_FIRST_MAX = _reduction(
+    "reduce_first_max",
+    """The maximum over the given axes, of known sizes; the gradient goes to the first of equal ones.""",
+    np.maximum,
+    "biuf",
+    _fold(_lowest, lambda m, a, b: m.maximum(a, b)),
+    _first_vjp,
     _samples("fi"),
 )
 REDUCE_MIN = _reduction(
@@ -196,6 +220,11 @@ def reduce_max(
     array([5, 7], dtype=int32)
     """
     return _reduce(REDUCE_MAX, input_tensor, axis, keepdims)
+
+
+def reduce_first_max(x: Any, axis: tuple[int, ...]) -> Any:
+    """The maximum over ``axis``, of known sizes; the gradient goes to the first of equal elements."""
+    return _reduce(REDUCE_FIRST_MAX, x, axis, keepdims=False)
 
 
 def reduce_min(

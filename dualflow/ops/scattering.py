@@ -11,11 +11,13 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import squeeze
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.forms import Opaque, Scatter
+from dualflow.ops.joining import concat
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import shape_of, static_shape
+from dualflow.ops.static import shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
 
 if TYPE_CHECKING:
@@ -41,6 +43,23 @@ def _position(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(np.moveaxis(indices, -1, 0))
 
 
+def _places(out: Any, indices: Any, updates: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What ``updates`` go to, and where: positions that name no axis are rows 0 of a new first one."""
+    if updates.shape != indices.shape[:-1] + out.shape[indices.shape[-1] :]:
+        raise ValueError("updates do not have the shape of what they go to")
+    if not indices.shape[-1]:
+        return out[None], (np.zeros(indices.shape[:-1], np.intp),)
+    return out, _position(indices, out.shape)
+
+
+def _picked(params: Any, indices: Any) -> Any:
+    if indices.dtype.kind not in "iu":
+        raise TypeError("indices are integers")
+    if not indices.shape[-1]:
+        return np.broadcast_to(params, indices.shape[:-1] + params.shape)
+    return params[_position(indices, params.shape)]
+
+
 def _check_updates(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> None:
     expected = Shape([*indices.shape[:-1], *shape[_depth(indices, shape) :]])
     if len(expected) != len(updates.shape) or any(
@@ -61,7 +80,8 @@ def _scatter_infer(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> Te
 
 def _scatter(indices: Any, updates: Any, shape: tuple[int, ...]) -> Any:
     out = np.zeros(shape, updates.dtype)
-    np.add.at(out, _position(indices, shape), updates)
+    target, position = _places(out, indices, updates)
+    np.add.at(target, position, updates)
     return out
 
 
@@ -74,11 +94,12 @@ def _update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) 
 
 def _written(ufunc: np.ufunc | None) -> Any:
     def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
-        out, position = tensor.copy(), _position(indices, tensor.shape)
+        out = tensor.copy()
+        target, position = _places(out, indices, updates)
         if ufunc is None:
-            out[position] = updates
+            target[position] = updates
         else:
-            ufunc.at(out, position, updates)
+            ufunc.at(target, position, updates)
         return out
 
     return kernel
@@ -90,16 +111,22 @@ def _fi(*shape: int) -> Domain:
 
 _AT = integers(0, 3, shape=(4, 1))
 _AT_TWO = integers(0, 3, shape=(2, 2))
+_NOWHERE = integers(0, 3, shape=(4, 0))
 
 GATHER_ND = register(
     Op(
         name="gather_nd",
         doc="""The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.""",
         infer=_gather_infer,
-        kernel=lambda params, indices: params[_position(indices, params.shape)],
+        kernel=_picked,
         form=Opaque("positions span several axes"),
         vjp=(lambda g, out, params, indices: _scatter_add(indices, g, params.shape), None),
-        samples=(Sample((_fi(3, 5), _AT)), Sample((_fi(3, 4), _AT_TWO)), Sample((_fi(3, 4, 2), _AT_TWO))),
+        samples=(
+            Sample((_fi(3, 5), _AT)),
+            Sample((_fi(3, 4), _AT_TWO)),
+            Sample((_fi(3, 4, 2), _AT_TWO)),
+            Sample((_fi(3, 2), _NOWHERE)),
+        ),
     )
 )
 
@@ -114,6 +141,7 @@ SCATTER_ND = register(
         samples=(
             Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
             Sample((_AT_TWO, _fi(2)), {"shape": Shape((3, 4))}),
+            Sample((_NOWHERE, _fi(4, 2)), {"shape": Shape((2,))}),
         ),
     )
 )
@@ -148,7 +176,7 @@ ADD_ND = register(
             None,
             lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
-        samples=(Sample((_fi(3, 2), _AT, _fi(4, 2))),),
+        samples=(Sample((_fi(3, 2), _AT, _fi(4, 2))), Sample((_fi(3, 2), _NOWHERE, _fi(4, 3, 2)))),
     )
 )
 
@@ -167,22 +195,36 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
     Args:
         params: of one axis or more.
         indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
-        batch_dims: must be 0.
+        batch_dims: how many first axes of ``params`` and ``indices`` belong together; the positions name axes
+            behind them.
         name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``indices.shape[:-1] + params.shape[depth:]``.
+        Of shape ``indices.shape[:-1] + params.shape[batch_dims + depth:]``.
 
     Raises:
         OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: the sizes of the batch differ.
 
     >>> import dualflow as df
     >>> df.gather_nd([[1, 2], [3, 4]], [[0, 0], [1, 1]]).numpy()
     array([1, 4], dtype=int32)
     """
-    if batch_dims:
-        raise InvalidArgumentError("gather_nd takes no batch_dims; name the leading axes in the indices.")
-    return _gather_nd(params, indices)
+    count = static_int(batch_dims, "batch_dims")
+    return _gather_nd(params, _with_batch(params, convert_to_tensor(indices), count) if count else indices)
+
+
+def _with_batch(params: Any, indices: Any, count: int) -> Any:
+    """Positions that also name the ``count`` axes of the batch."""
+    batch, given = indices.shape[:count], shape_of(params)[:count]
+    if not 0 <= count < len(indices.shape) or tuple(batch) != tuple(given) or None in batch:
+        raise InvalidArgumentError(
+            f"gather_nd with batch_dims={count} needs params and indices whose first sizes are known and "
+            f"equal, before the last axis of the indices, not shapes {shape_of(params)} and {indices.shape}."
+        )
+    rows = np.indices(batch, indices.dtype.dtype)
+    rows = np.moveaxis(rows, 0, -1).reshape(*batch, *(1,) * (len(indices.shape) - 1 - count), count)
+    return concat([broadcast_to(rows, [*indices.shape[:-1], count]), indices], -1)
 
 
 def _gather_nd(params: Any, indices: Any) -> Any:

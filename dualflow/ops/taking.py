@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
@@ -34,17 +37,57 @@ def _integer(spec: TensorSpec) -> None:
         raise DTypeError(f"indices are integers, not {spec.dtype.name}; cast them with df.cast.")
 
 
-def _gather_infer(params: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
+def _gather_infer(params: TensorSpec, indices: TensorSpec, axis: int, batch_dims: int = 0) -> TensorSpec:
     _integer(indices)
-    shape = params.shape
-    return TensorSpec.of(Shape([*shape[:axis], *indices.shape, *shape[axis + 1 :]]), params.dtype)
+    shape, paired = params.shape, indices.shape[:batch_dims]
+    if any(a != b for a, b in zip(shape, paired, strict=False) if a is not None and b is not None):
+        raise InvalidArgumentError(
+            f"the first {batch_dims} sizes of params, {shape}, and indices, {indices.shape}, should be equal."
+        )
+    return TensorSpec.of(
+        Shape([*shape[:axis], *indices.shape[batch_dims:], *shape[axis + 1 :]]), params.dtype
+    )
 
 
-def _gather(params: Any, indices: Any, axis: int) -> Any:
+def _gather(params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
     if indices.dtype.kind not in "iu":
         raise TypeError("indices are integers")
+    if not batch_dims:
+        check_indices(indices, params.shape[axis], axis)
+        return params.take(indices, axis)
+    batch, rank = indices.shape[:batch_dims], indices.ndim - batch_dims
+    if params.shape[:batch_dims] != batch:
+        raise ValueError("sizes of the batch differ")
     check_indices(indices, params.shape[axis], axis)
-    return params.take(indices, axis)
+    places = [place.reshape(*place.shape, *(1,) * rank) for place in np.indices(batch, sparse=True)]
+    found = np.moveaxis(params, axis, batch_dims)[(*places, indices)]
+    between = range(axis - batch_dims)
+    return np.moveaxis(found, [batch_dims + rank + i for i in between], [batch_dims + i for i in between])
+
+
+def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
+    """``g`` added where it was picked; of a batch, the rows of all its members are one axis."""
+    if not batch_dims:
+        return _scatter_like(indices, g, params, axis)
+    batch, size, axes = indices.shape[:batch_dims], params.shape[axis], range(len(g.shape))
+    members = batch.num_elements()
+    if members is None or size is None:
+        raise InvalidArgumentError(
+            "the gradient of gather with batch_dims needs to know the sizes of the batch and the axis while "
+            "tracing; give known shapes."
+        )
+    rank = len(indices.shape) - batch_dims
+    first = np.arange(members).reshape(*batch, *(1,) * rank) * size
+    places = cast(indices, int64) + first
+    rows = transpose(
+        g, [*axes[:batch_dims], *axes[axis : axis + rank], *axes[batch_dims:axis], *axes[axis + rank :]]
+    )
+    added = dispatch.current().apply(SCATTER_ADD, (places, rows), {"axis": 0, "size": members * size})
+    apart = reshape(added, [*batch, size, *added.shape[1:]])
+    axes = range(len(params.shape))
+    return transpose(
+        apart, [*axes[:batch_dims], *axes[batch_dims + 1 : axis + 1], batch_dims, *axes[axis + 1 :]]
+    )
 
 
 _INDICES = (integers(0, 3, shape=(4,)), integers(0, 3, shape=(2, 2)), integers(0, 3, shape=()))
@@ -56,9 +99,18 @@ GATHER = register(
         infer=_gather_infer,
         kernel=_gather,
         form=Take(),
-        vjp=(lambda g, out, params, indices, axis: _scatter_like(indices, g, params, axis), None),
+        vjp=(_gather_vjp, None),
         samples=tuple(Sample((Domain(-50, 50, "fib", (3, 5)), i), {"axis": 0}) for i in _INDICES)
-        + tuple(Sample((Domain(-50, 50, "fi", (2, 3, 4)), i), {"axis": 1}) for i in _INDICES),
+        + tuple(Sample((Domain(-50, 50, "fi", (2, 3, 4)), i), {"axis": 1}) for i in _INDICES)
+        + tuple(
+            Sample((Domain(-50, 50, "fi", params), integers(0, 3, shape=at)), {"axis": axis, "batch_dims": n})
+            for params, at, axis, n in (
+                ((2, 3), (2,), 1, 1),
+                ((2, 3, 2), (2, 4), 1, 1),
+                ((2, 5, 3, 2), (2, 2, 3), 2, 1),
+                ((2, 2, 4, 3), (2, 2, 5), 3, 2),
+            )
+        ),
     )
 )
 
@@ -150,43 +202,46 @@ def gather(
     indices: Any,
     validate_indices: Any = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: Any = 0,
     name: str | None = None,
 ) -> Tensor:
     """The slices of ``params`` along ``axis`` at the positions ``indices``.
 
     Args:
         params: a tensor of one axis or more.
-        indices: integers of any shape, each in ``[0, size of the axis)``.
+        indices: integers of any shape, each in ``[0, size of the axis)``: negative ones are errors.
         validate_indices: ignored: indices are always checked.
-        axis: where to pick; the first axis by default.
-        batch_dims: must be 0; pair leading axes with :func:`dualflow.gather_nd`.
+        axis: where to pick; by default the first axis behind the batch.
+        batch_dims: how many first axes of ``params`` and ``indices`` belong together; a negative number
+            counts from the end of the shape of ``indices``.
         name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``params.shape[:axis] + indices.shape + params.shape[axis + 1:]``.
+        Of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
 
     Raises:
         OutOfRangeError: an index is outside the axis.
+        InvalidArgumentError: the sizes of the batch differ, or there is no such axis behind the batch.
         DTypeError: ``indices`` are not integers.
 
     >>> import dualflow as df
     >>> df.gather([10, 20, 30], [2, 0]).numpy()
     array([30, 10], dtype=int32)
+    >>> df.gather([[1, 2, 3], [4, 5, 6]], [2, 0], batch_dims=1).numpy()
+    array([3, 4], dtype=int32)
     """
-    if batch_dims:
-        raise InvalidArgumentError("gather takes no batch_dims; pair the leading axes with df.gather_nd.")
-    where = normalize_axis(0 if axis is None else static_int(axis, "axis"), len(shape_of(params)))
-    return _take(params, indices, where)
-
-
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
-    """The rows of ``params`` that ``ids`` number: :func:`gather` along the first axis.
-
-    Raises:
-        OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: ``max_norm`` is given; clip the rows with :func:`dualflow.clip_by_norm`.
-    """
-    if max_norm is not None:
-        raise InvalidArgumentError("embedding_lookup takes no max_norm; clip the rows with df.clip_by_norm.")
-    return gather(params, ids)
+    if type(batch_dims) is int and not batch_dims:
+        where = 0 if axis is None else static_int(axis, "axis")
+        return _take(params, indices, normalize_axis(where, len(shape_of(params))))
+    rank, most = len(shape_of(params)), len(shape_of(indices))
+    batch = static_int(batch_dims, "batch_dims")
+    batch += most if batch < 0 else 0
+    where = normalize_axis(batch if axis is None else static_int(axis, "axis"), rank)
+    if not 0 <= batch <= min(most, where):
+        raise InvalidArgumentError(
+            f"gather with batch_dims={batch_dims} picks along axis {where} of params of shape "
+            f"{shape_of(params)} at indices of shape {shape_of(indices)}: the batch must be of first axes of "
+            "both, before the axis."
+        )
+    attrs = {"axis": where, "batch_dims": batch} if batch else {"axis": where}
+    return dispatch.current().apply(GATHER, (params, indices), attrs)

@@ -42,6 +42,9 @@ class Operators:
 
     __slots__ = ()
     __array_priority__ = 100
+    __pandas_priority__ = (
+        5000  # above that of pandas' classes, so that an operator gives a tensor, as array's do
+    )
     shape: Shape
     dtype: DType
 
@@ -49,6 +52,11 @@ class Operators:
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements; None inside a traced function where a size is left open."""
+        return self.shape.num_elements()
 
     def get_shape(self) -> Shape:
         """``shape``, by TensorFlow's other name for it."""
@@ -214,6 +222,8 @@ class Tensor(Operators, AbstractTensor):
         def op(self) -> Any: ...
         @property
         def graph(self) -> Any: ...
+        def cpu(self) -> Tensor: ...
+        def gpu(self, gpu_index: int = 0) -> Tensor: ...
         def numpy(self) -> Any: ...
         def item(self) -> Any: ...
         def tolist(self) -> Any: ...

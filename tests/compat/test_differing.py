@@ -160,3 +160,15 @@ def test_what_is_drawn_for_open_sizes_is_new_in_each_run():
         one, two = session.run([y, y + 0.0], {x: [1.0, 2.0]})
         assert np.array_equal(one, two)
         assert not np.array_equal(one, session.run(y, {x: [1.0, 2.0]}))
+
+
+def test_older_names_of_argmax_and_argmin():
+    assert v1.arg_max(X, 1).numpy().tolist() == v1.argmax(X, 1).numpy().tolist()
+    assert v1.arg_min(X, dimension=1).numpy().tolist() == v1.argmin(X, 1).numpy().tolist()
+    assert v1.arg_max(X, 1, v1.int32).dtype is v1.int32
+
+
+def test_py_func_calls_numpy_functions():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [2])
+        assert session.run(v1.py_func(np.sort, [x], v1.float32), {x: [2.0, 1.0]}).tolist() == [1.0, 2.0]

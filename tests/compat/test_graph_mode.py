@@ -108,7 +108,7 @@ def test_a_feed_of_another_shape_is_an_error(graph: v1.Graph, session: v1.Sessio
 
 def test_a_tensor_is_no_feed(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [])
-    with pytest.raises(TypeError, match=r"cannot be a tf\.Tensor"):
+    with pytest.raises(TypeError, match=r"cannot be a df\.Tensor"):
         session.run(x, {x: df.constant(1.0)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -66,7 +67,9 @@ def test_reuse_holds_for_the_scopes_inside(graph: v1.Graph) -> None:
 def test_a_variable_to_be_found_must_be_there(graph: v1.Graph) -> None:
     with (
         v1.variable_scope("a", reuse=True),
-        pytest.raises(ValueError, match=r"a/w does not exist, or was not created with tf\.get_variable"),
+        pytest.raises(
+            ValueError, match=r"a/w does not exist, or was not created with df\.compat\.v1\.get_variable"
+        ),
     ):
         v1.get_variable("w", [2])
 
@@ -223,6 +226,17 @@ def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(place: None) 
     assert len(layer.weights) == 1
 
 
+@pytest.mark.parametrize(("name", "slope"), [("relu", 0.0), ("linear", -3.0), ("elu", math.expm1(-3.0))])
+def test_an_activation_has_a_name(place: None, name: str, slope: float) -> None:
+    found = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
+    assert value(found).item() == pytest.approx(slope)
+
+
+def test_an_unknown_activation_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"'rleu' names no function of df\.nn; give a name such as 'relu'"):
+        v1.layers.Dense(2, activation="rleu")
+
+
 def test_a_dense_layer_maps_the_last_of_several_axes(place: None) -> None:
     found = v1.layers.dense(v1.ones([2, 5, 3]), 4, kernel_initializer=v1.ones_initializer())
     assert value(found).tolist() == np.full([2, 5, 4], 3.0).tolist()
@@ -288,7 +302,9 @@ def test_a_templates_first_call_may_not_find_what_is_not_there(place: None) -> N
 def test_a_template_refuses_variables_that_it_would_create_at_each_call(graph: v1.Graph) -> None:
     template = v1.make_template("t", lambda: v1.Variable(1.0) + 0.0)
     template()
-    with pytest.raises(ValueError, match=r"perhaps you used tf\.Variable when you meant tf\.get_variable"):
+    with pytest.raises(
+        ValueError, match=r"perhaps you used df\.Variable when you meant df\.compat\.v1\.get_variable"
+    ):
         template()
 
 

@@ -76,7 +76,7 @@ def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
         ("bool", TypeError, ["as a Python `bool` is not allowed", "df.cond", "session.run(x)"]),
         ("float", TypeError, ["as a Python `float` is not allowed", "session.run(x)"]),
         ("numpy", AttributeError, ["has no .numpy() before a session runs the graph", "session.run(x)"]),
-        ("np", NotImplementedError, ["Cannot convert a symbolic tf.Tensor (x:0)", "session.run(x)"]),
+        ("np", NotImplementedError, ["Cannot convert a symbolic df.Tensor (x:0)", "session.run(x)"]),
     ],
 )
 def test_an_error_says_what_and_where_and_what_to_do(

@@ -38,6 +38,12 @@ CASES = {
         "different lengths",
         r"\[\[1\], \[1, 2\]\]",
     ),
+    "a masked element": (
+        lambda: df.constant(np.ma.array([1.0, 2.0], mask=[False, True])),
+        Invalid,
+        "no values at its masked elements",
+        r"x\.filled\(value\)",
+    ),
     "a large int": (lambda: df.constant([1 << 70]), Invalid, "outside int64", "give floats"),
     "a large lone int": (
         lambda: df.constant(1 << 63),

@@ -62,6 +62,15 @@ def on_device(name):
         pass
 
 
+def strictly(call):
+    """``call`` where a block on a device that isn't there is an error."""
+    df.config.set_soft_device_placement(False)
+    try:
+        call()
+    finally:
+        df.config.set_soft_device_placement(True)
+
+
 def stopped_late():
     tape = df.GradientTape()
     with tape.stop_recording():
@@ -122,7 +131,38 @@ CASES = {
         "np.array2string",
     ),
     "the truth of a vector": (lambda: bool(V), Invalid, "ambiguous", "df.reduce_any or df.reduce_all"),
-    "a device": (lambda: on_device("/gpu:0"), Invalid, "not available", "runs on the CPU"),
+    "a device": (lambda: on_device("fast"), Invalid, "'fast' is no name of a device", "the CPU is '/cpu:0'"),
+    "a device where none may stand in": (
+        lambda: strictly(lambda: on_device("/gpu:0")),
+        Invalid,
+        "'/gpu:0' is not available",
+        "set_soft_device_placement",
+    ),
+    "no device": (
+        lambda: df.config.set_visible_devices([]),
+        Invalid,
+        r"\[\] can't be chosen",
+        "programs run on",
+    ),
+    "a copy on a GPU": (lambda: V.gpu(), Late, "GPU:0 unknown device", "leave the call out"),
+    "an argument of no name": (
+        lambda: df.eager.gradients_function(lambda x: x, params=["z"]),
+        Invalid,
+        "no argument 'z'",
+        r"there are \['x'\]",
+    ),
+    "Python without its inputs": (
+        lambda: df.py_function(called),
+        Wrong,
+        "py_function needs the tensors",
+        r"@df.py_function\(Tout=df.float32\)",
+    ),
+    "NumPy without its inputs": (
+        lambda: df.numpy_function(called),
+        Wrong,
+        "numpy_function needs the tensors",
+        r"@df.numpy_function\(Tout=df.float32\)",
+    ),
     "a symbol outside": (
         lambda: escaped() + 1.0,
         df.errors.InaccessibleTensorError,

@@ -37,14 +37,6 @@ def test_what_was_computed_before_watching_does_not_count():
     assert tape.gradient(y, x).numpy() == 1.0
 
 
-def test_variables_are_listed_in_the_order_of_first_use():
-    a, b, c = (df.Variable(1.0, name=n) for n in "abc")
-    with df.GradientTape() as tape:
-        b * a * b
-    assert [v is w for v, w in zip(tape.watched_variables(), (b, a), strict=True)] == [True, True]
-    assert all(v is not c for v in tape.watched_variables())
-
-
 def test_a_variable_that_is_not_trainable_can_be_watched_by_hand():
     v = df.Variable(3.0, trainable=False)
     with df.GradientTape(watch_accessed_variables=False) as tape:
@@ -102,6 +94,31 @@ def test_integers_warn_and_have_no_gradient():
         y = i * i
     with pytest.warns(UserWarning, match="target tensor must be floating"):
         assert tape.gradient(y, i) is None
+
+
+@pytest.mark.parametrize("kind", ["int32", "bool", "uint8"])
+@pytest.mark.filterwarnings("ignore:.*target tensor must be floating")
+def test_variables_that_are_no_floats_have_no_gradient(kind):
+    def slopes(v):
+        with df.GradientTape(persistent=True) as tape:
+            y = df.where(v, 1, 2) if kind == "bool" else v * 2
+            z = df.cast(v, df.float32) * w
+        return [tape.gradient(y, v), tape.gradient([y, z], [v, w]), tape.jacobian(y, v)]
+
+    v, w = df.Variable(df.cast([1, 1], kind)), df.Variable([3.0, 4.0])
+    for f in (slopes, df.function(slopes)):
+        alone, (beside, floats), jacobian = f(v)
+        assert alone is beside is jacobian is None
+        assert floats.numpy().tolist() == [1.0, 1.0]
+
+
+def test_zeros_for_an_unconnected_integer_variable_are_integers():
+    v = df.Variable([1, 2])
+    with df.GradientTape() as tape:
+        y = df.cast(v, df.float32) * 2.0
+    found = tape.gradient(y, v, unconnected_gradients="zero")
+    assert found.dtype is df.int32
+    assert found.numpy().tolist() == [0, 0]
 
 
 # When it records
@@ -428,3 +445,27 @@ def test_what_does_not_depend_on_the_watched_is_not_kept():
     finally:
         tracemalloc.stop()
     assert held < 3 * data.numpy().nbytes
+
+
+def test_watched_variables_are_known_after_the_gradient_in_order_of_creation():
+    a, c = (df.Variable(1.0, name=name) for name in "ac")
+    with df.GradientTape() as tape:
+        y = c * a
+    assert [v.name for v in tape.watched_variables()] == ["a:0", "c:0"]
+    tape.gradient(y, a)
+    assert [v.name for v in tape.watched_variables()] == ["a:0", "c:0"]
+    tape.reset()
+    assert tape.watched_variables() == ()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "compiled"])
+@pytest.mark.parametrize("unconnected", ["none", "zero"])
+def test_the_batch_jacobian_of_what_does_not_depend_on_the_source_is_zeros_of_the_target(way, unconnected):
+    def jacobian(x, other):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.cast(other, df.complex64)
+        return tape.batch_jacobian(y, x, unconnected_gradients=unconnected)
+
+    found = way(jacobian)(df.ones([2, 3]), df.ones([2, 4])).numpy()
+    np.testing.assert_array_equal(found, np.zeros((2, 4, 3), np.complex64), strict=True)

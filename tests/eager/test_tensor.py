@@ -1,6 +1,8 @@
 """A tensor that has its value: what Python and NumPy can do with it."""
 
+import contextlib
 import copy
+import ctypes
 import operator
 import pickle
 
@@ -167,6 +169,28 @@ def test_numpy_functions_give_arrays_and_operators_give_tensors():
         assert isinstance(result, df.Tensor)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_sizes_are_numpys(run):
+    seen = []
+    run(lambda x: seen.append((x.size, x.ndim, x.shape, x.dtype.itemsize)))(df.zeros([2, 3], df.int16))
+    assert seen == [(6, 2, (2, 3), 2)]
+    assert df.Variable([1.0, 2.0]).size == 2
+    assert df.constant(1.0).size == 1
+    assert df.zeros([0, 5]).size == 0
+
+
+def test_a_size_that_is_left_open_is_none():
+    seen = []
+    f = df.function(lambda x: seen.append(x.size), input_signature=[df.TensorSpec([None, 3])])
+    f(df.ones([2, 3]))
+    assert seen == [None]
+
+
+@given(arrays)
+def test_bytes_are_those_of_the_elements(array):
+    assert bytes(df.constant(array)) == array.tobytes()
+
+
 def test_copies_are_other_tensors_of_the_same_value():
     x = df.constant([1.0, 2.0])
     for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
@@ -177,6 +201,83 @@ def test_copies_are_other_tensors_of_the_same_value():
 
 def test_dlpack_hands_the_values_over():
     assert np.from_dlpack(df.constant([1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert np.from_dlpack(df.constant([[1, 2], [3, 4]])[:, 1]).tolist() == [2, 4]
+    assert np.from_dlpack(df.constant(5)).shape == ()
+
+
+READ_ONLY = 1
+
+
+def exported(capsule):
+    """What a consumer of DLPack reads out of ``capsule``: the address of the elements, and the flags."""
+    named, pointer_of = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    named.argtypes = pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer_of.restype = ctypes.c_void_p
+    versioned = named(capsule, b"dltensor_versioned")
+    start = pointer_of(capsule, b"dltensor_versioned" if versioned else b"dltensor")
+    words = ctypes.cast(start, ctypes.POINTER(ctypes.c_uint64))
+    flags, data = (
+        (words[3], words[4]) if versioned else (0, words[0])
+    )  # version, manager, deleter, flags, tensor
+    return data, flags
+
+
+@pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}])
+def test_what_a_dlpack_consumer_writes_is_not_seen(options):
+    """Some consumers write whatever the flags say."""
+    x = df.constant([1.0, 2.0])
+    capsule = x.__dlpack__(**options)
+    ctypes.cast(exported(capsule)[0], ctypes.POINTER(ctypes.c_float))[0] = 9.0
+    assert x.numpy().tolist() == [1.0, 2.0]
+
+
+def test_dlpack_without_a_copy_is_marked_as_read_only():
+    x = df.constant([1.0, 2.0])
+    data, flags = exported(x.__dlpack__(copy=False, max_version=(1, 0)))
+    assert (data, flags & READ_ONLY) == (x.numpy().ctypes.data, READ_ONLY)
+    with pytest.raises(BufferError):
+        x.__dlpack__(copy=False)
+    shared = np.from_dlpack(x, copy=False)
+    assert np.shares_memory(shared, x.numpy())
+    assert not shared.flags.writeable
+
+
+@pytest.mark.parametrize("look", [np.asarray, memoryview, lambda x: x.numpy(), np.frombuffer, np.from_dlpack])
+def test_no_view_of_a_tensor_can_be_written_through(look):
+    x = df.constant(np.arange(3.0))
+    with contextlib.suppress(TypeError, ValueError):  # no such view, or one for reading
+        look(x)[0] = 9.0
+    assert x.numpy().tolist() == [0.0, 1.0, 2.0]
+
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        df.constant,
+        df.Variable,
+        df.square,
+        lambda m: df.ones([3], df.float64) + m,
+        lambda m: m + df.ones([3], df.float64),
+        lambda m: df.constant([m, m]),
+        lambda m: df.function(df.square)(m),
+        lambda m: df.numpy_function(lambda x: m, [df.ones([3])], df.float64),
+        lambda m: df.py_function(lambda x: m, [df.ones([3])], df.float64),
+        lambda m: df.eager.py_func(lambda x: m, [df.ones([3])], df.float64),
+        lambda m: df.constant(m[1]),
+    ],
+)
+def test_masked_elements_are_refused(use):
+    with pytest.raises(ValueError, match=r"filled\(value\)"):
+        use(MASKED)
+
+
+def test_a_masked_array_without_masked_elements_is_an_array():
+    assert df.constant(np.ma.array([1.0, 2.0])).numpy().tolist() == [1.0, 2.0]
+    assert df.constant(MASKED[:1]).numpy().tolist() == [1.0]
+    assert df.constant(MASKED.filled(0.0)).numpy().tolist() == [1.0, 0.0, 3.0]
 
 
 def test_only_parts_of_variables_have_assign():

@@ -71,3 +71,28 @@ def test_python_functions_of_arrays():
     tfe.py_func(lambda a: arrays.append(a) or a, [df.ones([2])], df.float32)
     arrays[0][0] = 5.0
     assert type(arrays[0]) is np.ndarray
+
+
+def test_arguments_to_differentiate_for_have_names():
+    gradients = tfe.gradients_function(lambda x, y: x * x * y, params=["y"])
+    assert [float(g) for g in gradients(3.0, 4.0)] == [9.0]
+    both = tfe.value_and_gradients_function(lambda x, y: x * x * y, params=["y", 0])(3.0, 4.0)
+    assert [float(g) for g in both[1]] == [9.0, 24.0]
+
+
+def test_the_first_eager_names_reach_what_later_ones_do():
+    assert tfe.custom_gradient is df.custom_gradient
+    assert tfe.make_template is df.compat.v1.make_template
+    assert tfe.Variable(1.0).initializer is None
+
+
+@pytest.mark.parametrize("make", [df.constant, df.Variable])
+def test_an_argument_that_is_given_twice_has_a_gradient_for_each_place(make):
+    c = make(3.0)
+    found = tfe.gradients_function(lambda x, y: x * x * y)(c, c)
+    assert [float(g) for g in found] == [18.0, 9.0]
+
+
+def test_implicit_gradients_are_in_the_order_of_creation():
+    a, b = df.Variable(1.0, name="a"), df.Variable(2.0, name="b")
+    assert [v.name for _, v in tfe.implicit_gradients(lambda: b * b * a)()] == ["a:0", "b:0"]

@@ -252,6 +252,30 @@ def test_a_custom_gradients_functions_are_converted():
         assert df.function(slope)(x).numpy() == slope(x).numpy()
 
 
+NO_SOURCE = """
+import dualflow as df
+@df.function
+def f(x):
+    if x > 0.0:
+        return x
+    return -x
+f(df.constant(1.0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [(["-c", NO_SOURCE], None), (["-c", f"exec({NO_SOURCE!r})"], None), (["-"], NO_SOURCE)],
+    ids=["python -c", "exec", "standard input"],
+)
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="Python keeps the source of such code")
+def test_code_without_source_is_refused_in_one_traceback(words, typed):
+    done = subprocess.run([sys.executable, *words], input=typed, capture_output=True, text=True, check=False)
+    assert done.stderr.count("Traceback") == 1
+    assert "its source is not to be found" in done.stderr
+    assert "malt" not in done.stderr
+
+
 # how often Python runs
 
 

@@ -52,6 +52,23 @@ def slotted_method():
     Model().call(ONE)
 
 
+async def later(x):
+    return x
+
+
+class Later:
+    async def __call__(self, x):
+        return x
+
+
+def items(x):
+    yield x
+
+
+async def items_later(x):
+    yield x
+
+
 def endless(x):
     return again(x)
 
@@ -200,13 +217,38 @@ CASES = {
     "a result that is no tensor": (
         lambda: run(lambda x: object(), ONE),
         Wrong,
-        "return value of type object",
-        "zero or more Tensors",
+        "an object of type object",
+        "Return what tensors it holds",
+    ),
+    "an async function": (
+        lambda: df.function(later),
+        Wrong,
+        "later is an async function",
+        "a plain function",
+    ),
+    "an async method": (
+        lambda: df.function(Later()),
+        Wrong,
+        "__call__ is an async function",
+        "plain function",
+    ),
+    "a generator function": (
+        lambda: df.function(items),
+        Wrong,
+        "items is a generator function",
+        "Return a list",
+    ),
+    "an async generator": (lambda: df.function(items_later), Wrong, "generator function", "Return a list"),
+    "an array's method": (
+        lambda: run(lambda x: x.sum(), V),
+        df.errors.MissingAttributeError,
+        "no attribute 'sum'",
+        "use df.reduce_sum",
     ),
     "a variable each time": (
         created_twice,
         Invalid,
-        "singleton tf.Variables created on the first call",
+        "singleton df.Variables created on the first call",
         "Keep it in an attribute",
     ),
     "an initial value from an argument": (

@@ -205,11 +205,28 @@ def test_what_is_carried_keeps_its_dtype_and_shape(way, n):
 
 
 @pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_no_rows_give_results_of_the_right_shape(way):
+def test_no_rows_give_results_of_the_shape_that_is_declared(way):
     x = df.zeros([0, 3])
-    found = way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x)
+    spec = df.TensorSpec([2, 3])
+    found = way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x, fn_output_signature=spec))(x)
     assert found.shape == (0, 2, 3)
+    assert way(lambda x: df.scan(lambda a, r: a + r, x, df.zeros([3])))(x).shape == (0, 3)
     assert float(way(lambda x: df.foldl(lambda a, r: a + r[0], x, 7.0))(x)) == 7.0
+
+
+def test_without_a_declared_shape_only_a_trace_knows_that_of_no_rows():
+    x = df.zeros([0, 3])
+    assert df.map_fn(lambda r: df.stack([r, r]), x).shape == (0,)
+    assert df.function(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x).shape == (0, 2, 3)
+
+
+def test_eagerly_no_rows_call_nothing():
+    calls = []
+    x = df.zeros([0, 3])
+    df.map_fn(lambda r: calls.append(r), x)
+    df.scan(lambda a, r: calls.append(r), x, df.zeros([3]))
+    df.foldr(lambda a, r: calls.append(r), x, df.zeros([3]))
+    assert calls == []
 
 
 def test_no_rows_and_no_first_value_are_an_error():

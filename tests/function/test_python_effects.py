@@ -298,3 +298,25 @@ def test_print_writes_to_the_stream_it_is_given(tmp_path, capsys):
 def test_print_refuses_a_stream_that_is_none():
     with pytest.raises(DTypeError, match="output_stream"):
         df.print("x", output_stream=3)
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_py_function_is_a_decorator(way):
+    @df.py_function(Tout=df.float32)
+    def reversed_product(x, y):
+        """The product, backwards."""
+        return (x * y).numpy()[::-1]
+
+    found = ways(lambda x: reversed_product(x, [1.0, 10.0]))[way](df.constant([2.0, 3.0]))
+    assert found.numpy().tolist() == [30.0, 2.0]
+    assert reversed_product.__doc__ == "The product, backwards."
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
+def test_numpy_function_is_a_decorator(way):
+    @df.numpy_function(Tout=[df.float32, df.float32])
+    def parts(x):
+        return x + 1, x - 1
+
+    more, less = ways(parts)[way](df.constant([2.0]))
+    assert (more.numpy().tolist(), less.numpy().tolist()) == ([3.0], [1.0])

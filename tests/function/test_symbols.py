@@ -22,7 +22,7 @@ def traced(function):
         (lambda x: bool(x), "Python `bool`"),
         (lambda x: 1 if x[0] > 0 else 0, "Python `bool`"),
         (lambda x: not x, "Python `bool`"),
-        (lambda x: list(x), "Iterating over a symbolic `tf.Tensor`"),
+        (lambda x: list(x), "Iterating over a symbolic `df.Tensor`"),
         (lambda x: int(x[0]), "Python `int`"),
         (lambda x: float(x[0]), "Python `float`"),
         (lambda x: complex(x[0]), "Python `complex`"),

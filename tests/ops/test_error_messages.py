@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.assigned import assigned
+from dualflow.ops.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -18,13 +20,18 @@ V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math, random = df.nn, df.math, df.random
 sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
-DIRECT = {"inferred", "kernel"}  # what the cases call that ask a record and no public function
+DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
 PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
 def traced(function, *shapes):
     """Trace ``function`` with tensors of these shapes, where None is an open size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def left_vectors(x):
+    """The left singular vectors of ``x``."""
+    return dispatch.current().apply(REGISTRY["svd"], (x,), {})[1]
 
 
 def gradient(function, *shapes):
@@ -128,6 +135,31 @@ CASES = {
     ),
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
     "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
+    "a norm over three axes": (
+        lambda: df.norm(IMAGE, axis=(0, 1, 2)),
+        Invalid,
+        "an integer or two of them",
+        r"not \(0, 1, 2\)",
+    ),
+    "a norm that matrices don't have": (
+        lambda: df.norm(M, 3, axis=(0, 1)),
+        Invalid,
+        "'fro', 1, 2 or inf, not 3",
+        "one axis",
+    ),
+    "the 2-norm of float16": (
+        lambda: df.norm(df.ones([2, 2], df.float16), 2, [0, 1]),
+        Wrong,
+        "32 bits",
+        "df.cast",
+    ),
+    "singular values of a vector": (lambda: singular_values(V), Invalid, r"shape is \(3,\)", "two axes"),
+    "gradients of complex singular vectors": (
+        lambda: gradient(lambda x: df.math.real(left_vectors(df.cast(x, df.complex64))), [2, 2]),
+        Invalid,
+        "phase is arbitrary",
+        "singular values alone",
+    ),
     "no tensors for a norm": (
         lambda: df.global_norm([None]),
         Invalid,
@@ -226,8 +258,7 @@ CASES = {
     # picking
     "an index too far": (lambda: V[7], Outside, "index 7 is out of range for axis 0", "which has size 3"),
     "too many indices": (lambda: V[0, 0], Invalid, "2 indices", "one index an axis"),
-    "a text as an index": (lambda: V["a"], Wrong, "'a' is no index", "df.gather"),
-    "a float as an index": (lambda: V[df.constant(0.5)], Wrong, "scalar integer, not float32", "df.gather"),
+    "a text as an index": (lambda: V["a"], Wrong, "'a' is no index", "integers in an array"),
     "a step of 0": (lambda: V[::0], Invalid, "step can't be 0", "leave it out"),
     "a part that does not fit": (
         lambda: df.Variable(V)[:1].assign(V),
@@ -250,19 +281,37 @@ CASES = {
     "a slice too far": (lambda: df.slice(V, [2], [2]), Invalid, "leave shape", "-1 takes what is left"),
     "rows by floats": (lambda: df.gather(V, [0.0]), Wrong, "integers, not float32", "df.cast"),
     "a row too far": (lambda: df.gather(V, [5]), Outside, "index 5 is out of range", r"use 0\.\.2"),
-    "gather in batches": (lambda: df.gather(M, [0], batch_dims=1), Invalid, "no batch_dims", "df.gather_nd"),
+    "a batch of another size": (
+        lambda: df.gather(M, [0], batch_dims=1),
+        Invalid,
+        "the first 1 sizes",
+        "should be equal",
+    ),
+    "a batch behind the axis": (
+        lambda: df.gather(M, [0], axis=0, batch_dims=1),
+        Invalid,
+        "picks along axis 0",
+        "before the axis",
+    ),
+    "the gradient of a batch of unknown size": (
+        lambda: gradient(lambda x: df.gather(x, df.cast(x, df.int32), batch_dims=1), [None, 3]),
+        Invalid,
+        "the gradient of gather",
+        "known shapes",
+    ),
     "gather_nd in batches": (
         lambda: df.gather_nd(M, [[0]], batch_dims=1),
         Invalid,
-        "no batch_dims",
-        "in the indices",
+        "batch_dims=1",
+        "known and equal",
     ),
-    "an embedding's norm": (
-        lambda: nn.embedding_lookup(M, [0], max_norm=1.0),
-        Invalid,
-        "no max_norm",
-        "df.clip_by_norm",
+    "indices of floats": (
+        lambda: df.gather_nd(Q, df.zeros([2, 2])),
+        Wrong,
+        "indices are integers, not float32",
+        "df.cast",
     ),
+    "no tables": (lambda: nn.embedding_lookup([], [0]), Invalid, "params is empty", "needs a table"),
     "a mask of another shape": (
         lambda: df.boolean_mask(V, [True, False]),
         Invalid,
@@ -483,6 +532,7 @@ CASES = {
 }
 OTHERWISE_TESTED = {
     "ops/bands.py": "in test_diagonals.py",
+    "ops/picking.py": "in test_picking.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }
@@ -496,9 +546,7 @@ def test_the_message_says_what_and_what_to_do(case):
     assert re.search(remedy, str(caught.value))
 
 
-ASKED_DIRECTLY = [
-    case for case, (call, *_) in CASES.items() if {"inferred", "kernel"} & {*call.__code__.co_names}
-]
+ASKED_DIRECTLY = [case for case, (call, *_) in CASES.items() if DIRECT & {*call.__code__.co_names}]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in ASKED_DIRECTLY])

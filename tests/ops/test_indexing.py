@@ -1,4 +1,4 @@
-"""``x[key]`` is NumPy's, forward and backward; what NumPy takes and TensorFlow does not is refused."""
+"""``x[key]`` of integers and slices is NumPy's, forward and backward."""
 
 import numpy as np
 import pytest
@@ -65,11 +65,9 @@ def test_an_integer_outside_its_axis_is_an_invalid_argument_and_an_index_error(k
         X[key]
 
 
-@pytest.mark.parametrize(
-    "key", [1.0, [0, 2], df.constant([0, 2]), df.constant(1.0), np.array([0, 1]), "a", True]
-)
-def test_other_keys_are_refused_and_gather_is_named(key):
-    with pytest.raises(TypeError, match=r"df\.gather"):
+@pytest.mark.parametrize("key", [1.0, df.constant(1.0), "a", {}, object()])
+def test_other_keys_are_refused(key):
+    with pytest.raises(TypeError, match=r"index is made of integers|is no index"):
         X[key]
 
 

@@ -89,11 +89,12 @@ def assemble(case, arrays, spec):
 
 def take(case, arrays, spec):
     params, indices = arrays
-    axis = case.attrs["axis"]
+    axis, batch = case.attrs["axis"], case.attrs.get("batch_dims", 0)
+    end = axis + indices.ndim - batch
     out = np.empty(spec.shape, params.dtype)
     for at in itertools.product(*map(range, spec.shape)):
-        picked = indices[at[axis : axis + indices.ndim]]
-        out[at] = params[(*at[:axis], picked, *at[axis + indices.ndim :])]
+        picked = indices[(*at[:batch], *at[axis:end])]
+        out[at] = params[(*at[:axis], picked, *at[end:])]
     return out
 
 
@@ -108,8 +109,11 @@ def contract(case, arrays, spec):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_kernel_does_what_the_form_says(case):
     arrays, outputs, specs = run(case)
-    (spec,) = case.op.specs(specs, case.attrs)
-    form, (out,) = case.op.form, outputs
+    form = case.op.form
+    if isinstance(form, Opaque):
+        assert form.reason
+        return
+    (spec,), (out,) = case.op.specs(specs, case.attrs), outputs
     match form:
         case Element():
             close(out, element(case, arrays, spec))
@@ -131,8 +135,6 @@ def test_the_kernel_does_what_the_form_says(case):
             close(out, contract(case, arrays, spec), places=64)
         case Literal():
             close(out, case.attrs["value"])
-        case Opaque():
-            assert form.reason
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -191,12 +193,13 @@ def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case, dty
     ]
     inputs = case.op.prepare(given, EAGER)
     try:
-        (spec,) = case.op.specs([x.spec for x in inputs], case.attrs)
+        specs = case.op.specs([x.spec for x in inputs], case.attrs)
     except DTypeError:
         with pytest.raises(DTypeError, match=case.op.name):
             EAGER.run(case.op, inputs, case.attrs)
     else:
         found = EAGER.run(case.op, inputs, case.attrs)
-        assert found.dtype is spec.dtype
+        outputs = found if isinstance(found, tuple) else (found,)
+        assert [x.dtype for x in outputs] == [spec.dtype for spec in specs]
         if isinstance(case.op.form, Element) and dtype != "float16":
-            close(np.asarray(found), element(case, [np.asarray(x) for x in inputs], spec))
+            close(np.asarray(found), element(case, [np.asarray(x) for x in inputs], specs[0]))

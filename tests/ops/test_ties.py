@@ -33,6 +33,18 @@ def test_a_ties_whole_gradient_goes_to_the_first(op):
         (lambda x: df.clip_by_value(x, 0.0, 2.0), 2.5, 0.0),
         (df.nn.relu6, 6.0, 0.0),
         (df.nn.elu, 0.0, 1.0),
+        (df.nn.elu, math.nan, 1.0),
+        (df.nn.selu, 0.0, 1.0507009873554805),
+        (df.nn.selu, -0.0, 1.0507009873554805),
+        (df.math.expm1, -50.0, math.exp(-50.0)),
+        (lambda x: df.math.xlogy(x, 3.0), 0.0, 0.0),
+        (lambda x: df.math.xlogy(x, 0.0), 0.0, 0.0),
+        (lambda x: df.math.xlogy(x, -1.0), 0.0, 0.0),
+        (lambda x: df.math.xlogy(0.0, x), 0.0, 0.0),
+        (lambda x: df.math.xlog1py(x, 3.0), 0.0, 0.0),
+        (lambda x: df.math.xlog1py(0.0, x), -1.0, 0.0),
+        (lambda x: df.math.xdivy(x, 0.0), 0.0, 0.0),
+        (lambda x: df.math.xdivy(0.0, x), 0.0, 0.0),
         (df.nn.leaky_relu, 0.0, 0.2),
         (df.sqrt, 0.0, math.inf),
         (df.sign, 3.0, 0.0),
@@ -75,6 +87,15 @@ def test_multiply_no_nan_and_divide_no_nan_are_zero_at_zero():
     ]
     assert df.math.divide_no_nan([1.0, 6.0], [0.0, 3.0]).numpy().tolist() == [0.0, 2.0]
     assert slope(df.math.divide_no_nan, 1.0, 0.0) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("op", [df.math.xlogy, df.math.xlog1py, df.math.xdivy])
+@pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64, df.complex64])
+def test_what_vanishes_with_its_first_factor_is_zero_whatever_the_second_is(op, dtype):
+    x, y = df.zeros([5], dtype), df.constant(np.array([0.0, -3.0, -1.0, math.nan, math.inf]))
+    for f in (op, df.function(op)):
+        assert not np.asarray(f(x, df.cast(y, dtype))).any()
+        assert f(x, 2.0).dtype is dtype
 
 
 def test_equal_extremes_share_the_gradient_of_a_reduction():

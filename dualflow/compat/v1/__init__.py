@@ -16,6 +16,9 @@ from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
 from dualflow.compat.v1.collection import get_collection as get_collection
+from dualflow.compat.v1.dimension import Dimension as Dimension
+from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_index
+from dualflow.compat.v1.dimension import dimension_value as dimension_value
 from dualflow.compat.v1.naming import Namespace, named
 from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
 from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
@@ -71,6 +74,8 @@ boolean_mask = named(dualflow.boolean_mask, "tensor mask name axis")
 cond = named(dualflow.cond, "pred true_fn false_fn strict name fn1 fn2")
 constant = named(dualflow.constant, "value dtype shape name verify_shape")
 convert_to_tensor = named(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
+arg_max = named(dualflow.argmax)
+arg_min = named(dualflow.argmin)
 div = named(differing.div)
 gather = named(dualflow.gather, "params indices validate_indices name axis batch_dims")
 gather_nd = named(dualflow.gather_nd, "params indices name batch_dims")
@@ -110,6 +115,7 @@ random = Namespace(
     poisson=named(differing.poisson),
     uniform=named(differing.random_uniform),
 )
+py_func = named(dualflow.numpy_function)
 random_poisson = random.poisson
 random_normal = named(differing.random_normal)
 random_shuffle = named(shuffle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualflow import nn
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import Reuse, VariableScope, get_variable, variable_scope
 from dualflow.core.dtypes import as_dtype, float32
@@ -27,7 +28,7 @@ class Dense(Module):
 
     Args:
         units: the size of the last axis of the results.
-        activation: a function of the sum, as ``nn.relu``; none by default.
+        activation: a function of the sum, as ``nn.relu``, or the name of one of ``nn``; none by default.
         use_bias: whether there is a bias.
         kernel_initializer, bias_initializer: by default the scope's or Glorot's uniform numbers, and zeros.
         kernel_regularizer, bias_regularizer: see :func:`get_variable`.
@@ -49,7 +50,7 @@ class Dense(Module):
     def __init__(
         self,
         units: int,
-        activation: Callable[[Any], Any] | None = None,
+        activation: Callable[[Any], Any] | str | None = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
@@ -65,7 +66,7 @@ class Dense(Module):
     ) -> None:
         super().__init__(name or "dense")
         self.units = int(units)
-        self.activation = activation
+        self.activation = _named_activation(activation)
         self.use_bias = use_bias
         self.kernel: Any = None
         self.bias: Any = None
@@ -168,11 +169,25 @@ class Dense(Module):
     apply = __call__
 
 
+def _named_activation(activation: Callable[[Any], Any] | str | None) -> Callable[[Any], Any] | None:
+    """The activation that is given, by its name in ``nn`` too; "linear" is none."""
+    if not isinstance(activation, str):
+        return activation
+    if activation == "linear":
+        return None
+    if activation not in dir(nn):
+        raise InvalidArgumentError(
+            f"{activation!r} names no function of df.nn; give a name such as 'relu', or a function."
+        )
+    found: Callable[[Any], Any] = getattr(nn, activation)
+    return found
+
+
 @entry
 def dense(
     inputs: Any,
     units: int,
-    activation: Callable[[Any], Any] | None = None,
+    activation: Callable[[Any], Any] | str | None = None,
     use_bias: bool = True,
     kernel_initializer: Any = None,
     bias_initializer: Any = None,
@@ -191,7 +206,7 @@ def dense(
     again.
 
     >>> from dualflow.compat import v1
-    >>> v1.layers.dense(v1.ones([2, 3]), 4, activation=v1.nn.relu).shape
+    >>> v1.layers.dense(v1.ones([2, 3]), 4, activation="relu").shape
     (2, 4)
     """
     dtype = convert_to_tensor(inputs).dtype

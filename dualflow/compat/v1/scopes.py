@@ -304,8 +304,9 @@ def get_variable(
         return _found(store, full, scope, shape, dtype)
     if scope.reuse is True:
         raise InvalidArgumentError(
-            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
-            "reuse=tf.AUTO_REUSE in VarScope?"
+            f"Variable {full} does not exist, or was not created with "
+            "df.compat.v1.get_variable(). Did you mean to set "
+            "reuse=df.compat.v1.AUTO_REUSE in VarScope?"
         )
     made = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
     if kept:
@@ -323,7 +324,7 @@ def _found(store: VariableStore, full: str, scope: VariableScope, shape: Any, dt
     if not scope.reuse:
         raise InvalidArgumentError(
             f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
-            f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n  {store.lines[full]}"
+            f"reuse=df.compat.v1.AUTO_REUSE in VarScope? Originally defined at:\n  {store.lines[full]}"
         )
     if shape is not None and as_shape(shape) != found.shape:
         raise InvalidArgumentError(

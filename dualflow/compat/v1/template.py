@@ -117,7 +117,7 @@ class Template:
             names = [v.name for v in graph.engine.variables[before:]]
             raise InvalidArgumentError(
                 "New variable created when calling a template after the first time, perhaps you used "
-                f"tf.Variable when you meant tf.get_variable: {names}. The first call was:\n  "
+                f"df.Variable when you meant df.compat.v1.get_variable: {names}. The first call was:\n  "
                 f"{self._lines[store]}"
             )
         return result

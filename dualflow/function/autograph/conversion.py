@@ -82,12 +82,13 @@ def converted(function: Callable[..., Any], error: Exception) -> Converted:
     """
     try:
         return _convert(function)
-    except InvalidArgumentError as reason:
-        error.add_note(
-            f"The function was not converted: {reason}. Define it in a file, or choose with df.cond and "
-            "df.where and loop with df.while_loop."
-        )
-        raise error from None
+    except InvalidArgumentError as refusal:
+        reason = str(refusal)
+    error.add_note(
+        f"The function was not converted: {reason}. Define it in a file, or choose with df.cond and "
+        "df.where and loop with df.while_loop."
+    )
+    raise error  # out here the converter's own errors are not its context
 
 
 def _convert(function: Callable[..., Any]) -> Converted:

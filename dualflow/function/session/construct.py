@@ -22,6 +22,7 @@ from dualflow.function.session.state import DEFAULT
 from dualflow.function.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 
@@ -194,10 +195,10 @@ def _gradients(
 ) -> list[Any]:
     engine = graph.engine
     targets, sources = [_symbol(graph, y) for y in _listed(ys)], _listed(xs)
-    places = [_places(graph, x) for x in sources]
+    places = [[v for v in _places(graph, x) if v.spec.dtype.is_inexact] for x in sources]
     given = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
     cotangents = [
-        ones_like(y) if g is None else convert_to_tensor(g, y.dtype)
+        ones_like(y) if g is None else conj(convert_to_tensor(g, y.dtype))
         for y, g in zip(targets, given, strict=True)
     ]
     stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
@@ -241,4 +242,4 @@ def _total(flows: Sequence[Any], source: Any, unconnected: UnconnectedGradients)
     total = found[0]
     for flow in found[1:]:
         total = total + flow
-    return total
+    return conj(total)

@@ -171,6 +171,9 @@ class GraphEngine(Tracer):
             )
         return self._assign(variable, value)
 
+    def note(self, variable: AbstractVariable, value: Any) -> None:
+        """Nothing: assignments are nodes, which runs put in order."""
+
     def update(self, variable: AbstractVariable, value: Any, outputs: Sequence[Any]) -> None:
         """Assign in the runs that compute any of ``outputs``.
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
 from dualflow.function.session.defaults import innermost_graph
 from dualflow.function.session.engine import GraphEngine
@@ -84,6 +90,18 @@ class Graph:
         yield made
         starts = set(self.engine.initial)
         made += [node for node in self.engine.assignments[before:] if node not in starts]
+
+    @entry
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> NoReturn:
+        """TensorFlow's protocol buffer of the graph, which does not exist here.
+
+        Raises:
+            NotFoundError: always; :meth:`get_operations` lists what the graph holds.
+        """
+        raise NotFoundError(
+            "A graph has no GraphDef: dualflow neither reads nor writes TensorFlow's protocol buffers. "
+            "graph.get_operations() lists its operations with their inputs and outputs."
+        )
 
     def finalize(self) -> None:
         """Refuse whatever would add to the graph from now on."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Final
 
+from dualflow.core.warning import warn_user
 from dualflow.function.session.engine import GraphEngine
 from dualflow.graph.ir import Origin
 
@@ -42,10 +42,9 @@ class Growth:
         often = [line for line in new if self._lines[line] == REPEATS]
         if often:
             first = min(often, key=lambda line: (line.file, line.line))
-            warnings.warn(
+            warn_user(
                 f"The graph grows at each run: {first} has added nodes before each of {REPEATS} runs, and it "
                 f"has {len(lines)} nodes now. Build the graph once, before the loop, and only run it there; "
                 "graph.finalize() turns such a line into an error.",
-                GraphGrowthWarning,
-                stacklevel=3,
+                category=GraphGrowthWarning,
             )

@@ -13,10 +13,12 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
+from dualflow.function.history import History
 from dualflow.function.runner import Runner
 from dualflow.function.session.engine import GraphEngine
 from dualflow.function.session.state import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
+from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.resize import attrs_for
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.record import Effect
@@ -128,7 +130,17 @@ class _Replay:
         reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.op.effect is Effect.PYTHON for n in self._builder.nodes)
-        return Plan(Runner(self._builder.finish(outputs, updates)), tuple(reads), tuple(writes), calls_python)
+        graph = self._builder.finish(outputs, updates)
+        runner = Runner(graph, history=History(graph, self._behind, self._begun))
+        return Plan(runner, tuple(reads), tuple(writes), calls_python)
+
+    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:
+        """What holds the value of a graph's variable in the session."""
+        return self._cells(variable).holder
+
+    def _begun(self, variable: Any) -> None:
+        """Note that a graph's variable has a value."""
+        self._cells(variable).started = True
 
     def _step(self, node: Node) -> None:
         if node.op is READ:
@@ -139,6 +151,7 @@ class _Replay:
             variable = node.attrs["variable"]
             self._start(variable)
             self._current[id(variable)] = inputs[0]
+            self._builder.add(ASSIGNMENT, inputs, {"variable": variable}, node.origin)
             self._known.setdefault(node.output, inputs[0])
             return
         if node.op is DEFAULT:

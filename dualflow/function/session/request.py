@@ -43,7 +43,7 @@ class Feed:
             return given
         if isinstance(given, AbstractTensor | AbstractVariable):
             raise DTypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
+                "The value of a feed cannot be a df.Tensor object. Acceptable feed values include Python "
                 f"scalars, lists and numpy ndarrays. For reference, the tensor object was {given!r} which "
                 f"was passed to the argument `feed_dict` with key {self.key!r}; feed its .numpy()."
             )

@@ -127,21 +127,24 @@ class Variable(StatefulVariable):
         return self.graph.get_operation_by_name(self._name)
 
     @property
-    def initializer(self) -> Operation:
-        """The operation that gives the variable its first value.
+    def initializer(self) -> Any:
+        """The operation that gives the variable its first value; None outside of graphs, where it has it."""
+        return None if self._graph is None else self._start(self._graph)
 
-        Raises:
-            FailedPreconditionError: a variable that was created outside of graphs has its value.
-        """
-        engine = self.graph.engine
+    def _start(self, graph: Graph) -> Operation:
+        engine = graph.engine
         return engine.operation_of(
             dict(zip(map(id, engine.variables), engine.initial, strict=True))[id(self)]
         )
 
     @property
     def initial_value(self) -> Any:
-        """The tensor that the initializer assigns; it can be read before the variable has a value."""
-        return self.initializer.inputs[0]
+        """The tensor that the initializer assigns; it can be read before the variable has a value.
+
+        Raises:
+            FailedPreconditionError: the variable was created outside of graphs.
+        """
+        return self._start(self.graph).inputs[0]
 
     def initialized_value(self) -> Any:
         """:attr:`initial_value`, for the first values of other variables."""

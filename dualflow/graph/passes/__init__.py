@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.algebra import simplify_algebra
+from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.batching import batch_products
 from dualflow.graph.passes.bodies import in_bodies
 from dualflow.graph.passes.branches import take_branches
@@ -61,6 +62,7 @@ _INSIDE: Final = (
 )
 
 SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+    Pass("assignments", drop_assignments, "only calls that failed ask what a variable held on the way"),
     *_INSIDE,
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
     Pass("invariants", hoist_invariants, "what each turn computes again is what the passes have left of it"),

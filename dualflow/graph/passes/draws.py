@@ -43,7 +43,7 @@ def draw_before_loops(graph: Graph) -> Graph:
 
 def only_draw(body: Graph, length: int) -> Node | None:
     """The draw in a body that runs so many times, if it is its only effect and can be made at once."""
-    effects = [n for n in body.nodes if n.op.effect is not None]
+    effects = [n for n in body.nodes if n.op.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
         return None
     nbytes = length * effects[0].output.spec.nbytes

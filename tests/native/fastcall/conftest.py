@@ -40,8 +40,8 @@ class KernelFailed(Exception):
     """What on_error raises in these tests."""
 
 
-def raise_failed(status: int) -> object:
-    raise KernelFailed(status)
+def raise_failed(status: int, *args: object) -> object:
+    raise KernelFailed(status, *args)
 
 
 def fallback(*args: object) -> tuple[str, tuple[object, ...]]:

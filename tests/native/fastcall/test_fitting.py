@@ -212,11 +212,12 @@ def test_keywords_are_refused(fast: Any) -> None:
 # Errors.
 
 
-def test_a_status_is_handed_to_on_error(fast: Any, heavy: bool) -> None:
+def test_a_status_is_handed_to_on_error_with_the_arguments(fast: Any, heavy: bool) -> None:
     call = fast.function("fail", params=[fast.n, 17], heavy=heavy)
+    x = fast.tensor()
     with pytest.raises(fast.KernelFailed) as caught:
-        call(fast.tensor())
-    assert caught.value.args == (17,)
+        call(x)
+    assert caught.value.args == (17, x)
 
 
 def test_an_output_too_large_for_memory(fast: Any) -> None:

@@ -70,7 +70,7 @@ def test_no_reference_drifts_over_many_calls(fast: Any, heavy: bool) -> None:
         fast.function("multiply", variables=[fast.reads(variable)], arena_bytes=1 << 15, **two),
         fast.function("descend", variables=[fast.updates(variable)], **none),
         fast.function("plus_one", result="packed", pack=lambda tensors: tensors, heavy=heavy),
-        fast.function("fail", params=[fast.n, 1], on_error=lambda status: None, heavy=heavy),
+        fast.function("fail", params=[fast.n, 1], on_error=lambda status, x: None, heavy=heavy),
     ]
     assert [call(3) for call in calls] == [("fallback", (3,))] * len(calls)
     assert ("fallback", (x,)) not in [call(x) for call in calls]
@@ -148,7 +148,7 @@ def test_no_memory_drifts_over_many_calls(fast: Any) -> None:
 def test_a_call_within_a_call_has_an_arena_of_its_own(fast: Any) -> None:
     depth: list[int] = []
 
-    def on_error(status: int) -> object:
+    def on_error(status: int, x: object) -> object:
         depth.append(status)
         return call(fast.tensor()) if len(depth) < 5 else "deep"
 

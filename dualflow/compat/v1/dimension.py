@@ -1,0 +1,163 @@
+"""``Dimension``: a size of TensorFlow 1's shapes, which are integers and None here."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+
+
+class Dimension:
+    """A size that may be unknown: arithmetic with an unknown size gives one, and comparison gives None.
+
+    Shapes have integers and None in its place, and take it where it is known.
+
+    Args:
+        value: an integer, None for an unknown size, or a dimension.
+
+    Raises:
+        DTypeError: ``value`` is no integer.
+        InvalidArgumentError: ``value`` is negative.
+
+    >>> from dualflow.compat import v1
+    >>> v1.Dimension(3) * 2, v1.Dimension(None) + 1, v1.Dimension(3) == 3
+    (Dimension(6), Dimension(None), True)
+    """
+
+    __slots__ = ("value",)
+    __hash__ = None  # type: ignore[assignment]  # compares with integers, and with unknown sizes as None
+
+    @entry
+    def __init__(self, value: Any) -> None:
+        self.value: int | None = _value(value)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both may be the same size."""
+        theirs = _value(other)
+        return self.value is None or theirs is None or self.value == theirs
+
+    @entry
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Refuse another size than this one.
+
+        Raises:
+            InvalidArgumentError: both are known, and differ.
+        """
+        if not self.is_compatible_with(other):
+            raise InvalidArgumentError(f"Dimensions {self} and {other} are not compatible; make them equal.")
+
+    @entry
+    def merge_with(self, other: Any) -> Dimension:
+        """The known one of two compatible sizes."""
+        self.assert_is_compatible_with(other)
+        return Dimension(other if self.value is None else self)
+
+    def _with(self, other: Any, compute: Callable[[int, int], Any]) -> Any:
+        """What ``compute`` gives for two known sizes, else None."""
+        theirs = _value(other)
+        return None if self.value is None or theirs is None else compute(self.value, theirs)
+
+    def __add__(self, other: Any) -> Dimension:
+        return Dimension(self._with(other, operator.add))
+
+    def __sub__(self, other: Any) -> Dimension:
+        return Dimension(self._with(other, operator.sub))
+
+    def __mul__(self, other: Any) -> Dimension:
+        return Dimension(self._with(other, operator.mul))
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return Dimension(self._with(other, operator.floordiv))
+
+    def __mod__(self, other: Any) -> Dimension:
+        return Dimension(self._with(other, operator.mod))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return Dimension(other) - self
+
+    def __rfloordiv__(self, other: Any) -> Dimension:
+        return Dimension(other) // self
+
+    def __rmod__(self, other: Any) -> Dimension:
+        return Dimension(other) % self
+
+    def __eq__(self, other: object) -> Any:
+        return self._with(other, operator.eq) if _is_size(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return self._with(other, operator.ne) if _is_size(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool | None:
+        return self._with(other, operator.lt)  # type: ignore[no-any-return]  # a bool or None
+
+    def __le__(self, other: Any) -> bool | None:
+        return self._with(other, operator.le)  # type: ignore[no-any-return]  # as __lt__
+
+    def __gt__(self, other: Any) -> bool | None:
+        return self._with(other, operator.gt)  # type: ignore[no-any-return]  # as __lt__
+
+    def __ge__(self, other: Any) -> bool | None:
+        return self._with(other, operator.ge)  # type: ignore[no-any-return]  # as __lt__
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    @entry
+    def __index__(self) -> int:
+        if self.value is None:
+            raise DTypeError("An unknown dimension is no integer; ask df.shape(x) when the graph runs.")
+        return self.value
+
+    __int__ = __index__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.__index__(), np.int32 if dtype is None else dtype)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self.value})"
+
+    def __str__(self) -> str:
+        return "?" if self.value is None else str(self.value)
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The integer of a size, None for an unknown one.
+
+    >>> from dualflow.compat import v1
+    >>> v1.dimension_value(v1.Dimension(3)), v1.dimension_value(3)
+    (3, 3)
+    """
+    return _value(dimension)
+
+
+def dimension_at_index(shape: Any, index: int) -> Dimension:
+    """The size ``shape[index]`` as a :class:`Dimension`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.dimension_at_index(v1.TensorShape([2, None]), 1)
+    Dimension(None)
+    """
+    return Dimension(shape[index])
+
+
+def _is_size(value: object) -> bool:
+    return value is None or isinstance(value, Dimension) or hasattr(value, "__index__")
+
+
+def _value(size: Any) -> int | None:
+    if isinstance(size, Dimension) or size is None:
+        return size.value if isinstance(size, Dimension) else None
+    try:
+        value = operator.index(size)
+    except TypeError:
+        raise DTypeError(f"A dimension is an integer or None, not {size!r}.") from None
+    if value < 0:
+        raise InvalidArgumentError(f"Dimension {value} must be >= 0; None is an unknown one.")
+    return value

@@ -1,0 +1,85 @@
+"""Switches that TensorFlow's programs set at their start: ``df.config.experimental``.
+
+Those that have nothing to switch here say so, and change nothing.
+"""
+
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
+from dualflow.core.tracebacks import entry
+from dualflow.eager.devices import PhysicalDevice
+from dualflow.eager.devices import get_visible_devices as get_visible_devices
+from dualflow.eager.devices import list_logical_devices as list_logical_devices
+from dualflow.eager.devices import list_physical_devices as list_physical_devices
+from dualflow.eager.devices import set_visible_devices as set_visible_devices
+
+
+def enable_op_determinism() -> None:
+    """Nothing to switch: equal inputs and seeds always give equal results, to the bit.
+
+    >>> import dualflow as df
+    >>> df.config.experimental.enable_op_determinism()
+    """
+
+
+@entry
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Whether memory of a GPU is taken as it is needed.
+
+    Raises:
+        InvalidArgumentError: the device is the CPU, whose memory always is.
+    """
+    raise InvalidArgumentError(
+        f"Memory growth is of GPUs, and {device.name} is none; set it for list_physical_devices('GPU') only."
+    )
+
+
+@entry
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Take the memory of a GPU as it is needed; to be called for each of ``list_physical_devices("GPU")``.
+
+    There are none, so that a loop over them does nothing.
+
+    Raises:
+        InvalidArgumentError: the device is the CPU, whose memory is always taken as it is needed.
+
+    >>> import dualflow as df
+    >>> for gpu in df.config.list_physical_devices("GPU"):
+    ...     df.config.experimental.set_memory_growth(gpu, True)
+    """
+    raise InvalidArgumentError(
+        f"Memory growth is of GPUs, and {device.name} is none; set it for list_physical_devices('GPU') only."
+    )
+
+
+def get_synchronous_execution() -> bool:
+    """True: an op has run when its call returns."""
+    return True
+
+
+@entry
+def set_synchronous_execution(enable: bool | None) -> None:
+    """Let ops have run when their calls return, as they always have.
+
+    Raises:
+        FailedPreconditionError: ``enable`` is False; ops don't run later than they are called.
+    """
+    if enable is False:
+        raise FailedPreconditionError("Ops run when they are called; leave set_synchronous_execution out.")
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """False: products of float32 are computed in float32."""
+    return False
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Allow products of float32 to be computed with fewer bits, which only some GPUs do: nothing changes.
+
+    >>> import dualflow as df
+    >>> df.config.experimental.enable_tensor_float_32_execution(True)
+    >>> df.config.experimental.tensor_float_32_execution_enabled()
+    False
+    """
+
+
+_publish(globals(), internal=("FailedPreconditionError", "InvalidArgumentError", "PhysicalDevice", "entry"))

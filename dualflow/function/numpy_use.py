@@ -1,0 +1,97 @@
+"""What to use instead of NumPy, for tensors that have no value yet."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.absent import explain
+from dualflow.graph.origin import PACKAGE
+from dualflow.ops.record import REGISTRY
+
+_NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_MODULE: Final = __name__.partition(".")[0]
+_NEXT_BEST: Final = "hand the values to NumPy with df.numpy_function"
+
+
+def instead_of_call(frame: FrameType | None) -> str:
+    """What to use instead of the NumPy function that is running in ``frame``, or was called there."""
+    name = _called(frame)
+    if name is None:
+        return f"use df's functions, or {_NEXT_BEST}"
+    found = replacement(name)
+    return f"instead of np.{name} {found or _NEXT_BEST}" + (", or df.numpy_function" if found else "")
+
+
+def replacement(name: str) -> str | None:
+    """What to use for a function or method of NumPy's, ``use df.reduce_sum``; None if there is nothing.
+
+    >>> replacement("sum"), replacement("absolute"), replacement("percentile")
+    ('use df.reduce_sum', 'use df.abs', None)
+    """
+    public = vars(sys.modules[_MODULE])
+    if name in public:
+        return f"use df.{name}"
+    same = [op.name for op in REGISTRY.values() if op.kernel is getattr(np, name, None)]
+    if same and same[0] in public:
+        return f"use df.{same[0]}"
+    _, _, advice = explain(_MODULE, name, []).partition(": ")
+    return advice.removesuffix(".") if advice.startswith("use ") else None
+
+
+def _called(frame: FrameType | None) -> str | None:
+    """The name of the outermost function of NumPy's that is running, if the stack or the line shows it."""
+    name: str | None = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_NUMPY):
+            name = frame.f_code.co_name
+        elif not file.startswith(PACKAGE):
+            return name or _called_in(frame)
+        elif name is None:
+            name = _name_of(frame.f_locals.get("function"))  # converted code calls through this package
+        frame = frame.f_back
+    return name
+
+
+def _name_of(function: Any) -> str | None:
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return getattr(function, "__name__", None) if module.partition(".")[0] == "numpy" else None
+
+
+def _called_in(frame: FrameType) -> str | None:
+    """The name of the function that a line of Python is calling."""
+    place = _position(frame.f_code, frame.f_lasti)
+    if place is None:
+        return None
+    line, end_line, column, end_column = place
+    lines = [text.encode() for text in linecache.getlines(frame.f_code.co_filename)[line - 1 : end_line]]
+    if not lines:
+        return None
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]
+    try:
+        called = ast.parse(b"".join(lines), mode="eval").body
+    except SyntaxError:
+        return None
+    function = called.func if isinstance(called, ast.Call) else None
+    if isinstance(function, ast.Name):
+        known = {**frame.f_globals, **frame.f_locals}
+        return _name_of(known.get(function.id)) or function.id
+    return function.attr if isinstance(function, ast.Attribute) else None
+
+
+def _position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
+    """The lines and columns that an instruction comes from."""
+    for i, (line, end_line, column, end_column) in enumerate(code.co_positions()):
+        if 2 * i == instruction:
+            known = line is not None and end_line is not None
+            if known and column is not None and end_column is not None:
+                return line, end_line, column, end_column  # type: ignore[return-value]  # no None is left
+    return None

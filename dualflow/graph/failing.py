@@ -1,0 +1,67 @@
+"""Which nodes may end a program: by the values that they meet, for want of memory, or by a signal.
+
+What can't fail is element code without checks, reductions, views, copies and products in machine code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Node
+from dualflow.graph.scalars import LOOP_KINDS, bodies
+from dualflow.ops import maths_reference
+from dualflow.ops.forms import Assemble, Choice, Contraction, Element, Fold, Literal, View
+from dualflow.ops.record import Effect
+
+
+def may_fail(node: Node) -> bool:
+    """Whether running ``node`` may raise, or be interrupted.
+
+    Loops look for signals, and what has no machine code runs between two bytecodes of Python.
+    """
+    form, body = node.op.form, body_of(node)
+    if body is not None:
+        return any(map(may_fail, body.nodes))
+    if isinstance(form, View | Literal) or node.op.effect is Effect.ASSIGN:
+        return False
+    if isinstance(form, Choice):
+        return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
+    if isinstance(form, Element | Fold | Assemble | Contraction):
+        return not _in_machine_code(node) or (isinstance(form, Element) and _checks(node))
+    return True
+
+
+def _in_machine_code(node: Node) -> bool:
+    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
+    if isinstance(node.op.form, Contraction):
+        return all(d.kind == "f" and d.size >= 4 for d in dtypes)
+    return all(d.kind in LOOP_KINDS for d in dtypes)
+
+
+def _checks(node: Node) -> bool:
+    """Whether the element code of ``node`` checks something: that of floats alone does not."""
+    if all(v.spec.dtype.is_inexact for v in node.inputs):
+        return False
+    form, maths = node.op.form, _Checking()
+    assert isinstance(form, Element), f"{node} has no element code"
+    form.code(maths, *[np.ones(1, v.spec.dtype.dtype) for v in node.inputs], **node.attrs)
+    return maths.checked
+
+
+class _Checking:
+    """The maths namespace for arrays, which notes whether something is checked."""
+
+    def __init__(self) -> None:
+        self.checked = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(maths_reference, name)
+
+    def check(self, ok: Any, message: str) -> None:
+        self.checked = True
+
+    def index(self, axis: int) -> Any:
+        return np.zeros(1, np.int64)

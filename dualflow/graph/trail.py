@@ -1,0 +1,56 @@
+"""What a call has done through Python before it failed, so that running it again does nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.graph.interpret import run_node
+from dualflow.graph.ir import Node
+from dualflow.ops.record import Effect
+
+Array = np.ndarray[Any, Any]
+
+
+class Trail:
+    """One call, as it goes on: an observer of what runs by NumPy and Python.
+
+    Args:
+        generators: what random numbers are drawn from.
+
+    Attributes:
+        done: what each call of Python and each print has given, in order; an error where it ended.
+        node: what runs, of the compiled graph; the outermost loop where that is inside one.
+    """
+
+    __slots__ = ("_states", "done", "node")
+
+    def __init__(self, generators: Iterable[Any] = ()) -> None:
+        self.done: list[Sequence[Array] | BaseException] = []
+        self.node: Node | None = None
+        bits = [g.philox.bit_generator for g in generators]
+        self._states = [(b, b.state) for b in bits]
+
+    def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The outputs of ``node``, remembered if having them again would do something twice."""
+        if not is_told(node):
+            return run_node(node, arrays)
+        try:
+            found = run_node(node, arrays)
+        except BaseException as error:
+            self.done.append(error)
+            raise
+        self.done.append(found)
+        return found
+
+    def rewind(self) -> None:
+        """Let the generators draw again what they have drawn in the call."""
+        for bits, state in self._states:
+            bits.state = state
+
+
+def is_told(node: Node) -> bool:
+    """Whether ``node`` itself tells Python something: a call or a print, and no body with such."""
+    return node.op.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies

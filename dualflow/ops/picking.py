@@ -1,0 +1,142 @@
+"""``x[...]`` with arrays of integers among the indices: which elements they name, and where these go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import Dim, broadcast
+from dualflow.ops.arithmetic import add
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.record import REGISTRY, holds_tensors
+from dualflow.ops.shapes import shape
+from dualflow.ops.static import dtype_of, known_value, shape_of
+from dualflow.ops.taking import gather
+
+_TENSORS: Final = (AbstractTensor, AbstractVariable)
+
+
+def as_indices(item: Any) -> Any:
+    """The integers or bools of an array, a tensor or a list; None for an item that is none of these.
+
+    Raises:
+        DTypeError: elements of other kinds.
+    """
+    found: Any
+    if isinstance(item, _TENSORS):
+        found = item
+    elif isinstance(item, list):
+        found = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
+    elif isinstance(item, range) or hasattr(item, "__array__"):
+        found = np.asarray(item)
+    else:
+        return None
+    dtype = dtype_of(found)
+    if not (dtype.is_integer or dtype.is_bool):
+        raise DTypeError(
+            f"An index is made of integers or bools, not of {dtype.name} as this one of shape "
+            f"{shape_of(found)}; convert it with df.cast."
+        )
+    return found
+
+
+def _from_list(item: list[Any]) -> Any:
+    try:
+        found = np.asarray(item)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Rows of different lengths can't be one index: {item!r}; give as many in each."
+        ) from None
+    return found if found.size else found.astype(np.int64)
+
+
+def places(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
+    """The indices, an array for each of its axes, of where a mask holds.
+
+    Raises:
+        DTypeError: only a run will tell the mask.
+        InvalidArgumentError: the mask does not have the sizes of the axes that it stands for.
+    """
+    known = known_value(mask)
+    if known is None:
+        raise DTypeError(
+            "A mask beside other indices must be known while tracing; pick with df.boolean_mask first, then "
+            "index the result."
+        )
+    if known.shape != tuple(sizes[: known.ndim]):
+        raise InvalidArgumentError(
+            f"A mask of shape {known.shape} does not fit axes of sizes {tuple(sizes[: known.ndim])}; they "
+            "must be equal."
+        )
+    return list(np.nonzero(known))
+
+
+def pick(x: Any, indices: Sequence[tuple[int, Any]], front: int) -> Any:
+    """The elements of ``x`` at integers along some axes, which broadcast to the axes of the result.
+
+    Args:
+        x: a tensor.
+        indices: pairs of an axis, in ascending order, and its integers.
+        front: where the axes of the integers go in the result.
+
+    Raises:
+        OutOfRangeError: an integer is outside its axis.
+        InvalidArgumentError: the integers do not broadcast together.
+    """
+    axes = [axis for axis, _ in indices]
+    given = [_inside(index, x, axis) for axis, index in indices]
+    rank = len(broadcast([shape_of(index) for index in given]))
+    if len(axes) == 1:
+        found, at = gather(x, given[0], axis=axes[0]), axes[0]
+    else:
+        found, at = _pick_points(x, axes, given), 0
+    if at == front:
+        return found
+    others = [a for a in range(len(found.shape)) if not at <= a < at + rank]
+    return transpose(found, [*others[:front], *range(at, at + rank), *others[front:]])
+
+
+def _pick_points(x: Any, axes: list[int], given: list[Any]) -> Any:
+    """The elements, the axes of the integers first; by gather where these are known, as it is native."""
+    others = [a for a in range(len(x.shape)) if a not in axes]
+    ordered = transpose(x, [*axes, *others])
+    sizes, rest = ordered.shape[: len(axes)], ordered.shape[len(axes) :]
+    if all(isinstance(index, np.ndarray) for index in given) and None not in sizes:
+        merged = reshape(ordered, [math.prod(sizes), *rest])
+        if not math.prod(sizes):  # nothing can be picked, and no index is right
+            flat = np.zeros(np.broadcast_shapes(*(index.shape for index in given)), np.int64)
+        else:
+            flat = np.ravel_multi_index(np.broadcast_arrays(*given), sizes)
+        return gather(merged, flat, axis=0)
+    common = broadcast([shape_of(index) for index in given])
+    whole = tuple(broadcast_to(index, common) for index in given)
+    points = dispatch.current().apply(REGISTRY["stack"], whole, {"axis": len(common)})
+    return dispatch.current().apply(REGISTRY["gather_nd"], (ordered, points), {})
+
+
+def _inside(index: Any, x: Any, axis: int) -> Any:
+    """Integers of ``axis`` counted from its start; those known now as an array, and checked."""
+    size = x.shape[axis]
+    known = known_value(index)
+    if known is None or size is None:
+        index = cast(index, int64)
+        return where(index < 0, add(index, shape(x, int64)[axis] if size is None else size), index)
+    known = known.astype(np.int64)
+    outside = known[(known < -size) | (known >= size)]
+    if outside.size:
+        raise OutOfRangeError(
+            f"index {outside.flat[0]} is out of range for axis {axis} of shape {x.shape}, which has size "
+            f"{size}; use {-size} to {size - 1}."
+        )
+    return np.where(known < 0, known + size, known)

@@ -1,0 +1,69 @@
+"""Tensors where other libraries want arrays: scikit-learn and, where it is installed, pandas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score, train_test_split
+from sklearn.utils import resample, shuffle
+
+import dualflow as df
+
+X = df.constant(np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32))
+Y = df.cast(X[:, 0] > 0, df.int32)
+
+
+def test_scikit_learn_splits_tensors_into_tensors():
+    parts = train_test_split(X, Y, test_size=10, random_state=0)
+    rows = train_test_split(np.arange(40), test_size=10, random_state=0)
+    for found, source, picked in zip(parts, (X, X, Y, Y), (*rows, *rows), strict=True):
+        assert isinstance(found, df.Tensor)
+        np.testing.assert_array_equal(found.numpy(), source.numpy()[picked])
+
+
+def test_scikit_learn_keeps_the_shares_of_classes():
+    _, _, train, test = train_test_split(X, Y, stratify=Y, test_size=0.5, random_state=0)
+    assert abs(int(df.reduce_sum(train)) - int(df.reduce_sum(test))) <= 1
+
+
+def test_scikit_learn_shuffles_and_resamples_rows():
+    x, y = shuffle(X, Y, random_state=0)
+    np.testing.assert_array_equal(y.numpy(), x.numpy()[:, 0] > 0)
+    assert resample(X, n_samples=7, random_state=0).shape == (7, 3)
+
+
+def test_scikit_learn_fits_and_validates():
+    assert LogisticRegression().fit(X, Y).score(X, Y) > 0.9
+    assert cross_val_score(LogisticRegression(), X, Y, cv=KFold(2)).shape == (2,)
+
+
+def test_pandas_gives_way_to_tensors():
+    pandas = pytest.importorskip("pandas")
+    frame, series = pandas.DataFrame(np.ones((3, 4))), pandas.Series([1.0, 2.0, 3.0])
+    t, v = df.reshape(df.range(12.0), [3, 4]), df.range(3.0)
+    for found, expected in (
+        (frame * t, t),
+        (t * frame, t),
+        (frame - t, 1 - t),
+        (series + v, series.to_numpy() + v),
+        (frame > t, t < 1),
+    ):
+        assert isinstance(found, df.Tensor)
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_the_gradient_flows_through_an_operator_with_a_frame():
+    pandas = pytest.importorskip("pandas")
+    t = df.ones([2, 2])
+    with df.GradientTape() as tape:
+        tape.watch(t)
+        y = pandas.DataFrame([[1.0, 2.0], [3.0, 4.0]]) * t
+    assert tape.gradient(y, t).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_pandas_takes_tensors_as_data():
+    pandas = pytest.importorskip("pandas")
+    assert pandas.DataFrame(X).shape == (40, 3)
+    assert pandas.Series(Y).tolist() == Y.numpy().tolist()
+    assert pandas.DataFrame({"x": X[:, 0], "y": Y})["y"].sum() == int(df.reduce_sum(Y))

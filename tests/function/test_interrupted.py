@@ -1,0 +1,205 @@
+"""Ctrl-C in a compiled call: variables hold what the lines before the loop that it ended have assigned."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a timer that sends signals")
+
+
+def in_machine_code():
+    """Whether compiled code runs and runs, for the frames that signals find.
+
+    A signal may come just before such code begins, but not the second that finds a frame at one place.
+    """
+    seen = [None]
+
+    def where(frame):
+        place = frame.f_code, frame.f_lineno
+        before, seen[0] = seen[0], place
+        return place == before and (Path(frame.f_code.co_filename).name, frame.f_code.co_name) in CALLERS
+
+    return where
+
+
+def in_leave(frame):
+    """Whether what a failed call leaves is being found out, and it is not a callback that would be ended."""
+    if frame.f_code.co_name != "evaluate":
+        return False
+    while frame is not None and frame.f_code.co_name != "leave":
+        frame = frame.f_back
+    return frame is not None
+
+
+CALLERS = [("executable.py", "_enter"), ("decorator.py", "__call__"), (Path(__file__).name, "call")]
+"""Files and functions that call compiled code."""
+
+
+@contextmanager
+def interrupting(where):
+    """The block ends with KeyboardInterrupt when a signal finds a frame for which ``where`` holds."""
+
+    def handle(number, frame):
+        if where(frame):
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class World:
+    """Variables, and what programs ask of them."""
+
+    def __init__(self):
+        self.v, self.w, self.n = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0]), df.Variable(0)
+        self.log = []
+
+    def state(self):
+        return [x.numpy().tolist() for x in (self.v, self.w, self.n)]
+
+
+def endless(x):
+    """A loop that carries more than registers hold."""
+    i = df.constant(0)
+    while i >= 0:
+        x = x * 0.5 + 1.0
+        i = (i + 1) % 1000
+    return x
+
+
+def forever(i):
+    """One that does not."""
+    while i >= 0:
+        i = (i + 1) % 1000
+    return i
+
+
+def loop_before_the_update(s, i):
+    x = s.v * 2.0
+    if i > 0:
+        x = endless(x)
+    s.v.assign(x)
+
+
+def update_in_the_kernel_of_a_loop(s, i):
+    s.n.assign(s.n + forever(-1 + i * 2))
+
+
+def assignments_around_a_loop(s, i):
+    s.v.assign(s.v * 2.0)
+    s.n.assign_add(1)
+    k = i
+    if i > 0:
+        k = forever(i)
+    s.w.assign_add(s.v)
+    s.n.assign_add(k)
+
+
+def loop_in_a_loop(s, i):
+    s.v.assign(s.v * 2.0)
+    k = df.constant(0)
+    while k < 3:
+        s.w.assign_add(s.v)
+        if i > 0:
+            s.v.assign(endless(s.v))
+        k += 1
+
+
+def loop_that_assigns(s, i):
+    s.v.assign(s.v * 2.0)
+    s.n.assign(i)
+    while s.n > 0:
+        s.n.assign(s.n % 1000 + i)
+
+
+def python_before_a_loop(s, i):
+    s.v.assign(df.py_function(lambda x: s.log.append(1) or x * 2.0, [s.v], df.float32))
+    df.print("once", output_stream=s.log.append)
+    s.w.assign_add(s.v)
+    if i > 0:
+        s.n.assign(forever(i))
+
+
+LEFT = {
+    loop_before_the_update: [[1.0, 2.0], [3.0, 4.0], 0],
+    update_in_the_kernel_of_a_loop: [[1.0, 2.0], [3.0, 4.0], 0],
+    assignments_around_a_loop: [[2.0, 4.0], [3.0, 4.0], 1],
+    loop_in_a_loop: [[2.0, 4.0], [3.0, 4.0], 0],
+    loop_that_assigns: [[2.0, 4.0], [3.0, 4.0], 1],
+    python_before_a_loop: [[2.0, 4.0], [5.0, 8.0], 0],
+}
+
+
+@pytest.mark.parametrize("calls", [0, 3], ids=["at first", "later"])
+@pytest.mark.parametrize("program", LEFT)
+def test_an_interrupted_loop_leaves_what_was_assigned_before_it(program, calls):
+    s = World()
+    f = df.function(lambda i: program(s, i))
+    number = df.constant(1)
+    for _ in range(calls):
+        f(df.constant(0))
+    s.v.assign([1.0, 2.0]), s.w.assign([3.0, 4.0]), s.n.assign(0)
+    s.log.clear()
+
+    def call():
+        f(number)
+
+    with interrupting(in_machine_code()), pytest.raises(KeyboardInterrupt):
+        call()
+    assert s.state() == LEFT[program]
+    assert s.log == ([1, "once\n"] if program is python_before_a_loop else [])
+    f(df.constant(0))
+
+
+def test_an_interrupted_call_of_python_leaves_what_was_assigned_before_it():
+    s = World()
+
+    def interrupt(x):
+        raise KeyboardInterrupt
+
+    @df.function
+    def f():
+        s.n.assign_add(1)
+        y = df.py_function(interrupt, [s.v], df.float32)
+        s.v.assign(y)
+
+    for i in (1, 2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            f()
+        assert s.state() == [[1.0, 2.0], [3.0, 4.0], i]
+
+
+def test_an_interrupt_while_it_is_settled_leaves_what_was_reached():
+    """A failed call is run again by NumPy, which another signal ends."""
+    s = World()
+
+    @df.function
+    def f(limit):
+        s.v.assign(s.v * 2.0)
+        k = df.constant(0)
+        while k < 100_000_000:
+            s.n.assign(k)
+            k += 1
+            assert k < limit, "far"
+
+    with pytest.raises(AssertionError):
+        f(df.constant(2))
+    assert s.state() == [[2.0, 4.0], [3.0, 4.0], 1]
+    with interrupting(in_leave), pytest.raises(KeyboardInterrupt):
+        f(df.constant(90_000_000))
+    assert s.v.numpy().tolist() == [4.0, 8.0]
+    assert 0 <= s.n.numpy() < 90_000_000
+    np.testing.assert_array_equal(s.w, [3.0, 4.0])

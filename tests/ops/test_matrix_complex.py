@@ -1,0 +1,85 @@
+"""Every gradient rule at complex inputs, against finite differences: conjugates are where they belong."""
+
+import numpy as np
+import pytest
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tape import GradientTape
+from dualflow.eager.tensor import wrap
+from dualflow.ops.cases import Case, cases
+from dualflow.ops.record import REGISTRY
+
+LAYOUTS = ("contiguous", "plain", "broadcast", "scalar", "empty")
+
+
+def complexes(shape, seed=0):
+    """Numbers without symmetry, which no wrong rule survives."""
+    steps = np.arange(np.prod(shape, dtype=int)) + seed
+    return (np.cos(steps + 1.0) + 1j * np.sin(2.0 * steps + 0.3)).reshape(shape)
+
+
+def of_complex_numbers():
+    """The cases of real numbers whose op takes complex ones too, with an imaginary part."""
+    for op in REGISTRY.values():
+        for case in cases(op):
+            if "float64" not in case.label or case.label.split("-")[-1] not in LAYOUTS:
+                continue
+            inputs = tuple(x + 0.3 * complexes(x.shape) if x.dtype == np.float64 else x for x in case.inputs)
+            sources = [i for i, x in enumerate(inputs) if x.dtype.kind == "c" and op.differentiable(i)]
+            try:
+                specs = op.specs([TensorSpec(x.shape, x.dtype) for x in inputs], case.attrs)
+            except DTypeError:
+                continue
+            if sources and all(spec.dtype.kind in "fc" and spec.dtype.size >= 8 for spec in specs):
+                yield Case(op, inputs, case.attrs, case.label), sources
+
+
+CASES = list(of_complex_numbers())
+
+
+def outputs_of(case, tensors):
+    found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def weight(y):
+    return complexes(y.shape) if y.dtype.is_complex else complexes(y.shape).real
+
+
+@pytest.mark.parametrize(("case", "sources"), CASES, ids=str)
+def test_the_gradient_is_the_slope_along_both_axes(case, sources):
+    """``dL = Re(conj(gradient) dx)`` for ``L = Re(sum(conj(weight) y))``, as TensorFlow's gradients are."""
+    tensors = [wrap(x) for x in case.inputs]
+    with GradientTape() as tape:
+        tape.watch([tensors[i] for i in sources])
+        outputs = outputs_of(case, tensors)
+    outputs = [y for y in outputs if not y.dtype.is_complex] or outputs  # singular vectors have any phase
+    found = tape.gradient(
+        outputs, [tensors[i] for i in sources], output_gradients=[wrap(weight(y)) for y in outputs]
+    )
+
+    def value(arrays):
+        results = outputs_of(case, [wrap(x) for x in arrays])[: len(outputs)]  # the real ones come first
+        return sum(np.sum((np.conj(weight(y)) * np.asarray(y)).real) for y in results)
+
+    for i, gradient in zip(sources, found, strict=True):
+        along = complexes(case.inputs[i].shape, seed=5)
+        step = 1e-6
+        there, back = (
+            value([x + sign * step * along if k == i else x for k, x in enumerate(case.inputs)])
+            for sign in (1, -1)
+        )
+        slope = (there - back) / (2 * step)
+        if gradient is None:
+            assert abs(slope) < 1e-6
+            continue
+        assert gradient.dtype == np.complex128
+        np.testing.assert_allclose(
+            np.sum((np.conj(np.asarray(gradient)) * along).real), slope, rtol=1e-5, atol=1e-5
+        )
+
+
+def test_most_ops_take_complex_numbers():
+    assert len({case.op.name for case, _ in CASES}) > 50
