@@ -87,7 +87,7 @@ llvm.initialize_native_asmprinter()
 CPU: str = llvm.get_host_cpu_name()
 FEATURES: str = llvm.get_host_cpu_features().flatten()
 TRIPLE: str = llvm.get_process_triple()
-_target: list[llvm.TargetMachine] = []
+_machine: list[_Machine] = []
 
 
 @contextlib.contextmanager
@@ -111,15 +111,26 @@ def _llvm_to_ourselves() -> Iterator[None]:
                 handler(*arrived[0])
 
 
-def _target_machine() -> llvm.TargetMachine:
-    if not _target:
-        target = llvm.Target.from_triple(TRIPLE)
-        _target.append(
-            target.create_target_machine(
-                CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
-            )
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """What LLVM compiles with; made once, since not all that belongs to a pass builder is freed with it."""
+
+    target: llvm.TargetMachine
+    passes: llvm.ModulePassManager
+    builder: llvm.PassBuilder
+
+
+def _the_machine() -> _Machine:
+    if not _machine:
+        target = llvm.Target.from_triple(TRIPLE).create_target_machine(
+            CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
         )
-    return _target[0]
+        passes = llvm.create_new_module_pass_manager()
+        for name in PASSES:
+            getattr(passes, f"add_{name}_pass")()
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(0))
+        _machine.append(_Machine(target, passes, builder))
+    return _machine[0]
 
 
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
@@ -131,7 +142,7 @@ def _build(text: str) -> Compiled:
     parsed = time.perf_counter()
     _optimise(module)
     optimised = time.perf_counter()
-    code = _target_machine().emit_object(module)
+    code = _the_machine().target.emit_object(module)
     emitted = time.perf_counter()
     return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
 
@@ -145,11 +156,11 @@ def _optimised(text: str) -> str:
 def _assembly(text: str) -> str:
     module = _parse(text)
     _optimise(module)
-    return str(_target_machine().emit_assembly(module))
+    return str(_the_machine().target.emit_assembly(module))
 
 
 def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    linker = llvm.create_lljit_compiler(_target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True)
+    linker = llvm.create_lljit_compiler(_the_machine().target, use_jit_link=_use_jit_link(), suppress_errors=True)
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name, address in imports.items():
         builder.import_symbol(name, address)
@@ -174,11 +185,8 @@ def _parse(text: str) -> llvm.ModuleRef:
 
 
 def _optimise(module: llvm.ModuleRef) -> None:
-    builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(0))
-    passes = llvm.create_new_module_pass_manager()
-    for name in PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+    machine = _the_machine()
+    machine.passes.run(module, machine.builder)
 
 
 def _use_jit_link() -> bool:
