@@ -12,6 +12,7 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype, complex128, float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.shape import Shape
 
 Array = np.ndarray[Any, Any]
 _INT32: Final = np.iinfo(np.int32)
@@ -27,7 +28,8 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
 
     Raises:
         DTypeError: strings, None, sets, other objects, or numbers of another kind than ``dtype``.
-        InvalidArgumentError: ragged lists, integers outside int64, or an array with masked elements.
+        InvalidArgumentError: ragged lists, integers outside int64 (if a dtype is given, outside uint64 too),
+            or an array with masked elements.
 
     >>> as_array([1, 2]).dtype, as_array([1.5]).dtype, as_array(np.float64(1)).dtype
     (dtype('int32'), dtype('float32'), dtype('float64'))
@@ -35,7 +37,8 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(value, dtype)
     if type(value) in _SCALARS:
-        return _from_python(np.array(value), value, [value], dtype)
+        array = np.array(value)
+        return _from_python(_of_integers(value) if array.dtype == object else array, value, [value], dtype)
     if hasattr(value, "__array__") and not isinstance(value, list | tuple):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, range):
@@ -83,25 +86,27 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
                 f"Rows of different lengths can't make one tensor: {_short(value)}."
             ) from None
         raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}; give numbers.") from None
-    except OverflowError:
-        raise InvalidArgumentError(f"An integer in {_short(value)} is outside int64; give floats.") from None
     except MemoryError:
         raise ResourceExhaustedError(
             f"{_short(value)} is too large for memory; make tensors of its parts."
         ) from None
     leaves = _leaves(value)
+    if leaves and array.dtype.kind in "fO" and all(isinstance(x, int) for x in leaves):
+        array = _of_integers(value)
     if array.dtype.kind not in "biufc":
         odd = next((x for x in leaves if not isinstance(x, numbers.Number | np.generic)), value)
-        raise (
-            DTypeError(_unsuitable(odd))
-            if array.dtype.kind != "O" or not all(isinstance(x, int) for x in leaves)
-            else InvalidArgumentError(f"An integer in {_short(value)} is outside int64; give floats.")
-        )
-    if leaves and type(leaves[0]) is bool and array.dtype.kind != "b":
-        raise InvalidArgumentError(
-            f"{_short(value)} begins with a bool but holds numbers; make them of one kind."
-        )
+        raise DTypeError(_unsuitable(odd))
     return _from_python(array, value, leaves, dtype)
+
+
+def _of_integers(value: Any) -> Array:
+    """Integers of which some are outside int64."""
+    try:
+        return np.array(value, np.uint64)
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"An integer in {_short(value)} is outside int64 and uint64; give floats."
+        ) from None
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -119,8 +124,8 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | None) -> Array:
-    default = _default(array, leaves)
     if dtype is None:
+        default = int32 if isinstance(value, Shape) and not value else _default(array, leaves)
         return array if default is None else array.astype(default.dtype)
     kinds = {"b": "b", "i": "iufcb", "u": "iufcb", "f": "fc", "c": "c"}
     numpy_leaf = any(isinstance(x, np.generic) for x in leaves)
@@ -148,7 +153,7 @@ def _default(array: Array, leaves: list[Any]) -> DType | None:
         if all(isinstance(x, np.generic) for x in leaves) and array.dtype != np.int64:
             return None
         if kind == "u":
-            raise InvalidArgumentError("An integer is outside int64; give a dtype such as uint64.")
+            raise InvalidArgumentError("An integer is outside int64; name its dtype, uint64.")
         small = array.size == 0 or (array.min() >= _INT32.min and array.max() <= _INT32.max)
         return int32 if small else int64
     return complex128 if kind == "c" and not any(isinstance(x, np.generic) for x in leaves) else None

@@ -80,7 +80,10 @@ class Engine:
         return self.run(op, op.prepare(inputs, self), attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs."""
+        """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs.
+
+        What has no outputs gives an empty tuple, or the operation of a graph that is run later.
+        """
         raise NotImplementedError
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:

@@ -131,7 +131,8 @@ def py_function(
         name: ignored; as in TensorFlow.
 
     Returns:
-        A tensor; a list of them where ``Tout`` is a list; None where it is None.
+        A tensor; a list of them where ``Tout`` is a list; None where it is None. Without results, in an
+        explicit graph, the operation for a session to run.
 
     Raises:
         InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
@@ -154,7 +155,7 @@ def py_function(
         specs = _declared(Tout, None)
         return _packed(Tout, _results(func, func(*inputs), specs))
     attrs = {"function": func, "specs": _declared(Tout, inputs)}
-    return _packed(Tout, tuple(engine.apply(PY_FUNCTION, tuple(inputs), attrs)))
+    return _packed(Tout, engine.apply(PY_FUNCTION, tuple(inputs), attrs))
 
 
 @entry
@@ -193,7 +194,7 @@ def numpy_function(
     inputs = tuple([convert_to_tensor(x) for x in inp])
     specs = _declared(Tout, None if engine.eager else inputs)
     attrs = {"function": func, "specs": specs}
-    return _packed(Tout, tuple(engine.apply(NUMPY_FUNCTION, inputs, attrs)))
+    return _packed(Tout, engine.apply(NUMPY_FUNCTION, inputs, attrs))
 
 
 _WITHOUT_INPUTS: Final = (
@@ -240,7 +241,9 @@ def _of_inputs(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
     return TensorSpec.of(shape, as_dtype(dtype))
 
 
-def _packed(Tout: Any, results: Sequence[Any]) -> Any:
+def _packed(Tout: Any, results: Any) -> Any:
+    if not isinstance(results, list | tuple):  # the operation of an explicit graph
+        return results
     if Tout is None:
         return None
     return list(results) if isinstance(Tout, list | tuple) else results[0]

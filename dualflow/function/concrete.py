@@ -216,7 +216,7 @@ class ConcreteFunction:
             else leaf.value
             for leaf, name in zip(self.key[1], names, strict=True)
         ]
-        args, kwargs = self._signature.spread(self.key[0], leaves)
+        args, kwargs = self._signature.spread(unflatten(self.key[0], leaves))
         return tuple(args), kwargs
 
     def __repr__(self) -> str:
@@ -323,9 +323,11 @@ def _trace(
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
-    args, kwargs = signature.spread(call.structure, leaves)
+    values = unflatten(call.structure, leaves)
+    args, kwargs = signature.spread(values)
     with tracing(tracer):
         result = function(*args, **kwargs)
+    signature.check_unmodified(values, call.structure, leaves)
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
     section = Section(
@@ -357,6 +359,6 @@ def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozense
 def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
-    shape = EAGER.read(variable)._array.shape
+    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
     found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
     return found

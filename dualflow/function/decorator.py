@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
+from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
@@ -243,7 +244,7 @@ class Function(Generic[P, R]):
         """
         strict = self._options["strict"]
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            args, kwargs = self._signature.spread(call.structure, call.leaves)
+            args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
             early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:

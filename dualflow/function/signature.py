@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -148,11 +149,11 @@ class Signature:
         completed = {**known, **dict(zip(free, args, strict=False)), **kwargs}
         return self.arguments((), completed, (args, kwargs))
 
-    def spread(self, structure: Structure, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def spread(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and keyword arguments with which Python calls the function."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for parameter, value in zip(self.parameters, unflatten(structure, leaves), strict=True):
+        for parameter, value in zip(self.parameters, values, strict=True):
             if parameter.kind in _POSITIONAL:
                 args.append(value)
             elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
@@ -162,6 +163,31 @@ class Signature:
             else:
                 kwargs[parameter.name] = value
         return args, kwargs
+
+    def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
+        """Refuse that the function has changed ``values``, which were of ``structure`` with ``leaves``.
+
+        Raises:
+            InvalidArgumentError: it has put something else into a list, a dict or an object.
+        """
+        remaining = iter(leaves)
+        modified = []
+        for parameter, value, child in zip(self.parameters, values, structure.children, strict=True):
+            before = list(islice(remaining, child.leaves))
+            try:
+                now, found = flatten(value)
+            except RecursionError:  # a list within itself
+                now, found = [], None
+            same = found == child and all(x is y for x, y in zip(now, before, strict=True))
+            if not same:
+                modified.append(parameter.name)
+        if modified:
+            names = ", ".join(modified)
+            raise InvalidArgumentError(
+                f"{self.name}{self._python} should not modify its Python input arguments. Modifying a copy "
+                f"is allowed. The following parameter(s) were modified: {names}. The caller would not see "
+                "it: what is traced has lists, dicts and objects of its own. Return what is new."
+            )
 
     def leaf_names(self, structure: Structure) -> list[str]:
         """Where each leaf stands: ``x``, ``pair[0]``, ``options['rate']``."""

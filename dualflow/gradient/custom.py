@@ -67,7 +67,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         engine = dispatch.current()
-        leaves = tree.leaves(args)
+        leaves = tree.leaves(args[1:] if _is_method(args, decorated) else args)
         inputs = {i: _tensor(x, engine) for i, x in enumerate(leaves) if _has_gradient(x)}
         reader = Reader(engine)
         with dispatch.using(reader):
@@ -176,6 +176,13 @@ def _cotangents(answer: Any) -> list[Any]:
     if isinstance(answer, Mapping):
         return [x for key in sorted(answer) for x in _cotangents(answer[key])]
     return [answer]
+
+
+def _is_method(args: Sequence[Any], function: Callable[..., Any]) -> bool:
+    """Whether a call of ``function``, an attribute of a class, has the instance as its first argument."""
+    if not args or isinstance(args[0], AbstractTensor | AbstractVariable):
+        return False
+    return any(value is function for parent in type(args[0]).__mro__ for value in vars(parent).values())
 
 
 def _has_gradient(x: Any) -> bool:

@@ -102,8 +102,9 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
         with origin.forced(node.origin):
             inputs = tuple([known[v] for v in node.inputs])
             found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
-        outputs = found if isinstance(found, tuple) else (found,)
-        known.update(zip(node.outputs, outputs, strict=True))
+        if node.outputs:
+            outputs = found if isinstance(found, tuple) else (found,)
+            known.update(zip(node.outputs, outputs, strict=True))
     return [known[v] for v in graph.results]
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core.errors import DTypeError
-from dualflow.ops.arithmetic import abs, minimum
+from dualflow.ops.arithmetic import abs, minimum, square
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.elementwise import elementwise, real
+from dualflow.ops.elementwise import as_real_float, elementwise, real
 from dualflow.ops.exponential import exp, expm1, sigmoid
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
@@ -99,10 +99,17 @@ def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else beta * x)
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """``x / (1 + abs(x))``."""
-    x = _floating(features, "softsign")
-    return x / (1 + abs(x))
+softsign = elementwise(
+    "softsign",
+    """``x / (1 + abs(x))``.""",
+    example=("df.nn.softsign([-3.0, 0.0, 1.0])", "[-0.75, 0.0, 0.5]"),
+    inputs="features",
+    dtype=as_real_float,
+    code=lambda m, x: x / (1 + m.abs(x)),
+    vjp=lambda g, out, x: g / square(1 + abs(x)),  # one fraction, which is 0 and not nan at infinity
+    samples=Domain(-5, 5, "fi"),
+    cost=8,
+)
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:

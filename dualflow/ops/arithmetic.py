@@ -23,6 +23,7 @@ from dualflow.ops.elementwise import (
     real,
     signed,
 )
+from dualflow.ops.record import agreed
 from dualflow.ops.samples import Domain, numbers, reals
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ square = elementwise(
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0."""
+    x, y = agreed(x, y)
     zero = equal(y, 0)
     return where(zero, 0, x / where(zero, 1, y))
 

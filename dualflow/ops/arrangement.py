@@ -40,7 +40,9 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
     count, known = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
     free = len([d for d in new if d == -1])
     _check_sizes(new)
-    if (count != known) if not free else (known == 0 or count % known):
+    if free and not count and not known:  # as if no size were 0
+        count, known = (math.prod(d for d in sizes if d not in (0, -1, None)) for sizes in (old, new))
+    if count != known if not free else count % known:
         raise InvalidArgumentError(
             f"{count} elements of shape {old} do not fill shape {tuple(new)}"
             + (f", which has {known}." if not free else f": {count} is no multiple of {known}.")

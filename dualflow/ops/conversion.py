@@ -65,7 +65,8 @@ CAST = register(
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``x`` in another dtype: floats are cut off towards zero, complex numbers keep their real part.
 
-    A float that the integer dtype can't hold gives its nearest end (for 32 bits and more), nan gives 0.
+    A float that an integer dtype can't hold gives the nearest number that it can: 300.0 is 255 in uint8, and
+    -1.0 is 0; nan gives 0. Integers wrap: 300 is 44 in uint8. A bool tells if ``x`` is not 0, as nan is not.
 
     Args:
         x: a tensor of any shape, or what becomes one.

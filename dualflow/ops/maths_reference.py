@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dualflow.core.dtypes import DType, as_dtype, int32, int64, uint64
+from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.ops.error_function import erf as erf
 from dualflow.ops.error_function import erfc as erfc
@@ -49,26 +49,18 @@ def sigmoid(x: Any) -> Any:
 def cast(x: Any, dtype: DType) -> Any:
     """``x`` in another dtype: of a complex number the real part, of a float the integer part.
 
-    Where C leaves the integer undefined: nan gives 0, narrow and unsigned integers wrap what int32 (for those
-    of up to 16 bits) or int64 holds, and beyond that the result saturates.
+    Where C leaves the integer undefined, the nearest end of the dtype; nan gives 0.
     """
     array = np.asarray(x)
-    if array.dtype.kind == "c" and dtype.kind in "iuf":
+    if array.dtype.kind == "c" and dtype.kind != "c":
         array = array.real
     if array.dtype.kind == "f" and dtype.is_integer:
-        return _integer_part(array, dtype)
+        return _saturated(array, dtype)
     return array.astype(dtype.dtype)
 
 
-def _integer_part(x: Any, target: DType) -> Any:
-    if target is uint64:
-        return np.where(x < 0, _saturated(x, int64).astype(np.uint64), _saturated(x, uint64))
-    signed_and_wide = target.kind == "i" and target.size >= 4
-    wide = target if signed_and_wide else int32 if target.size < 4 else int64
-    return _saturated(x, wide).astype(target.dtype, copy=False)
-
-
 def _saturated(x: Any, target: DType) -> Any:
+    x = x.astype(np.float32) if x.itemsize == 2 else x  # which can hold the ends of all integers
     low, beyond = float(target.min), 2.0 ** (8 * target.size - (target.kind == "i"))
     with np.errstate(all="ignore"):
         found = x.astype(target.dtype)

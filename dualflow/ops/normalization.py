@@ -15,6 +15,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.losses import l2_loss
 from dualflow.ops.powers import rsqrt, sqrt
+from dualflow.ops.record import agreed
 from dualflow.ops.statistics import as_float, reduce_mean, squared_magnitude
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     x = as_float(t)
     total = reduce_sum(squared_magnitude(x), axes, keepdims=True)
     positive = total > 0
-    length = where(positive, sqrt(where(positive, total, 1)), 0)
+    length = where(positive, sqrt(where(positive, total, 1)), total)  # 0, or nan, which stays
     return x * clip_norm / maximum(length, clip_norm)
 
 
@@ -109,6 +110,7 @@ def batch_normalization(
     name: str | None = None,
 ) -> Tensor:
     """``(x - mean) / sqrt(variance + epsilon) * scale + offset``; ``offset`` and ``scale`` may be None."""
+    x, mean, variance = agreed(x, mean, variance)
     factor = rsqrt(add(variance, variance_epsilon))
     if scale is not None:
         factor = factor * scale
@@ -122,7 +124,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     Raises:
         InvalidArgumentError: ``bias`` is not a vector as long as that axis.
     """
-    value, bias = convert_to_tensor(value), convert_to_tensor(bias)
+    value, bias = agreed(value, bias)
     channel_first = data_format is not None and data_format.startswith("NC")
     axis = 1 if channel_first else len(value.shape) - 1
     if len(bias.shape) != 1 or len(value.shape) < 2 or value.shape[axis] != bias.shape[0]:

@@ -24,7 +24,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import known_value, shape_of, static_int, static_shape
+from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -70,8 +70,8 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
 def _arange(start: Any, limit: Any, delta: Any) -> Array:
     if start.dtype.kind not in "iuf":
         raise TypeError("range counts in real numbers")
-    _count(start, limit, delta)
-    return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    numbers: Array = np.arange(_count(start, limit, delta), dtype=start.dtype) * delta + start
+    return numbers
 
 
 def _check_range(numbers: Sequence[TensorSpec]) -> None:
@@ -106,7 +106,9 @@ _axes = builtins.range
 def _count(start: Any, limit: Any, delta: Any) -> int:
     if delta == 0:
         raise InvalidArgumentError("range takes a delta other than 0, or it would never end.")
-    return max(0, math.ceil((float(limit) - float(start)) / float(delta)))
+    if start.dtype.kind in "iu":
+        return max(0, -((int(start) - int(limit)) // int(delta)))
+    return max(0, math.ceil((limit - start) / delta))  # in their own dtype, so that 0.3 is 3 steps of 0.1
 
 
 def range(
@@ -123,6 +125,7 @@ def range(
 
     Raises:
         InvalidArgumentError: ``delta`` is 0.
+        DTypeError: floats where ``dtype`` is of integers.
 
     >>> import dualflow as df
     >>> df.range(3, 18, 3).numpy()
@@ -130,15 +133,19 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    known = [known_value(x) for x in (start, limit, delta)]
+    given = [as_dtype(float32 if type(x) is float else dtype_of(x)) for x in (start, limit, delta)]
+    known = [np.asarray(x) if type(x) is float else known_value(x) for x in (start, limit, delta)]
     if any(x is None for x in known):
         found = dispatch.current().apply(RANGE, (start, limit, delta), {})
         return found if dtype is None else cast(found, dtype)
-    first, last, step = (x for x in known if x is not None)
-    _check_range([TensorSpec(x.shape, as_dtype(x.dtype)) for x in (first, last, step)])
-    given = [x.dtype for x in (first, last, step)]
-    floats = [t for t in given if t.kind == "f"]
-    target = as_dtype(np.result_type(*(floats or given)) if dtype is None else dtype)
+    arrays = [x for x in known if x is not None]
+    _check_range([TensorSpec(x.shape, t) for x, t in zip(arrays, given, strict=True)])
+    meeting = np.result_type(*([t.dtype for t in given if t.is_floating] or [t.dtype for t in given]))
+    target = as_dtype(meeting if dtype is None else dtype)
+    if target.is_integer and meeting.kind == "f":
+        raise DTypeError(f"range makes {target.name} of integers, not of floats; cast its result instead.")
+    wide = meeting if target.is_integer else np.result_type(meeting, target.dtype)
+    first, last, step = (x.astype(wide) for x in arrays)
     count = _count(first, last, step)
     found = iota((count,), 0, target)
     if step != 1:
@@ -229,8 +236,15 @@ def one_hot(
     hot = equal(expand_dims(indices, where_axis), iota(sizes, where_axis, indices.dtype))
     if on_value is None and off_value is None:
         return cast(hot, float32 if dtype is None else dtype)
-    found = where(hot, 1 if on_value is None else on_value, 0 if off_value is None else off_value)
-    return found if dtype is None else cast(found, dtype)
+    on, off = 1 if on_value is None else on_value, 0 if off_value is None else off_value
+    if dtype is not None:
+        on, off = (cast(_in_width(x, as_dtype(dtype)), dtype) for x in (on, off))
+    return where(hot, on, off)
+
+
+def _in_width(x: Any, dtype: DType) -> Any:
+    """A Python float as an array that a cast to ``dtype`` doesn't round twice."""
+    return np.float64(x) if type(x) is float and dtype.is_inexact else x
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:

@@ -52,7 +52,7 @@ def print(
     sep: str = " ",
     end: str = "\n",
     name: str | None = None,
-) -> None:
+) -> Any:
     """Print when the program runs: inside of a traced function on every call, not once while tracing.
 
     Args:
@@ -63,6 +63,9 @@ def print(
         sep: goes between the inputs.
         end: goes after the last one.
         name: ignored; as in TensorFlow.
+
+    Returns:
+        None; in an explicit graph the operation that prints.
 
     Raises:
         DTypeError: a stream of another kind.
@@ -82,7 +85,7 @@ def print(
     texts[-1] += end
     edge = _EDGE if summarize is None else int(summarize)
     attrs = {"texts": tuple(texts), "stream": _stream(output_stream), "edge": edge}
-    dispatch.current().apply(PRINT, tuple(tensors), attrs)
+    return dispatch.current().apply(PRINT, tuple(tensors), attrs) or None
 
 
 def _template(x: Any, texts: list[str], tensors: list[Any]) -> None:

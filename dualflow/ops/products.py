@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
@@ -10,7 +11,7 @@ from dualflow.core.shape import Shape, normalize_axis
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.record import agreed
 from dualflow.ops.static import ints, static_int
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def matvec(
     >>> df.linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7], dtype=int32)
     """
+    a, b = agreed(a, b)
     found = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
     return squeeze(found, -1)
 
@@ -67,7 +69,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     >>> int(df.tensordot([1, 2, 3], [4, 5, 6], 1))
     32
     """
-    a, b = convert_to_tensor(a), convert_to_tensor(b)
+    a, b = agreed(a, b)
     first, second = _paired(axes, len(a.shape), len(b.shape))
     letters = [
         chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i in range(len(a.shape) + len(b.shape))
@@ -99,59 +101,121 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
 
     Args:
         equation: one group of letters an input, one letter an axis; after ``->`` the letters that stay.
-            Without ``->`` those that appear once stay, in alphabetical order.
+            Without ``->`` those that appear once stay, in alphabetical order. A letter twice in a group is
+            the diagonal of its axes. ``...`` stands for further axes, which broadcast; without ``->`` they
+            come first.
         *inputs: the tensors, which are multiplied from left to right.
         optimize: ignored: TensorFlow's choice of another order.
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: an equation that doesn't fit the inputs, a letter twice in a group, or ``...``.
+        InvalidArgumentError: an equation that doesn't fit the inputs.
 
     >>> import dualflow as df
     >>> df.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7], dtype=int32)
+    >>> df.einsum("...ii->...i", [[1, 2], [3, 4]]).numpy()
+    array([1, 4], dtype=int32)
     """
     groups, result = _parsed(equation, len(inputs))
-    tensors = [convert_to_tensor(x) for x in inputs]
-    _check(equation, groups, result, [x.shape for x in tensors])
-    found, labels = tensors[0], groups[0]
-    for i, (x, group) in enumerate(zip(tensors[1:], groups[1:], strict=True), start=2):
+    tensors = agreed(*inputs)
+    groups, result = _spelt_out(equation, groups, result, [x.shape for x in tensors])
+    size = _sizes(equation, groups, result, [x.shape for x in tensors])
+    operands = [_distinct(x, group, size) for x, group in zip(tensors, groups, strict=True)]
+    found, labels = operands[0]
+    for i, (x, group) in enumerate(operands[1:], start=2):
         wanted = set(result).union(*groups[i:])
         found, labels = _pair(found, labels, x, group, wanted)
     found, labels = _summed(found, labels, set(result))
     return transpose(found, [labels.index(x) for x in result]) if labels != result else found
 
 
+_DOTS = "..."
+_FIRST_UNNAMED = 0xE000
+"""The first of Unicode's private characters, which label axes that ``...`` stands for, from the last on."""
+
+
 def _parsed(equation: str, count: int) -> tuple[list[str], str]:
     left, arrow, result = equation.replace(" ", "").partition("->")
     groups = left.split(",")
-    if len(groups) != count or not all(c.isalpha() for c in "".join(groups) + result):
+    letters = "".join([part.replace(_DOTS, "", 1) for part in (*groups, result)])
+    if len(groups) != count or (letters and not letters.isalpha()):
         raise InvalidArgumentError(
             f"einsum({equation!r}) with {count} inputs: write one group of letters for each input, "
-            "with commas between; '...' is not supported, name each axis."
+            "with commas between, and at most one '...' in each."
         )
     if not arrow:
-        every = "".join(groups)
+        every = "".join(groups).replace(_DOTS, "")
         result = "".join(sorted(x for x in set(every) if every.count(x) == 1))
+        result = _DOTS + result if _DOTS in left else result
     return groups, result
 
 
-def _check(equation: str, groups: list[str], result: str, shapes: list[Shape]) -> None:
-    sizes: dict[str, int | None] = {}
+def _spelt_out(
+    equation: str, groups: list[str], result: str, shapes: Sequence[Shape]
+) -> tuple[list[str], str]:
+    """The groups and the result with a label for each axis that ``...`` stands for."""
+    most = 0
+    spelt = []
     for group, shape in zip(groups, shapes, strict=True):
-        if len(group) != len(shape) or len(set(group)) != len(group):
+        count = len(shape) - len(group.replace(_DOTS, ""))
+        if count < 0 or (count and _DOTS not in group):
             raise InvalidArgumentError(
                 f"einsum({equation!r}): {group!r} does not fit shape {shape}; write each axis as one letter."
             )
-        for letter, size in zip(group, shape, strict=True):
-            if sizes.setdefault(letter, size) not in (size, None) and size is not None:
-                raise InvalidArgumentError(
-                    f"einsum({equation!r}): {letter!r} is both {sizes[letter]} and {size}."
-                )
-    if not set(result) <= set(sizes) or len(set(result)) != len(result):
+        most = max(most, count)
+        spelt.append(group.replace(_DOTS, _unnamed(count)))
+    if most and _DOTS not in result:
+        raise InvalidArgumentError(
+            f"einsum({equation!r}): the axes that '...' stands for must stay; write '...' in the result."
+        )
+    return spelt, result.replace(_DOTS, _unnamed(most))
+
+
+def _unnamed(count: int) -> str:
+    return "".join(chr(_FIRST_UNNAMED + i) for i in reversed(range(count)))
+
+
+def _sizes(equation: str, groups: list[str], result: str, shapes: Sequence[Shape]) -> dict[str, int | None]:
+    """The size of each label; those of ``...`` broadcast."""
+    found: dict[str, int | None] = {}
+    for group, shape in zip(groups, shapes, strict=True):
+        for label, size in zip(group, shape, strict=True):
+            known = found.setdefault(label, size)
+            if known is None or (known == 1 and ord(label) >= _FIRST_UNNAMED):
+                found[label] = size
+            elif size not in (known, None) and not (size == 1 and ord(label) >= _FIRST_UNNAMED):
+                raise InvalidArgumentError(f"einsum({equation!r}): {label!r} is both {known} and {size}.")
+    if not set(result) <= set(found) or len(set(result)) != len(result):
         raise InvalidArgumentError(
             f"einsum({equation!r}): {result!r} has letters that no input has, or one twice."
         )
+    return found
+
+
+def _distinct(x: Any, labels: str, size: dict[str, int | None]) -> tuple[Any, str]:
+    """``x`` with one axis for each label: diagonals of axes with one label, none for what only broadcasts."""
+    for label in dict.fromkeys(labels):
+        at = [i for i, other in enumerate(labels) if other == label]
+        if x.shape[at[0]] == 1 != size[label]:
+            x, labels = squeeze(x, at), labels.replace(label, "")
+        while len(at) > 1:
+            x, labels = _diagonal(x, labels, at[0], at[1])
+            at = [i for i, other in enumerate(labels) if other == label]
+    return x, labels
+
+
+def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
+    """The two axes as one, the last: in a row of all elements of a matrix it has every ``n + 1``-th."""
+    rest = [i for i in range(len(labels)) if i not in (first, second)]
+    x = transpose(x, [*rest, first, second])
+    n = x.shape[-1]
+    if not x.shape.is_static:
+        raise InvalidArgumentError(
+            f"the diagonal of shape {x.shape} needs known sizes while tracing; give known shapes."
+        )
+    flat = reshape(x, [*x.shape[:-2], n * n])
+    return flat[..., :: n + 1], "".join(labels[i] for i in rest) + labels[first]
 
 
 def _summed(x: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:

@@ -22,7 +22,7 @@ from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.static import known_value, static_int, static_shape
+from dualflow.ops.static import known_value, sizes, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -82,7 +82,7 @@ INTEGERS = _record(
 SHUFFLE = _record(
     "random_shuffle",
     """``x`` with the slices of its first axis in random order.""",
-    lambda x, generator: generator.philox.permutation(x),
+    lambda x, generator: generator.philox.permutation(x) if x.size else x.copy(),
     lambda x, generator: x,
 )
 
@@ -178,7 +178,7 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
     if maxval is None:
         raise InvalidArgumentError("uniform of integers needs maxval, which is never drawn.")
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
-    if low >= high:
+    if low >= high and 0 not in sizes(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
     return _draw(INTEGERS, generator, shape, dtype, low=low, high=high)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
@@ -31,9 +32,12 @@ class Promotion(Enum):
     """How the inputs of an op agree on a dtype."""
 
     NONE = "each input keeps its own dtype"
-    TOGETHER = "tensors promote to a common dtype, Python numbers adapt"
-    FLOAT = "as TOGETHER, and integers become float32"
-    DIVIDE = "as TOGETHER, and integers become float64 (of up to 16 bits: float32)"
+    TOGETHER = "tensors promote to a common dtype, Python and NumPy values adapt"
+    FLOAT = "tensors promote to a common dtype, Python and NumPy values adapt, and integers become float32"
+    DIVIDE = (
+        "tensors promote to a common dtype, Python and NumPy values adapt, and integers become float64 "
+        "(of up to 16 bits: float32)"
+    )
     AFTER_FIRST = "the first input keeps its dtype, the others promote together"
 
 
@@ -85,7 +89,7 @@ class Op:
 
     def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
         """Values of any kind as tensors of ``engine``, of dtypes that agree."""
-        return _prepare(self, inputs, engine)
+        return _prepare(self.promotion, inputs, engine)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
         """The output specs; errors name the op and what it was given."""
@@ -132,12 +136,17 @@ def register(op: Op) -> Op:
     return op
 
 
-def _prepare(op: Op, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
+def agreed(*values: Any) -> tuple[Any, ...]:
+    """The values as tensors of one dtype, to which Python's and NumPy's values adapt."""
+    return _prepare(Promotion.TOGETHER, values, dispatch.current())
+
+
+def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
     values = [_as_tensor(x, engine) for x in inputs]
-    keep = _KEPT.get(op.promotion, 0)
+    keep = _KEPT.get(promotion, 0)
     if keep is None:
         return tuple([engine.constant(as_array(x)) if is_raw(x) else x for x in values])
-    target = _common_dtype(op, values[keep:])
+    target = _common_dtype(promotion, values[keep:])
     kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
     return (*kept, *[_as_dtype(x, target, engine) for x in values[keep:]])
 
@@ -178,14 +187,29 @@ def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     """A NumPy or Python value as an array of the dtype it adapts to beside a tensor.
 
     Raises:
-        InvalidArgumentError: a Python integer outside of an integer dtype.
+        InvalidArgumentError: an integer outside of an integer dtype.
     """
     kind = type(value)
     if kind is int and dtype.is_integer and not 0 <= value < 128 and not dtype.min <= value <= dtype.max:
         raise InvalidArgumentError(f"{value} is outside of {dtype.name}; cast the tensor with df.cast first.")
     if kind is int or (kind is float and dtype.is_inexact):
         return np.array(value, dtype.dtype)
-    return as_array(as_array(value), dtype) if kind is bool else as_array(value, dtype)
+    if dtype.is_integer or kind is bool:
+        value = as_array(value) if not isinstance(value, _NUMPY) else value
+        _check_range(value, dtype)
+    return as_array(value, dtype)
+
+
+def _check_range(array: Any, dtype: DType) -> None:
+    """Refuse integers that would be others in ``dtype``; an array of the same dtype costs nothing."""
+    if array.dtype is dtype.dtype or np.can_cast(array.dtype, dtype.dtype) or not array.size:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < dtype.min or high > dtype.max:
+        outside = low if low < dtype.min else high
+        raise InvalidArgumentError(
+            f"{outside} is outside of {dtype.name}; cast the tensor with df.cast first."
+        )
 
 
 def _own_dtype(value: Any) -> DType:
@@ -197,17 +221,17 @@ def _own_dtype(value: Any) -> DType:
     return as_dtype(value.dtype if isinstance(value, _NUMPY) else as_array(value).dtype)
 
 
-def _common_dtype(op: Op, values: Sequence[Any]) -> DType:
+def _common_dtype(promotion: Promotion, values: Sequence[Any]) -> DType:
     strong = [x.dtype for x in values if not is_raw(x)]
     strong = strong or [as_dtype(x.dtype) for x in values if isinstance(x, _NUMPY)]
     target: DType | None = None
     for dtype in strong:
         target = dtype if target is None else promote(target, dtype)
     for x in values:
-        if is_raw(x):
+        if is_raw(x) and not (type(x) is int and target is not None and not target.is_bool):
             target = _adapt(target, _own_dtype(x))
     assert target is not None, "an op that promotes has inputs"
-    return _in_floats(op.promotion, target)
+    return _in_floats(promotion, target)
 
 
 _NUMPY: Final = (np.ndarray, np.generic)

@@ -13,6 +13,7 @@ from dualflow.core.dtypes import DType, as_dtype, bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops import maths_reference
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, spread
 from dualflow.ops.choice import masked, where
@@ -38,30 +39,35 @@ _AXES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
 )
 
 
+_EMPTY: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
+    ((0, 4), (0,), False),
+    ((2, 0), (0, 1), True),
+    ((0, 3), (1,), False),
+)
+
+
 def _samples(kinds: str, low: float = -50, high: float = 50) -> tuple[Sample, ...]:
-    return tuple(Sample((Domain(low, high, kinds, s),), {"axis": a, "keepdims": k}) for s, a, k in _AXES)
+    return tuple(
+        Sample((Domain(low, high, kinds, s),), {"axis": a, "keepdims": k}) for s, a, k in _AXES + _EMPTY
+    )
 
 
 def _reduction(
     name: str, doc: str, ufunc: np.ufunc, kinds: str, fold: Fold, vjp: Callable[..., Any] | None, samples: Any
 ) -> Op:
-    """The record of the reduction that ``ufunc`` repeats; without a neutral element, of one or more."""
-    extreme = ufunc.identity is None
+    """The record of the reduction that ``ufunc`` repeats; of no elements it is what the fold begins with."""
     reduce: Callable[..., Any] = ufunc.reduce
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
         if x.dtype.kind not in kinds:
             raise DTypeError(f"does not take {x.dtype.name}; convert the input with df.cast.")
-        if extreme and any(x.shape[a] == 0 for a in axis):
-            raise InvalidArgumentError(
-                f"the {doc.split(maxsplit=2)[1]} of no elements does not exist (shape {x.shape}); leave "
-                "empty tensors out."
-            )
         return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
 
     def kernel(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if x.dtype.kind not in kinds:
             raise TypeError(f"{name} does not take {x.dtype}")
+        if not x.size:
+            return reduce(x, axis, x.dtype, None, keepdims, fold.start(maths_reference, as_dtype(x.dtype))[0])
         return reduce(x, axis, x.dtype, None, keepdims)
 
     return register(
@@ -212,8 +218,7 @@ def reduce_max(
 ) -> Tensor:
     """The maximum over ``axis`` (all axes by default); nan if there is one.
 
-    Raises:
-        InvalidArgumentError: an axis of no elements.
+    That of no elements is ``-inf``, and of integers the lowest of their dtype.
 
     >>> import dualflow as df
     >>> df.reduce_max([[1, 5], [7, 3]], axis=1).numpy()

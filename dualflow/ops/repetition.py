@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.forms import Assemble
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.static import ints, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -57,6 +62,7 @@ PAD = register(
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),
             Sample((Domain(-50, 50, "fi", (4,)),), {"paddings": ((2, 0),), "value": 7}),
+            Sample((Domain(-50, 50, "f", (4,)),), {"paddings": ((1, 1),), "value": 1.41}),
         ),
     )
 )
@@ -71,11 +77,12 @@ def pad(
         tensor: of any shape.
         paddings: for each axis how many before and after: ``[[before, after], ...]``.
         mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
-        constant_values: the number to add.
+        constant_values: the number to add, in the tensor's dtype; no gradient flows to it.
         name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
+        DTypeError: ``constant_values`` is no number, or a float beside integers.
 
     >>> import dualflow as df
     >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
@@ -90,17 +97,26 @@ def pad(
     pairs = tuple((int(a), int(b)) for a, b in table.tolist())
     kind = mode.upper()
     if kind == "CONSTANT":
-        value = known_value(constant_values)
-        if value is None or value.ndim:
-            raise DTypeError(
-                f"constant_values is one number that is known while tracing, not {constant_values!r}."
-            )
-        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": value.item()})
+        return _surrounded(tensor, pairs, constant_values)
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise InvalidArgumentError(f"pad's mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
     for axis, (before, after) in enumerate(pairs):
         tensor = _mirrored(tensor, axis, before, after, 1 if kind == "REFLECT" else 0)
     return tensor
+
+
+def _surrounded(tensor: Any, pairs: tuple[tuple[int, int], ...], value: Any) -> Any:
+    """``tensor`` with one value around it, a number or a scalar tensor."""
+    if shape_of(value):
+        raise DTypeError(f"constant_values is one number, not {value!r}; pad each part with its own.")
+    if not isinstance(value, TENSORS):
+        value = convert_to_tensor(value, tensor.dtype)
+    known = known_value(value)
+    if known is not None:
+        number = known.astype(tensor.dtype.dtype).item()
+        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": number})
+    inside = _surrounded(ones_like(tensor, bool_), pairs, False)
+    return where(inside, _surrounded(tensor, pairs, 0), stop_gradient(cast(value, tensor.dtype)))
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:

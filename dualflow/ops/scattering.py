@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -17,7 +18,7 @@ from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.joining import concat
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import shape_of, static_int, static_shape
+from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def _update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) 
 
 def _written(ufunc: np.ufunc | None) -> Any:
     def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
+        if updates.dtype != tensor.dtype:
+            raise TypeError("updates have the dtype of the tensor")
         out = tensor.copy()
         target, position = _places(out, indices, updates)
         if ufunc is None:
@@ -185,6 +188,13 @@ def _scatter_add(indices: Any, updates: Any, shape: Shape) -> Any:
     return dispatch.current().apply(SCATTER_ND, (indices, updates), {"shape": shape})
 
 
+def _adapted(updates: Any, tensor: Any) -> Any:
+    """Python's and NumPy's values in the dtype of ``tensor``, if that takes them."""
+    return (
+        updates if isinstance(updates, TENSORS) else convert_to_tensor(updates, dtype_hint=dtype_of(tensor))
+    )
+
+
 def _update(tensor: Any, indices: Any, updates: Any) -> Any:
     return dispatch.current().apply(UPDATE_ND, (tensor, indices, updates), {})
 
@@ -256,9 +266,9 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     >>> df.tensor_scatter_nd_update([1, 2, 3], [[1]], [20]).numpy()
     array([ 1, 20,  3], dtype=int32)
     """
-    return _update(tensor, indices, updates)
+    return _update(tensor, indices, _adapted(updates, tensor))
 
 
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """``tensor`` with ``updates`` added at the positions that the rows of ``indices`` name."""
-    return dispatch.current().apply(ADD_ND, (tensor, indices, updates), {})
+    return dispatch.current().apply(ADD_ND, (tensor, indices, _adapted(updates, tensor)), {})

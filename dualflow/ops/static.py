@@ -93,7 +93,7 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
     """An int, or a sequence of them, as a tuple of ints."""
     if type(x) is int:
         return (x,)
-    if isinstance(x, Iterable) and not isinstance(x, AbstractTensor):
+    if isinstance(x, Iterable) and not isinstance(x, AbstractTensor | np.ndarray):
         return tuple(static_int(i, what) for i in x)
     value = known_value(x)
     if value is None:

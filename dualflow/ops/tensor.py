@@ -11,13 +11,14 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, TensorLike
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Shape, broadcast
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
+from dualflow.ops.static import shape_of
 
 
 def _reflected(function: OpFunction) -> Callable[[Any, Any], Any]:
@@ -32,6 +33,15 @@ def _reflected(function: OpFunction) -> Callable[[Any, Any], Any]:
             raise
 
     return reflected
+
+
+def _broadcast(x: Any, y: Any) -> bool:
+    """Whether two values have shapes in which they can be compared; others are not equal."""
+    try:
+        broadcast([x.shape, shape_of(y)])
+    except ValueError:
+        return False
+    return True
 
 
 class Operators:
@@ -181,16 +191,22 @@ class Operators:
             return False
         try:
             return dispatch.current().binary(comparison.equal.op, self, other)
-        except InvalidArgumentError:  # shapes that can't be compared elementwise are not equal
-            return False
+        except InvalidArgumentError as error:
+            if _broadcast(self, other):
+                hide_frames(error)
+                raise
+            return dispatch.current().constant(np.array(False))
 
     def __ne__(self, other: object) -> Any:
         if other is None or isinstance(other, str):
             return True
         try:
             return dispatch.current().binary(comparison.not_equal.op, self, other)
-        except InvalidArgumentError:
-            return True
+        except InvalidArgumentError as error:
+            if _broadcast(self, other):
+                hide_frames(error)
+                raise
+            return dispatch.current().constant(np.array(True))
 
     @entry
     def __hash__(self) -> NoReturn:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow.compat import v1
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -160,6 +163,98 @@ def test_what_is_drawn_for_open_sizes_is_new_in_each_run():
         one, two = session.run([y, y + 0.0], {x: [1.0, 2.0]})
         assert np.array_equal(one, two)
         assert not np.array_equal(one, session.run(y, {x: [1.0, 2.0]}))
+
+
+# Choices and loops
+
+
+ROWS = np.array([[1.0, 2.0, 3.0], [-1.0, 5.0, 6.0]])
+
+
+def run(build: Any, feeds: Any = None) -> Any:
+    """What ``build()`` adds to a graph, run in a session."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        return session.run(build(), feeds)
+
+
+@pytest.mark.parametrize("kind", ["eager", "function", "graph"])
+def test_where_chooses_rows_by_a_vector(kind: str) -> None:
+    def choose() -> Any:
+        return v1.where(v1.constant([True, False]), v1.constant(ROWS), v1.constant(-ROWS))
+
+    found = {"eager": choose, "function": df.function(choose), "graph": lambda: run(choose)}[kind]()
+    np.testing.assert_array_equal(found, [ROWS[0], -ROWS[1]])
+
+
+def test_where_chooses_rows_of_open_sizes() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float64, [None, 3])
+        chosen = v1.where(x[:, 0] > 0.0, x, -x)
+        np.testing.assert_array_equal(session.run(chosen, {x: ROWS}), [ROWS[0], -ROWS[1]])
+
+
+def test_where_of_equal_shapes_and_of_scalars() -> None:
+    np.testing.assert_array_equal(v1.where(ROWS > 2.0, ROWS, -ROWS), np.where(ROWS > 2.0, ROWS, -ROWS))
+    np.testing.assert_array_equal(v1.where(True, ROWS, -ROWS), ROWS)
+    np.testing.assert_array_equal(v1.where([True, False], [1, 2], [3, 4]), [1, 4])
+
+
+def test_where_without_values_gives_indices() -> None:
+    assert v1.where([True, False, True]).numpy().tolist() == [[0], [2]]
+
+
+@pytest.mark.parametrize(
+    ("condition", "x", "y", "told"),
+    [
+        ([True, False, True], ROWS, ROWS, r"neither the shape \(2, 3\)"),
+        ([True, False], ROWS, [1.0, 2.0, 3.0], "two tensors of one shape"),
+        ([[True], [False]], ROWS, ROWS, "neither the shape"),
+    ],
+)
+def test_where_broadcasts_nothing(condition: Any, x: Any, y: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        v1.where(condition, x, y)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_loop_of_one_variable_in_a_graph_gives_it_bare(listed: bool) -> None:
+    def body(i: Any) -> Any:
+        return [i + 1] if listed else i + 1
+
+    assert run(lambda: v1.while_loop(lambda i: i < 10, body, [v1.constant(0)])) == 10
+    assert run(lambda: v1.while_loop(lambda i: i < 10, body, [0], return_same_structure=True)) == [10]
+
+
+def test_a_loop_of_one_variable_gives_eagerly_what_its_body_does() -> None:
+    assert int(v1.while_loop(lambda i: i < 10, lambda i: i + 1, [df.constant(0)])) == 10
+    (listed,) = v1.while_loop(lambda i: i < 10, lambda i: [i + 1], [df.constant(0)])
+    assert int(listed) == 10
+
+
+def test_a_loop_of_several_variables_gives_them_all() -> None:
+    assert run(lambda: v1.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j * 2), [0, 1])) == [3, 8]
+
+
+# Initializers
+
+
+@pytest.mark.parametrize(
+    ("initializer", "values"),
+    [
+        (v1.initializers.zeros(), [0.0, 0.0]),
+        (v1.initializers.ones(), [1.0, 1.0]),
+        (v1.initializers.constant(2.0), [2.0, 2.0]),
+        (v1.initializers.random_normal(3.0, 0.0), [3.0, 3.0]),
+    ],
+)
+def test_initializers_have_short_names(initializer: Any, values: list[float]) -> None:
+    np.testing.assert_array_equal(initializer([2]), values)
+    assert initializer([2], dtype=v1.float64).dtype is df.float64
+
+
+def test_the_namespace_of_initializers_shows_nothing_else() -> None:
+    made = [getattr(v1.initializers, name) for name in dir(v1.initializers)]
+    assert all(isinstance(x, type) and x.__module__ == v1.initializers.__name__ for x in made)
 
 
 def test_older_names_of_argmax_and_argmin():

@@ -189,3 +189,18 @@ def test_a_run_computes_any_values_from_any_others(data: st.DataObject) -> None:
             found = session.run([tensors[k] for k in wanted], {tensors[k]: v for k, v in feeds.items()})
             for k, value in zip(wanted, found, strict=True):
                 np.testing.assert_allclose(value, known[k], rtol=1e-5, atol=1e-4)
+
+
+def test_a_traced_function_takes_variables_of_the_graph() -> None:
+    @df.function
+    def add(v: Any, x: Any) -> Any:
+        v.assign_add(x)
+        return v * 2.0
+
+    with v1.Graph().as_default(), v1.Session() as session:
+        v, w = v1.Variable(3.0), v1.Variable(10.0)
+        first, second = add(v, v1.constant(2.0)), add(w, v1.constant(5.0))
+        session.run(v1.global_variables_initializer())
+        assert session.run([first, second]) == [10.0, 30.0]
+        assert session.run([v, w]) == [5.0, 15.0]
+    assert add.experimental_get_tracing_count() == 1

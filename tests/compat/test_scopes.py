@@ -421,3 +421,41 @@ def test_names_in_templates_are_tensorflows(graph: v1.Graph) -> None:
     one, two = v1.make_template("t", function), v1.make_template("t", function)
     assert [one(1.0).name, one(2.0).name, two(1.0).name] == ["t/sum:0", "t_1/sum:0", "t_2/sum:0"]
     assert [v.name for v in v1.global_variables()] == ["t/w:0", "t_1/w:0"]
+
+
+# In branches and loops
+
+
+def doubled(x: Any) -> Any:
+    with v1.variable_scope("layer"):
+        w = v1.get_variable("w", [], initializer=v1.initializers.constant(2.0))
+    return x * w
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: v1.map_fn(doubled, x),
+        lambda x: v1.cond(x[0] > 0.0, lambda: doubled(x), lambda: x),
+        lambda x: v1.while_loop(lambda y: y[0] < 2.0, doubled, [x]),
+        lambda x: v1.foldl(lambda total, row: total + doubled(row), x) + x,
+    ],
+    ids=["map_fn", "cond", "while_loop", "foldl"],
+)
+@pytest.mark.parametrize("count", [2, 50])
+def test_a_variable_made_in_a_body_is_made_once_in_the_graph(build: Any, count: int) -> None:
+    ones = np.ones(count, np.float32)
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [count])
+        y = build(x)
+        assert [v.name for v in v1.global_variables()] == ["layer/w:0"]
+        session.run(v1.global_variables_initializer())
+        before = session.run(y, {x: ones})
+        session.run(v1.global_variables()[0].assign(3.0))
+        assert (session.run(y, {x: ones}) > before).all()
+
+
+def test_a_variable_made_in_a_body_is_found_again(graph: v1.Graph) -> None:
+    v1.map_fn(doubled, v1.ones([3]))
+    with v1.variable_scope("layer", reuse=True):
+        assert v1.get_variable("w", []) is v1.global_variables()[0]

@@ -150,6 +150,38 @@ def test_what_prints_is_an_operation(graph: v1.Graph, session: v1.Session) -> No
     assert printed == ["x is 1\n", "x is 2\n"]
 
 
+@pytest.mark.parametrize("call", [df.py_function, df.numpy_function, v1.py_function])
+@pytest.mark.parametrize("results", [[], None])
+def test_python_without_results_is_an_operation(
+    graph: v1.Graph, session: v1.Session, call: Any, results: Any
+) -> None:
+    seen: list[float] = []
+    x = v1.placeholder(v1.float32, [])
+    look = call(lambda value: seen.append(float(value)), [x], results)
+    with v1.control_dependencies([look]):
+        double = x * 2.0
+    assert (session.run(look, {x: 1.0}), seen) == (None, [1.0])
+    assert session.run([look, double, double], {x: 2.0}) == [None, 4.0, 4.0]
+    assert seen == [1.0, 2.0]
+    assert "test_sessions.py" in str(look.origin)
+
+
+def test_what_prints_in_the_other_namespace_is_an_operation_too(graph: v1.Graph, session: v1.Session) -> None:
+    printed: list[str] = []
+    session.run(df.print("here", output_stream=printed.append))
+    assert printed == ["here\n"]
+
+
+def test_a_function_with_python_inside_is_called_in_a_graph(graph: v1.Graph, session: v1.Session) -> None:
+    @df.function
+    def double(x: Any) -> Any:
+        df.py_function(lambda value: None, [x], [])
+        return x * 2.0
+
+    x = v1.placeholder(v1.float32, [])
+    assert session.run(double(x), {x: 3.0}) == 6.0
+
+
 def test_a_callable_takes_feeds_in_order(graph: v1.Graph, session: v1.Session) -> None:
     x, y = v1.placeholder(v1.float32, []), v1.placeholder(v1.float32, [None])
     call = session.make_callable([x * y, x], [x, y])

@@ -145,6 +145,12 @@ CASES = {
         r"\{1\}: .* has no hash",
         "Pass a tuple",
     ),
+    "an argument that is modified": (
+        lambda: run(lambda d: d.update(y=d["x"]), {"x": V}),
+        Invalid,
+        r"<lambda>\(d\) should not modify .* modified: d\.",
+        "Return what is new",
+    ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
         Wrong,

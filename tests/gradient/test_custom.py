@@ -197,3 +197,65 @@ def test_keywords_pass_through():
         tape.watch(x)
         y = f(x, power=3)
     assert tape.gradient(y, x).numpy() == 3.0
+
+
+class Scaled:
+    """A layer whose gradient is made larger."""
+
+    def __init__(self, factor=10.0):
+        self.factor = factor
+
+    @df.custom_gradient
+    def call(self, x, times=2.0):
+        return x * times, lambda dy: dy * self.factor
+
+    def __call__(self, x):
+        return self.call(x)
+
+
+class Wider(Scaled):
+    def call(self, x):
+        return super().call(x) + 1.0
+
+
+class Holding(df.Module):
+    """A module, whose variables are no arguments of its methods."""
+
+    def __init__(self):
+        self.weight = df.Variable(3.0)
+
+    @df.custom_gradient
+    def call(self, x):
+        def grad(dy, variables):
+            return dy * 10.0, [dy * 100.0 for _ in variables]
+
+        return x * self.weight, grad
+
+
+@pytest.mark.parametrize("layer", [Scaled(), Wider(), Scaled().call, Wider().call])
+@pytest.mark.parametrize("wrap", [lambda f: f, df.function])
+def test_a_method_has_no_gradient_for_its_object(layer, wrap):
+    @wrap
+    def slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        return tape.gradient(y, x)
+
+    assert slope(df.constant(3.0)).numpy() == 10.0
+
+
+def test_a_method_may_be_called_by_its_class():
+    x = df.constant(3.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = Scaled.call(Scaled(5.0), x)
+    assert (y.numpy(), tape.gradient(y, x).numpy()) == (6.0, 5.0)
+
+
+def test_a_methods_variables_are_those_that_it_reads():
+    module, x = Holding(), df.constant(2.0)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = module.call(x)
+    assert [g.numpy() for g in tape.gradient(y, [x, module.weight])] == [10.0, 100.0]

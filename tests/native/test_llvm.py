@@ -195,9 +195,9 @@ def test_float_beyond_the_integers_is_still_a_number(lanes, elementwise):
     low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
     assert to_i32(x).tolist() == [0, high, low, high, low, -1]
     to_u8 = elementwise(lambda _: lambda v: v, [np.float32], np.uint8, lanes)
-    assert to_u8(np.float32([-1, 257.5])).tolist() == [255, 1]
+    assert to_u8(np.float32([-1, 257.5])).tolist() == [0, 255]
     to_u64 = elementwise(lambda _: lambda v: v, [np.float32], np.uint64, lanes)
-    assert to_u64(np.float32([-1, 2.0**63])).tolist() == [2**64 - 1, 2**63]
+    assert to_u64(np.float32([-1, 2.0**63])).tolist() == [0, 2**63]
 
 
 def test_bitcast_keeps_the_bits(elementwise):

@@ -1,6 +1,7 @@
 """Every op, sample, dtype and layout: the eager kernel does what the op's form says."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -64,8 +65,8 @@ def fold(case, arrays, spec, *, halves):
     """The fold taken element by element in order, over all at once or over two parts that are merged."""
     (x,), form, axes = arrays, case.op.form, case.attrs["axis"]
     kept = [a for a in range(x.ndim) if a not in axes]
-    rows = x.transpose(*kept, *axes).reshape(*[x.shape[a] for a in kept], -1)
-    count = rows.shape[-1]
+    count = math.prod(x.shape[a] for a in axes)
+    rows = x.transpose(*kept, *axes).reshape(*[x.shape[a] for a in kept], count)
     parts = [range(count // 2), range(count // 2, count)] if halves else [range(count)]
     dtype, found = as_dtype(x.dtype), []
     with np.errstate(all="ignore"):

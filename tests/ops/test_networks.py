@@ -51,10 +51,9 @@ def test_the_mean_of_integers_stays_an_integer():
     assert df.reduce_mean([-1, -2]).numpy() == -1
 
 
-def test_the_mean_of_nothing_is_nan_and_its_maximum_an_error():
+def test_the_mean_of_nothing_is_nan_its_maximum_the_least_number_and_its_place_an_error():
     assert math.isnan(df.reduce_mean(df.zeros([0])))
-    with pytest.raises(df.errors.InvalidArgumentError, match="no elements"):
-        df.reduce_max(df.zeros([0]))
+    assert float(df.reduce_max(df.zeros([0]))) == -math.inf
     with pytest.raises(df.errors.InvalidArgumentError, match="no elements"):
         df.argmax(df.zeros([0]))
 
@@ -196,3 +195,22 @@ def test_dropout_zeroes_at_the_rate_and_keeps_the_mean():
     assert abs(found.mean() - 1) < 0.03
     with pytest.raises(df.errors.InvalidArgumentError, match=r"\[0, 1\)"):
         df.nn.dropout(df.ones([2]), rate=1.0)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+def test_the_slope_of_softsign_is_0_at_infinity(run):
+    @run
+    def slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.nn.softsign(x)
+        return tape.gradient(y, x)
+
+    assert slope(df.constant([math.inf, -math.inf, 0.0, 1.0])).numpy().tolist() == [0.0, 0.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+def test_clipping_by_a_norm_that_is_nan_is_nan_throughout(run):
+    clip = run(lambda x: df.clip_by_norm(x, 2.0))
+    assert np.isnan(clip(df.constant([math.nan, 1.0])).numpy()).all()
+    assert clip(df.zeros([2])).numpy().tolist() == [0.0, 0.0]

@@ -71,10 +71,18 @@ def test_floats_divided_by_zero_are_infinite():
     assert (x / 0.0).numpy().tolist() == [np.inf, -np.inf]
 
 
-def test_equality_of_what_cannot_be_compared_elementwise_is_false():
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+def test_tensors_of_shapes_that_do_not_broadcast_are_not_equal(run):
+    x, y = df.constant([1.0, 2.0]), df.constant([1.0, 2.0, 3.0])
+    same, differ = run(lambda x, y: (x == y, x != y))(x, y)
+    assert same.numpy() == np.False_
+    assert differ.numpy() == np.True_
+    assert same.shape == differ.shape == ()
+    assert not bool(x == [1.0, 2.0, 3.0])
+
+
+def test_equality_with_what_is_no_tensor_is_false():
     x = df.constant([1.0, 2.0])
-    assert (x == df.constant([1.0, 2.0, 3.0])) is False
-    assert (x != df.constant([1.0, 2.0, 3.0])) is True
     assert (x == None) is False  # noqa: E711  # the comparison itself is under test
     assert (x != None) is True  # noqa: E711  # the comparison itself is under test
     assert (x == "a") is False

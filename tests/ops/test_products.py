@@ -37,6 +37,60 @@ def test_einsum(equation):
     )
 
 
+AXES = {
+    "ii->i": [(3, 3)],
+    "ii": [(3, 3)],
+    "iij->j": [(2, 2, 3)],
+    "ijji->ij": [(2, 3, 3, 2)],
+    "iii->i": [(3, 3, 3)],
+    "ii,i->i": [(3, 3), (3,)],
+    "ii->": [(0, 0)],
+    "...ij": [(2, 3, 4)],
+    "...": [(2, 3)],
+    "ba": [(2, 3)],
+    "...ii->...i": [(2, 3, 3)],
+    "i...i->...": [(3, 2, 3)],
+    "i...j->j...i": [(2, 3, 4)],
+    "...i->...": [(2, 3)],
+    "...ij,...jk->...ik": [(5, 2, 3), (5, 3, 4)],
+    "...ij,jk->...ik": [(7, 5, 2, 3), (3, 4)],
+    "ij...,jk...->ik...": [(2, 3, 5), (3, 4, 5)],
+    "...,...->...": [(7, 1, 3), (5, 1)],
+    "...ij,...jk": [(7, 1, 2, 3), (5, 3, 4)],
+    "...,i->i...": [(1, 2), (3,)],
+    " i j , j k -> i k ": [(2, 3), (3, 4)],
+    ",->": [(), ()],
+}
+
+
+@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "compiled"])
+@pytest.mark.parametrize("equation", AXES)
+def test_einsum_of_diagonals_and_further_axes(way, equation):
+    inputs = [np.random.default_rng(i).normal(size=s) for i, s in enumerate(AXES[equation])]
+    found = way(lambda *xs: df.einsum(equation, *xs))(*map(df.constant, inputs)).numpy()
+    np.testing.assert_allclose(found, np.einsum(equation, *inputs), rtol=1e-12, atol=1e-12, strict=True)
+
+
+@pytest.mark.parametrize("equation", AXES)
+def test_the_gradient_of_einsum_of_diagonals_and_further_axes(equation):
+    """The result is linear in each input, so a step of one element changes it by the gradient."""
+    inputs = [df.constant(np.random.default_rng(i).normal(size=s)) for i, s in enumerate(AXES[equation])]
+    weights = np.random.default_rng(9).normal(size=df.einsum(equation, *inputs).shape)
+
+    def loss(*xs):
+        return df.reduce_sum(df.einsum(equation, *xs) * weights)
+
+    with df.GradientTape() as tape:
+        tape.watch(inputs)
+        y = loss(*inputs)
+    for i, g in enumerate(tape.gradient(y, inputs)):
+        for place in np.ndindex(*inputs[i].shape):
+            step = np.zeros(inputs[i].shape)
+            step[place] = 1
+            moved = [x + step if j == i else x for j, x in enumerate(inputs)]
+            np.testing.assert_allclose(loss(*moved) - y, df.reduce_sum(g * step), atol=1e-9)
+
+
 @pytest.mark.parametrize("equation", ["bij,bjk->bik", "ijk,jl->lik", "i,i,i->i"])
 def test_the_gradient_of_einsum_is_einsum(equation):
     inputs = [df.constant(x) for x in operands(equation)]
@@ -92,10 +146,13 @@ def test_matvec():
         (lambda: df.matmul(df.ones([2, 3]), df.ones([2, 3])), r"inner sizes 3 and 2 .*transpose_"),
         (lambda: df.matmul(df.ones([3]), df.ones([3, 2])), r"matvec"),
         (lambda: df.matmul(df.ones([2, 2, 3]), df.ones([3, 3, 2])), r"broadcast"),
-        (lambda: df.einsum("ii->i", df.ones([2, 2])), r"each axis as one letter"),
+        (lambda: df.einsum("ii->i", df.ones([2, 3])), r"'i' is both 2 and 3"),
+        (lambda: df.einsum("ij->i", df.ones([2])), r"each axis as one letter"),
         (lambda: df.einsum("ij,jk->ik", df.ones([2, 3]), df.ones([4, 2])), r"'j' is both 3 and 4"),
         (lambda: df.einsum("ij,jk->ik", df.ones([2, 3])), r"one group"),
-        (lambda: df.einsum("...i->i", df.ones([2, 3])), r"not supported"),
+        (lambda: df.einsum("...i->i", df.ones([2, 3])), r"must stay"),
+        (lambda: df.einsum("......i->i", df.ones([2, 3])), r"at most one"),
+        (lambda: df.einsum("i->ii", df.ones([2])), r"or one twice"),
         (lambda: df.einsum("i->j", df.ones([2])), r"no input has"),
     ],
 )

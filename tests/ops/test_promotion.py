@@ -60,6 +60,55 @@ def test_an_integer_that_the_tensors_dtype_cannot_hold_is_refused(dtype, number)
         df.cast([1], dtype) + number
 
 
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (df.int8, np.int64(300)),
+        (df.int8, np.array([1, -129])),
+        (df.uint8, np.int8(-1)),
+        (df.uint64, np.array([-1])),
+        (df.int64, np.uint64(2**63)),
+        (df.int8, [300, 1]),
+    ],
+)
+def test_numpy_integers_that_the_tensors_dtype_cannot_hold_are_refused(run, dtype, value):
+    x = df.cast([1, 1], dtype)
+    for use in (
+        lambda x: x + value,
+        lambda x: value - x,
+        lambda x: df.maximum(x, value),
+        lambda x: df.where(x > 0, value, x),
+        lambda x: x == value,
+        lambda x: x != value,
+    ):
+        with pytest.raises(df.errors.InvalidArgumentError, match=f"outside of {dtype.name}"):
+            run(use)(x)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (df.int8, np.int64(100)),
+        (df.uint8, np.array([255, 0])),
+        (df.uint64, np.uint64(2**64 - 1)),
+        (df.int8, np.zeros([0, 2], int)),
+        (df.int8, np.array([True, False])),
+        (df.float16, np.float64(0.5)),
+        (df.float32, np.array([1, 2])),
+    ],
+)
+def test_numpy_values_that_fit_take_the_tensors_dtype(dtype, value):
+    found = df.cast([0, 0], dtype) + value
+    assert found.dtype is dtype
+    np.testing.assert_array_equal(found.numpy(), np.zeros(2, dtype.dtype) + value.astype(dtype.dtype))
+
+
+def test_a_numpy_value_of_a_higher_kind_keeps_its_own_dtype():
+    assert (df.constant([1], df.int8) + np.float64(0.5)).dtype is df.float64
+    assert (df.constant([True]) + np.int64(300)).dtype is df.int64
+
+
 @pytest.mark.parametrize(
     ("dtype", "quotient"),
     [(df.int32, df.float64), (df.int64, df.float64), (df.uint8, df.float32), (df.float16, df.float16)],
@@ -100,7 +149,9 @@ def test_lists_that_hold_tensors_become_one_tensor():
     [
         (df.int32, [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 1]),
         (df.int64, [0, 2**63 - 1, -(2**63), 3 * 10**9, -3 * 10**9, 1]),
-        (df.uint64, [0, 2**64 - 1, 2**63, 3 * 10**9, 2**64 - 3 * 10**9, 1]),
+        (df.uint64, [0, 2**64 - 1, 0, 3 * 10**9, 0, 1]),
+        (df.uint32, [0, 2**32 - 1, 0, 3 * 10**9, 0, 1]),
+        (df.int16, [0, 2**15 - 1, -(2**15), 2**15 - 1, -(2**15), 1]),
         (df.uint8, [0, 255, 0, 255, 0, 1]),
     ],
 )

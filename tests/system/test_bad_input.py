@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[Function, tuple[Any, ...], type[DualflowError], list[st
         InvalidArgumentError,
         ["transpose", "(0, 0)"],
     ),
-    "the maximum of nothing": (df.reduce_max, (floats(0),), InvalidArgumentError, ["maximum", "(0,)"]),
+    "the place of nothing": (df.argmax, (floats(0),), InvalidArgumentError, ["argmax", "(0,)"]),
     "more indices than axes": (lambda x: x[0, 0], (floats(3),), InvalidArgumentError, ["2 indices", "(3,)"]),
     # dtypes and Python objects
     "bits of floats": (

@@ -130,10 +130,8 @@ to_int32 = named(differing.to_int32)
 to_int64 = named(differing.to_int64)
 transpose = named(dualflow.transpose, "a perm name conjugate")
 truncated_normal = named(truncated_normal)
-while_loop = named(
-    dualflow.while_loop,
-    "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory name maximum_iterations",
-)
+where = named(differing.where)
+while_loop = named(differing.while_loop)
 zeros = named(differing.zeros)
 zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution

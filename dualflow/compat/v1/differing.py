@@ -11,10 +11,12 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.control_flow import while_loop as repeat
 from dualflow.function.symbol import Symbol
 from dualflow.nn import dropout as dropped_at_rate
 from dualflow.ops.arithmetic import divide, floordiv
-from dualflow.ops.choice import where
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.choice import where as where_broadcasting
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
@@ -121,7 +123,91 @@ def dropout(
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
         return dropped_at_rate(x, dropped, noise_shape, seed)
-    return where(_drawn(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
+    return where_broadcasting(_drawn(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """``x`` where ``condition`` holds, else ``y``; version 2 broadcasts, and has no choice of rows.
+
+    Args:
+        condition: a bool tensor of the shape of ``x``, a scalar for all of it, or a vector with an element
+            for each row of ``x``.
+        x: by default the indices of the elements that hold are returned, as by :func:`dualflow.where`.
+        y: of the shape of ``x``.
+        name: of the result, in a graph.
+
+    Raises:
+        InvalidArgumentError: ``x`` and ``y`` differ in shape, or ``condition`` has another one.
+
+    >>> from dualflow.compat import v1
+    >>> v1.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]).numpy().tolist()
+    [[1, 2], [7, 8]]
+    """
+    if x is None or y is None:
+        return where_broadcasting(condition, x, y)
+    condition, x, y = convert_to_tensor(condition), convert_to_tensor(x), convert_to_tensor(y)
+    shape = condition.shape
+    if not _alike(x.shape, y.shape):
+        raise InvalidArgumentError(
+            f"v1.where takes two tensors of one shape, not {x.shape} and {y.shape}; df.where broadcasts."
+        )
+    if shape and not _alike(shape, x.shape) and not (len(shape) == 1 and _alike(shape, x.shape[:1])):
+        raise InvalidArgumentError(
+            f"The condition of v1.where has shape {shape}, and neither the shape {x.shape} of what is chosen "
+            "from, nor one element for each row of it; df.where broadcasts."
+        )
+    if len(shape) == 1:
+        for _ in range(len(x.shape) - 1):
+            condition = expand_dims(condition, -1)
+    return where_broadcasting(condition, x, y)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two shapes may be one."""
+    return len(a) == len(b) and all(m == n or None in (m, n) for m, n in zip(a, b, strict=True))
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds, as :func:`dualflow.while_loop`.
+
+    Args:
+        cond: of the loop variables, returns a scalar.
+        body: returns their new values.
+        loop_vars: tensors, or structures of them.
+        maximum_iterations: the most turns; any number by default.
+        return_same_structure: whether the only one of ``loop_vars`` is returned in a list, too; without it a
+            graph returns it bare, and eagerly so does a loop whose body does.
+
+    The other arguments are as there.
+
+    >>> from dualflow.compat import v1
+    >>> int(v1.while_loop(lambda i: i < 10, lambda i: i + 3, [0]))
+    12
+    """
+    bare = not dispatch.current().eager
+
+    def turn(*given: Any) -> Any:
+        nonlocal bare
+        found = body(*given)
+        bare = bare or not isinstance(found, list | tuple)
+        return found
+
+    found = repeat(
+        cond, turn, loop_vars, shape_invariants, maximum_iterations=maximum_iterations, back_prop=back_prop
+    )
+    alone = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
+    return found[0] if alone and bare and not return_same_structure else found
 
 
 # Of the sizes of another tensor, which only a run may tell: shape=shape(x)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dualflow import random
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.creation import constant, ones, zeros
-from dualflow.random import normal, truncated_normal, uniform
+from dualflow.core.namespace import publish
+from dualflow.ops import creation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Zeros:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return zeros(shape, dtype or self.dtype)
+        return creation.zeros(shape, dtype or self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Ones:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return ones(shape, dtype or self.dtype)
+        return creation.ones(shape, dtype or self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Constant:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return constant(self.value, dtype or self.dtype, shape)
+        return creation.constant(self.value, dtype or self.dtype, shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class RandomNormal:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+        return random.normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class TruncatedNormal:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class RandomUniform:
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
+        return random.uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class GlorotUniform:
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         limit = math.sqrt(6.0 / max(1.0, sum(fans(shape))))
-        return uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
+        return random.uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,17 @@ class GlorotNormal:
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         stddev = math.sqrt(2.0 / max(1.0, sum(fans(shape)))) / _CUT
-        return truncated_normal(shape, 0.0, stddev, dtype or self.dtype, self.seed)
+        return random.truncated_normal(shape, 0.0, stddev, dtype or self.dtype, self.seed)
 
+
+constant = Constant
+glorot_normal = GlorotNormal
+glorot_uniform = GlorotUniform
+ones = Ones
+random_normal = RandomNormal
+random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+zeros = Zeros
 
 _CUT = 0.87962566103423978
 """The standard deviation of standard normal numbers that are cut at two."""
@@ -164,3 +174,21 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
         return (sizes[0], sizes[0]) if sizes else (1, 1)
     field = math.prod(sizes[:-2])
     return field * sizes[-2], field * sizes[-1]
+
+
+publish(
+    globals(),
+    internal=(
+        "Any",
+        "InvalidArgumentError",
+        "Sequence",
+        "annotations",
+        "creation",
+        "dataclass",
+        "fans",
+        "float32",
+        "math",
+        "publish",
+        "random",
+    ),
+)

@@ -92,7 +92,7 @@ def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwar
     if len(makers) == 1:
         (node,) = makers
         if node is not None and node in added:
-            names.rename(node, full)
+            graph.engine.rename(node, full)
     return result
 
 

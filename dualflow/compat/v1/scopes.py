@@ -19,6 +19,7 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.tracebacks import entry
 from dualflow.function.session import Variable, graph_recording, name_scope
+from dualflow.function.session.graph import graph_around, outside_of_bodies
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 
@@ -308,15 +309,16 @@ def get_variable(
             "df.compat.v1.get_variable(). Did you mean to set "
             "reuse=df.compat.v1.AUTO_REUSE in VarScope?"
         )
-    made = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
-    if kept:
-        store.variables[full], store.lines[full] = made, caller()
-    penalty = scope.regularizer if regularizer is None else regularizer
-    graph = graph_recording()
-    if penalty is not None and graph is not None:
-        with graph.name_scope(None), graph.name_scope(f"{full}/Regularizer"):
-            graph.add_to_collection(REGULARIZATION_LOSSES, penalty(made))
-    return made
+    with outside_of_bodies():
+        made = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
+        if kept:
+            store.variables[full], store.lines[full] = made, caller()
+        penalty = scope.regularizer if regularizer is None else regularizer
+        graph = graph_recording()
+        if penalty is not None and graph is not None:
+            with graph.name_scope(None), graph.name_scope(f"{full}/Regularizer"):
+                graph.add_to_collection(REGULARIZATION_LOSSES, penalty(made))
+        return made
 
 
 def _found(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
@@ -388,7 +390,7 @@ def _joined(scope: VariableScope, name: str) -> str:
 
 def store_here() -> VariableStore:
     """The store of the graph that is being built, or the eager one."""
-    graph = graph_recording()
+    graph = graph_around()
     if graph is None:
         return _eager_store.get() or _UNKEPT
     kept: list[VariableStore] = graph.engine.collections.setdefault(_STORE, [VariableStore()])

@@ -16,7 +16,12 @@ from dualflow.function.autograph.builtins import OVERLOADS
 from dualflow.function.autograph.marks import python_function
 
 _HIGHER_ORDER: Final = frozenset(
-    {"dualflow.function.control_flow", "dualflow.function.maps", "dualflow.core.tree"}
+    {
+        "dualflow.function.control_flow",
+        "dualflow.function.maps",
+        "dualflow.core.tree",
+        "dualflow.compat.v1.differing",
+    }
 )
 """Modules whose functions call the user's functions inside the trace."""
 _CALLING: Final = frozenset(

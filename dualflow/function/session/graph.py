@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
 
 from dualflow.core import dispatch
@@ -21,7 +21,7 @@ from dualflow.function.session.engine import GraphEngine
 from dualflow.function.session.names import UnknownNameError
 from dualflow.function.session.operation import Operation
 from dualflow.function.symbol import Symbol
-from dualflow.function.trace import tracing
+from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Node, Value
 
 
@@ -268,6 +268,26 @@ def graph_recording() -> Graph | None:
             return None
         graph = _Root.graph
     return graph if dispatch.current().unrecorded is graph.engine else None
+
+
+def graph_around() -> Graph | None:
+    """The graph that ops are added to now, or of which a branch or a loop's body is being traced."""
+    graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
+    if graph is None:
+        return None
+    tracer: Any = dispatch.current().unrecorded
+    while isinstance(tracer, Tracer) and tracer is not graph.engine and tracer.creation is None:
+        tracer = tracer.outer
+    return graph if tracer is graph.engine else None
+
+
+@contextmanager
+def outside_of_bodies() -> Iterator[None]:
+    """In the block ops are added to the graph itself, also where a body of it is being traced."""
+    graph = graph_around()
+    inside = graph is not None and graph is not graph_recording()
+    with tracing(graph.engine) if graph is not None and inside else nullcontext():
+        yield
 
 
 def graph_being_built(what: str) -> Graph:

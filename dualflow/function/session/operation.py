@@ -59,7 +59,9 @@ class Operation:
     def origin(self) -> Origin | None:
         """The line of the program that added it."""
         engine = self.graph.engine
-        return engine.origin(self.outputs[0]._value) if self.outputs else engine.open.origins[self]
+        if self.outputs:
+            return engine.origin(self.outputs[0]._value)
+        return engine.open.origins[self] if self in engine.open.origins else self.nodes[0].origin
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run it in ``session``, by default the innermost block's.

@@ -291,8 +291,7 @@ class Value:
     def cast(self, type: Type) -> Value:
         """The same number in another type, as NumPy's `astype`; a scalar is splatted to the type's lanes.
 
-        Where C leaves a float to integer conversion undefined: NaN gives 0, narrow and unsigned integers wrap
-        what their signed 32- or 64-bit integer holds, and beyond that the result saturates.
+        Where C leaves a float to integer conversion undefined, the nearest end of the integers; nan gives 0.
         """
         source = self.type
         if source is type:
@@ -335,12 +334,13 @@ class Value:
         lanes = type.lanes
         if self.type.bits == 16:
             return self.cast(F32.vector(lanes)).cast(type)
-        if type.kind == "u" and type.bits == 64:
-            return (self < 0).select(self._saturated(I64.vector(lanes)).bitcast(type), self._saturated(type))
-        wide = (
-            type if type.kind == "i" and type.bits >= 32 else Type("i", 32 if type.bits < 32 else 64, lanes)
-        )
-        return self._saturated(wide).cast(type)
+        if type.bits == 64 or (type.kind, type.bits) == ("i", 32):
+            return self._saturated(type)
+        half = 2 ** (type.bits - 1)
+        low, high = (0, 2 * half - 1) if type.kind == "u" else (-half, half - 1)
+        wide = self._saturated(Type("i", 32 if type.bits < 32 else 64, lanes))
+        capped: Value = (wide > high).select(high, wide)
+        return (capped < low).select(low, capped).cast(type)
 
     def _saturated(self, type: Type) -> Value:
         name = "llvm.fptosi.sat" if type.kind == "i" else "llvm.fptoui.sat"

@@ -1,0 +1,68 @@
+"""The dtypes and values of what becomes a tensor."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InvalidArgumentError
+
+MODES = {"eager": lambda f: f, "compiled": df.function}
+modes = pytest.mark.parametrize("way", MODES.values(), ids=MODES)
+TOP = 2**64 - 1
+
+
+@modes
+@pytest.mark.parametrize("value", [TOP, [TOP, 1], [[2**63], [0]], [TOP, True]])
+def test_integers_beyond_int64_fit_uint64(way, value):
+    found = way(lambda: df.constant(value, df.uint64))().numpy()
+    np.testing.assert_array_equal(found, np.array(value, np.uint64), strict=True)
+
+
+@modes
+def test_integers_beyond_int64_make_floats_where_these_are_asked_for(way):
+    assert way(lambda: df.constant([TOP, 1], df.float32))().numpy().tolist() == [2.0**64, 1.0]
+    assert df.Variable(TOP, dtype=df.uint64).numpy() == TOP
+
+
+@pytest.mark.parametrize("value", [2**64, [2**64], [TOP, -1], -(2**63) - 1])
+def test_integers_beyond_uint64_are_refused(value):
+    with pytest.raises(InvalidArgumentError, match="outside int64 and uint64"):
+        df.constant(value, df.uint64)
+
+
+@pytest.mark.parametrize("value", [TOP, [TOP, 1]])
+def test_integers_beyond_int64_need_a_dtype(value):
+    with pytest.raises(InvalidArgumentError, match="name its dtype, uint64"):
+        df.constant(value)
+
+
+@modes
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [([False, 3], df.int32), ([3, False], df.int32), ([True, 1.0], df.float32), ([[True], [2]], df.int32)],
+)
+def test_bools_among_numbers_are_numbers_wherever_they_stand(way, value, dtype):
+    found = way(lambda: df.constant(value))()
+    assert found.dtype is dtype
+    assert found.numpy().tolist() == np.array(value).tolist()
+
+
+def test_bools_among_numbers_in_a_given_dtype():
+    assert df.constant([False, 3], df.float64).numpy().tolist() == [0.0, 3.0]
+
+
+@modes
+def test_a_shape_is_a_tensor_of_integers_even_if_it_has_no_axes(way):
+    scalar = df.ones([]).shape
+    assert way(lambda: df.convert_to_tensor(scalar))().numpy().tolist() == []
+    assert way(lambda: df.convert_to_tensor(scalar))().dtype is df.int32
+    assert way(lambda: df.reduce_prod(scalar))().dtype is df.int32
+    assert way(lambda: df.concat([[2, 3], scalar], 0))().numpy().tolist() == [2, 3]
+    assert way(lambda: df.convert_to_tensor(df.TensorShape([2**33])))().dtype is df.int64
+
+
+@pytest.mark.parametrize("other", ["hello", None, 3.5, object, [1]])
+def test_a_dtype_equals_nothing_that_is_none(other):
+    assert not df.float32 == other  # noqa: SIM201  both operators are asked
+    assert df.float32 != other
+    assert df.float32 not in [other]

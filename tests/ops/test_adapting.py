@@ -1,0 +1,66 @@
+"""Python's and NumPy's values take the dtype of the tensor beside them, whichever function joins them."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import DTypeError
+
+MODES = {"eager": lambda f: f, "compiled": df.function}
+modes = pytest.mark.parametrize("way", MODES.values(), ids=MODES)
+ONES = [[1.0, 1.0], [1.0, 1.0]]
+
+FUNCTIONS = {
+    "add": df.add,
+    "atan2": df.atan2,
+    "divide": df.divide,
+    "divide_no_nan": df.math.divide_no_nan,
+    "floordiv": df.math.floordiv,
+    "floormod": df.math.floormod,
+    "maximum": df.maximum,
+    "multiply_no_nan": df.math.multiply_no_nan,
+    "pow": df.pow,
+    "squared_difference": df.math.squared_difference,
+    "xlogy": df.math.xlogy,
+    "xdivy": df.math.xdivy,
+    "matmul": lambda x, y: df.matmul(x, ONES),
+    "where": lambda x, y: df.where(df.constant(True), x, y),
+    "clip_by_value": lambda x, y: df.clip_by_value(x, y, 7.0),
+    "tensordot": lambda x, y: df.tensordot(x, ONES, 1),
+    "einsum": lambda x, y: df.einsum("ij,jk->ik", x, ONES),
+    "matvec": lambda x, y: df.linalg.matvec(x, ONES[0]),
+    "bias_add": lambda x, y: df.nn.bias_add(x, ONES[0]),
+    "batch_normalization": lambda x, y: df.nn.batch_normalization(x, y, 2.0, 1.0, 1.0, 1e-3),
+    "tensor_scatter_nd_update": lambda x, y: df.tensor_scatter_nd_update(x, [[0]], ONES[:1]),
+    "tensor_scatter_nd_add": lambda x, y: df.tensor_scatter_nd_add(x, [[0]], ONES[:1]),
+}
+
+
+@modes
+@pytest.mark.parametrize("dtype", [df.float16, df.float64])
+@pytest.mark.parametrize("other", [0.7, 2, ONES, np.float32(0.5)], ids=["float", "int", "list", "numpy"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_tensor_decides(way, name, other, dtype):
+    x = df.constant([[1.5, 2.0], [3.0, 4.0]], dtype)
+    found = way(lambda x: FUNCTIONS[name](x, other))(x)
+    assert found.dtype is dtype
+    whole = FUNCTIONS[name](x, df.constant(other, dtype))
+    np.testing.assert_allclose(found, whole, rtol=4 * np.finfo(dtype.dtype).eps)
+
+
+def test_updates_of_another_dtype_are_refused_eagerly_too():
+    with pytest.raises(DTypeError, match="int32 should be float32"):
+        df.tensor_scatter_nd_add(df.zeros([2]), [[0]], df.constant([1]))
+
+
+@modes
+def test_integers_beyond_int64_adapt_to_uint64(way):
+    top = 2**64 - 1
+    assert way(lambda x: x + (top - 1))(df.constant([1], df.uint64)).numpy().tolist() == [top]
+
+
+@pytest.mark.parametrize("axis", [1, np.array(1), np.array([1]), np.int64(1), [1], df.constant(1)])
+@modes
+def test_an_axis_may_be_an_array(way, axis):
+    assert way(lambda x: df.reduce_sum(x, axis))(df.ones([2, 3])).numpy().tolist() == [3, 3]
+    assert way(lambda x: df.reduce_std(x, axis))(df.ones([2, 3])).numpy().tolist() == [0, 0]
