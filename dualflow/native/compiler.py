@@ -160,7 +160,9 @@ def _assembly(text: str) -> str:
 
 
 def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    linker = llvm.create_lljit_compiler(_the_machine().target, use_jit_link=_use_jit_link(), suppress_errors=True)
+    linker = llvm.create_lljit_compiler(
+        _the_machine().target, use_jit_link=_use_jit_link(), suppress_errors=True
+    )
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name, address in imports.items():
         builder.import_symbol(name, address)

@@ -125,7 +125,7 @@ class Executable:
         try:
             buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
             arena = self._take_arena()
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None

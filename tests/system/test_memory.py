@@ -189,6 +189,33 @@ print(json.dumps(growth_of(call, warm=50, count=200)))
     assert answer(METER + program) < MIB
 
 
+def test_short_memory_is_an_error_that_names_the_function(answer: Callable[..., Any]) -> None:
+    """In the first call, and in a repeated one, which goes another way; with memory back, all is well."""
+    program = """
+import resource
+x = df.constant(np.ones(16 << 20, np.float32))
+
+def told(f):
+    resource.setrlimit(resource.RLIMIT_AS, (resident("VmSize") + (16 << 20), -1))
+    try:
+        f(x)
+    except df.errors.ResourceExhaustedError as error:
+        return str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+
+first = df.function(lambda x: (x * 2.0, x + 1.0), name="first")
+first(df.ones([3]))  # what compiling needs is there
+repeated = df.function(lambda x: (x * 2.0, x + 1.0), name="repeated")
+repeated(x), repeated(x)
+print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
+"""
+    first, repeated, value = answer(METER + program)
+    assert first.startswith("first needs more memory than there is")
+    assert repeated.startswith("repeated needs more memory than there is")
+    assert value == 2.0
+
+
 def test_compilations_leave_nothing_behind(answer: Callable[..., Any]) -> None:
     """Each of another text: of a kilobyte that LLVM kept of each, these would leave 600 KiB."""
     program = """
