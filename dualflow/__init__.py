@@ -46,6 +46,7 @@ from dualflow.eager.devices import device as device
 from dualflow.eager.module import Module as Module
 from dualflow.eager.python_call import numpy_function as numpy_function
 from dualflow.eager.python_call import py_function as py_function
+from dualflow.eager.scope import name_scope as name_scope
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable

@@ -14,6 +14,7 @@ from dualflow.ops.activations import selu as selu
 from dualflow.ops.activations import silu as silu
 from dualflow.ops.activations import softmax as softmax
 from dualflow.ops.activations import softsign as softsign
+from dualflow.ops.arrangement import reshape
 from dualflow.ops.convolution import conv1d as conv1d
 from dualflow.ops.convolution import conv2d as conv2d
 from dualflow.ops.convolution import conv2d_transpose as conv2d_transpose
@@ -36,9 +37,13 @@ from dualflow.ops.normalization import moments as moments
 from dualflow.ops.pooling import avg_pool as avg_pool
 from dualflow.ops.pooling import max_pool as max_pool
 from dualflow.ops.random import dropout as _dropout
+from dualflow.ops.sampling import Candidates
+from dualflow.ops.sampling import nce_loss as _nce_loss
+from dualflow.ops.sampling import sampled_softmax_loss as _sampled_softmax_loss
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import tanh as tanh
+from dualflow.random import log_uniform_candidate_sampler
 from dualflow.random import stream as _stream
 
 swish = silu
@@ -71,4 +76,81 @@ def dropout(
     return _dropout(_stream(seed), x, rate, noise_shape)
 
 
-_publish(globals(), internal=("Any", "Tensor", "entry"))
+@entry
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str = "nce_loss",
+) -> Tensor:
+    """The noise-contrastive loss of each row, for more classes than a loss can look at.
+
+    Each true class is told from a sample of the others: see Gutmann and Hyvärinen, "Noise-contrastive
+    estimation", 2010. Classes are sampled as if they were sorted by how common they are.
+
+    Args:
+        weights: ``[num_classes, dim]``.
+        biases: ``[num_classes]``.
+        labels: integers ``[batch, num_true]``, the true classes.
+        inputs: ``[batch, dim]``.
+        num_sampled: how many classes to sample.
+        num_classes: how many there are.
+        num_true: the number of true classes of each row.
+        sampled_values: a sample; by default :func:`dualflow.random.log_uniform_candidate_sampler` draws one.
+        remove_accidental_hits: whether sampled classes that are true in a row don't count there.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Floats ``[batch]``.
+
+    Raises:
+        InvalidArgumentError: the sample is larger than the number of classes.
+
+    >>> import dualflow as df
+    >>> df.nn.nce_loss(df.ones([50, 8]), df.zeros([50]), [[3], [7]], df.ones([2, 8]), 5, 50).shape
+    (2,)
+    """
+    sample = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes)
+    labels = reshape(labels, [-1, num_true])
+    return _nce_loss(weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits)
+
+
+@entry
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: int | None = None,
+    name: str = "sampled_softmax_loss",
+) -> Tensor:
+    """The softmax cross entropy of each row over its true classes and a sample of the others.
+
+    The arguments are those of :func:`nce_loss`, and a ``seed`` for the sample. It is for training; evaluate
+    with the softmax over all classes.
+
+    >>> import dualflow as df
+    >>> df.nn.sampled_softmax_loss(df.ones([50, 8]), df.zeros([50]), [[3], [7]], df.ones([2, 8]), 5, 50).shape
+    (2,)
+    """
+    sample = sampled_values or log_uniform_candidate_sampler(
+        labels, num_true, num_sampled, True, num_classes, seed
+    )
+    labels = reshape(labels, [-1, num_true])
+    return _sampled_softmax_loss(weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits)
+
+
+_publish(
+    globals(), internal=("Any", "Candidates", "Tensor", "entry", "log_uniform_candidate_sampler", "reshape")
+)

@@ -15,11 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
+from dualflow.ops.sampling import Candidates, log_uniform_candidates
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 
@@ -28,6 +30,7 @@ __all__ = [
     "categorical",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_seed",
@@ -150,8 +153,14 @@ class _Streams:
             for own, generator in self._seeded.items():
                 generator.reset_from_seed([seed, own])
 
-    def of(self, seed: int | None) -> Generator:
-        """The generator of calls with ``seed``: one stream for each seed, the shared one for None."""
+    def of(self, seed: int | None) -> ops.Source:
+        """What a call with ``seed`` draws from: one stream for each seed, the shared one for None.
+
+        The ops of an explicit graph have streams of their own.
+        """
+        own: ops.Source | None = dispatch.current().unrecorded.stream(seed, self._seed)
+        if own is not None:
+            return own
         if seed is None:
             return self.shared
         with self._lock:
@@ -168,6 +177,8 @@ _streams: Final = _Streams()
 def set_seed(seed: int) -> None:
     """Set all streams of this module's functions to the beginning that ``seed`` names.
 
+    In the block of an explicit graph it is that graph's seed, for the ops that are added from then on.
+
     >>> import dualflow as df
     >>> df.random.set_seed(7)
     >>> a = df.random.normal([3])
@@ -175,7 +186,8 @@ def set_seed(seed: int) -> None:
     >>> bool(df.reduce_all(a == df.random.normal([3])))
     True
     """
-    _streams.reset(seed)
+    if not dispatch.current().unrecorded.take_seed(seed):
+        _streams.reset(seed)
 
 
 def get_global_generator() -> Generator:
@@ -183,8 +195,8 @@ def get_global_generator() -> Generator:
     return _streams.shared
 
 
-def stream(seed: int | None) -> Generator:
-    """The generator of calls with ``seed``: one stream for each seed, the shared one for None."""
+def stream(seed: int | None) -> ops.Source:
+    """What a call with ``seed`` draws from; see :func:`set_seed`."""
     return _streams.of(seed)
 
 
@@ -263,7 +275,10 @@ def categorical(
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
 ) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``."""
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``, of shape ``shape + alpha.shape``.
+
+    All are positive: those that the dtype would round to 0 are its least normal number.
+    """
     return ops.gamma(_streams.of(seed), shape, alpha, beta, dtype)
 
 
@@ -305,6 +320,42 @@ def stateless_uniform(
     ``alg`` is ignored: there is one algorithm.
     """
     return ops.uniform(_Stateless(seed), shape, minval, maxval, dtype)
+
+
+@entry
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes that are sorted by how common they are, by Zipf's law.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``, of which the expected counts are wanted too.
+        num_true: the number of true classes of each row.
+        num_sampled: how many classes to sample.
+        unique: whether a class is sampled once at most.
+        range_max: the number of classes.
+        seed: a stream of its own for the calls with this seed.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)``: classes ``[num_sampled]``, and
+        how often a sample holds the true and the sampled classes on average.
+
+    Raises:
+        InvalidArgumentError: no sample of this size can be drawn.
+
+    >>> import dualflow as df
+    >>> sampled, true_counts, _ = df.random.log_uniform_candidate_sampler([[0], [9]], 1, 5, True, 10)
+    >>> sampled.shape, bool(true_counts[0, 0] > true_counts[1, 0])
+    ((5,), True)
+    """
+    return log_uniform_candidates(stream(seed), true_classes, num_sampled, unique, range_max)
 
 
 _publish(globals())

@@ -15,7 +15,7 @@ _INSTEAD: Final = """
 tf
     Print -> print
     Session InteractiveSession Graph GraphKeys Operation placeholder placeholder_with_default get_variable
-        get_variable_scope variable_scope name_scope make_template global_variables trainable_variables
+        get_variable_scope variable_scope make_template global_variables trainable_variables
         global_variables_initializer variables_initializer get_default_graph get_default_session
         reset_default_graph control_dependencies group no_op assign assign_add assign_sub add_to_collection
         get_collection disable_eager_execution disable_v2_behavior initializers layers constant_initializer
@@ -187,8 +187,8 @@ nn
     embedding_lookup_sparse erosion2d experimental fixed_unigram_candidate_sampler
     fractional_avg_pool fractional_max_pool in_top_k isotonic_regression
     learned_unigram_candidate_sampler local_response_normalization log_poisson_loss lrn
-    max_pool_with_argmax nce_loss normalize_moments pool safe_embedding_lookup_sparse
-    sampled_softmax_loss scale_regularization_loss separable_conv2d space_to_batch space_to_depth
+    max_pool_with_argmax normalize_moments pool safe_embedding_lookup_sparse
+    scale_regularization_loss separable_conv2d space_to_batch space_to_depth
     sufficient_statistics weighted_cross_entropy_with_logits weighted_moments with_space_to_batch
     zero_fraction
 linalg

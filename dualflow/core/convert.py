@@ -6,6 +6,7 @@ Python's numbers take the default dtypes (int32, float32; int64 where int32 is t
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +24,8 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     """``value`` as an array that shares no memory with it.
 
     Args:
-        value: a Python number, a NumPy array or scalar, or nested lists of them.
+        value: a Python number, a NumPy array or scalar, what NumPy takes for an array, or lists, ranges and
+            other sequences of numbers.
         dtype: the wanted dtype; Python's numbers must fit its kind, arrays are converted as ``astype`` does.
 
     Raises:
@@ -39,13 +41,20 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     if type(value) in _SCALARS:
         array = np.array(value)
         return _from_python(_of_integers(value) if array.dtype == object else array, value, [value], dtype)
-    if hasattr(value, "__array__") and not isinstance(value, list | tuple):
-        return _from_numpy(np.asarray(value), dtype)
-    if isinstance(value, range):
-        value = list(value)
+    if not isinstance(value, list | tuple):
+        if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+            return _from_numpy(np.asarray(value), dtype)
+        value = _listed(value)
     if not isinstance(value, list | tuple | numbers.Number):
         raise DTypeError(_unsuitable(value))
     return _from_list(value, dtype)
+
+
+def _listed(value: Any) -> Any:
+    """A sequence that is no text as a list; anything else as it is."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        return value
+    return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def refuse_mask(value: Any) -> None:

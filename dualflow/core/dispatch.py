@@ -8,8 +8,11 @@ asyncio tasks each have their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from dualflow.core.naming import scoped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,6 +122,21 @@ class Engine:
     def note(self, variable: Any, value: Any) -> None:
         """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
+
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        """What a new op with this seed draws from, where ``default`` is the seed of all ops.
+
+        None if that is what all engines share.
+        """
+        return None
+
+    def take_seed(self, seed: int) -> bool:
+        """Whether the seed of all ops is this engine's alone, which it has taken."""
+        return False
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
+        return scoped(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 
@@ -15,12 +15,17 @@ Dim = int | None
 class Shape(tuple[Dim, ...]):
     """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
 
+    ``Shape(None)`` is the shape of which nothing is known, not even how many axes there are.
+
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
     (2, [2, 3], 6, True)
     """
 
     __slots__ = ()
+
+    def __new__(cls, dims: Iterable[Dim] | None = ()) -> Shape:
+        return UNKNOWN_RANK if dims is None else super().__new__(cls, dims)
 
     @property
     def rank(self) -> int:
@@ -69,20 +74,66 @@ class Shape(tuple[Dim, ...]):
         return tuple.__repr__(self)
 
 
+class _UnknownRank(Shape):
+    """The shape of a tensor whose number of axes is not known: what asks for that is refused."""
+
+    __slots__ = ()
+
+    rank = ndims = dims = None  # type: ignore[assignment]  # the one shape that has none
+
+    @property
+    def is_static(self) -> bool:
+        return False
+
+    def num_elements(self) -> Dim:
+        """None: the sizes are unknown."""
+        return None
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise InvalidArgumentError(
+            "The rank of a tensor is unknown where it is asked for. Give the placeholder, or the spec, a "
+            "shape: [] for a number, [None, 3] for any number of rows of 3."
+        )
+
+    __len__ = __iter__ = __getitem__ = __contains__ = __add__ = _refuse
+
+    def __bool__(self) -> bool:
+        return False
+
+    def as_list(self) -> list[Dim]:
+        """Refused: there is no list of an unknown number of sizes."""
+        return self._refuse()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shape, (None,)
+
+    def __repr__(self) -> str:
+        return "<unknown>"
+
+
+UNKNOWN_RANK: Final = _UnknownRank()
 MAX_BYTES = 1 << 46
 SCALAR = Shape()
 
 
 def as_shape(value: Any) -> Shape:
-    """``value`` (an int, or a sequence of ints or None) as a :class:`Shape`.
+    """``value`` (an int, or a sequence of ints or None) as a :class:`Shape`; None is an unknown rank.
 
     Raises:
         DTypeError: an entry is not an integer.
         InvalidArgumentError: an entry is negative.
         ResourceExhaustedError: more elements than any machine holds.
     """
-    if type(value) is Shape:
+    if isinstance(value, Shape):
         return value
+    if value is None:
+        return UNKNOWN_RANK
     entries = value if isinstance(value, Iterable) else (value,)
     try:
         shape = Shape(None if d is None else operator.index(d) for d in entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.core.dtypes import DType, as_dtype, float32
-from dualflow.core.shape import Shape, as_shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
 
 
@@ -13,7 +13,7 @@ class TensorSpec:
     """Shape and dtype of a tensor, and the name of an argument.
 
     Args:
-        shape: sizes, ``None`` where any size is taken.
+        shape: sizes, ``None`` where any size is taken; ``None`` alone for any number of axes.
         dtype: element type; float32 by default.
         name: shown in printed graphs.
 
@@ -59,6 +59,8 @@ class TensorSpec:
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Whether a tensor, or one of another spec, may stand where this spec is asked for."""
         shape = as_shape(spec_or_tensor.shape)
+        if self.shape is UNKNOWN_RANK or shape is UNKNOWN_RANK:
+            return self.shape is UNKNOWN_RANK and as_dtype(spec_or_tensor.dtype) is self.dtype
         same_rank = len(shape) == len(self.shape)
         return (
             as_dtype(spec_or_tensor.dtype) is self.dtype
@@ -76,4 +78,6 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape!r}, dtype={self.dtype!r}, name={self.name!r})"
 
     def __str__(self) -> str:
+        if self.shape is UNKNOWN_RANK:
+            return f"{self.dtype.name}[...]"
         return f"{self.dtype.name}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +15,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 class Structure(NamedTuple):
     """The shape of a tree: the node's kind, its keys, and its children; a leaf has no kind.
 
-    Equal structures have equal kinds and keys all the way down; a dict's order does not matter.
+    Equal structures have equal kinds and keys all the way down; a dict's order does not matter, and what is
+    rebuilt has it again.
     """
 
     kind: Any = None
@@ -23,6 +26,24 @@ class Structure(NamedTuple):
     @property
     def leaves(self) -> int:
         return 1 if self.kind is None else sum(c.leaves for c in self.children)
+
+    @property
+    def orders(self) -> tuple[Any, ...]:
+        """The order of the keys of each dict, which equal structures may differ in."""
+        own = self.keys.order if isinstance(self.keys, Keys) else ()
+        return own, *[c.orders for c in self.children]
+
+
+class Keys(tuple[Any, ...]):
+    """The keys of a dict, sorted where they can be: equal to those of a dict in another order.
+
+    Attributes:
+        order: the keys as they stood.
+        make: what makes such a dict of pairs, where that is not its class.
+    """
+
+    order: tuple[Any, ...]
+    make: Callable[[Any], Mapping[Any, Any]] | None = None
 
 
 LEAF: Final = Structure()
@@ -45,11 +66,8 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     if _is_namedtuple(value):
         return type(value), tuple(value._fields), list(value)
     if isinstance(value, Mapping):
-        try:
-            keys = sorted(value)
-        except TypeError:
-            keys = list(value)
-        return type(value), tuple(keys), [value[k] for k in keys]
+        keys = _keys(value)
+        return type(value), keys, [value[k] for k in keys]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value) if f.init)
         return type(value), names, [getattr(value, n) for n in names]
@@ -62,12 +80,25 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     return found
 
 
+def _keys(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """The keys of a mapping in the order of its leaves."""
+    own = tuple(mapping)
+    try:
+        found = Keys(sorted(own))
+    except TypeError:
+        found = Keys(own)
+    found.order = own
+    if type(mapping) is defaultdict:
+        found.make = functools.partial(defaultdict, mapping.default_factory)
+    return found
+
+
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of ``tree`` from left to right (a dict's by sorted key), and its structure.
 
     >>> leaves, structure = flatten({"b": [1, 2], "a": (3, None)})
     >>> leaves, unflatten(structure, [30, 10, 20])
-    ([3, 1, 2], {'a': (30, None), 'b': [10, 20]})
+    ([3, 1, 2], {'b': [10, 20], 'a': (30, None)})
     """
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)
@@ -112,8 +143,9 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
         return kind(children)
     if hasattr(kind, "_fields"):
         return kind(*children)
-    if isinstance(kind, type) and issubclass(kind, Mapping):
-        return _mapping(kind, zip(structure.keys, children, strict=True))
+    if isinstance(structure.keys, Keys):
+        named = dict(zip(structure.keys, children, strict=True))
+        return _mapping(structure.keys.make or kind, [(k, named[k]) for k in structure.keys.order])
     fields = getattr(kind, "__attrs_attrs__", ())
     alias = {f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields}  # for its __init__
     return kind(**{alias.get(k, k): child for k, child in zip(structure.keys, children, strict=True)})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from dualflow.core.naming import prefix
+from dualflow.eager import scope
 from dualflow.eager.variable import Variable
 
 
@@ -31,6 +33,7 @@ class Module:
 
     def __init__(self, name: str | None = None) -> None:
         self._name = _snake_case(type(self).__name__) if name is None else name
+        self._scope_name = f"{prefix()}{self._name}/"
 
     @property
     def name(self) -> str:
@@ -38,9 +41,34 @@ class Module:
         return getattr(self, "_name", None) or _snake_case(type(self).__name__)
 
     @property
-    def name_scope(self) -> AbstractContextManager[str]:
-        """``with self.name_scope:`` does nothing but say the name; names of ops are not scoped."""
-        return nullcontext(self.name)
+    def name_scope(self) -> scope.name_scope:
+        """``with self.name_scope:`` the names of variables begin with the module's.
+
+        Before that come the scopes that were open when the module was made.
+        """
+        return scope.name_scope(getattr(self, "_scope_name", f"{self.name}/"))
+
+    @staticmethod
+    def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a method that creates variables: it runs within :attr:`name_scope`.
+
+        >>> import dualflow as df
+        >>> class Layer(df.Module):
+        ...     @df.Module.with_name_scope
+        ...     def __call__(self, x):
+        ...         self.w = df.Variable(2.0, name="w")
+        ...         return self.w * x
+        >>> layer = Layer()
+        >>> float(layer(3.0)), layer.w.name
+        (6.0, 'layer/w:0')
+        """
+
+        @functools.wraps(method)
+        def within(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return within
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -75,11 +103,6 @@ class Module:
                     yield x
                 if isinstance(x, Module):
                     modules.append(x)
-
-
-def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method of a module; kept for programs that do so, as names of ops are not scoped."""
-    return method
 
 
 def _values(module: Module) -> Iterator[Any]:

@@ -138,7 +138,8 @@ def py_function(
         InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
         Exception: whatever ``func`` raises.
 
-    A variable that ``func`` reads has the value from before the traced function was called.
+    A variable that ``func`` reads has the value from before the traced function was called. Nor can ``func``
+    change one that the traced function changes: that is a FailedPreconditionError.
 
     >>> import dualflow as df
     >>> f = df.function(lambda x: df.py_function(lambda v: v.numpy()[::-1], [x], df.float32))

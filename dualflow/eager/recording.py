@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -189,6 +190,9 @@ class Recording(Engine):
 
     def assign(self, variable: Any, value: Any) -> None:
         self.base.assign(variable, value)
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        return self.base.name_scope(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.base.create_variable(variable, initial)

@@ -38,13 +38,15 @@ class Claim:
     Attributes:
         tensor: what the variable holds, and will hold when the claim ends.
         outer: the claim of the same thread that this one interrupts.
+        thread: the thread.
         compiled: whether it is a compiled call's, which has read the variable and will write to it.
     """
 
-    __slots__ = ("compiled", "outer", "tensor")
+    __slots__ = ("compiled", "outer", "tensor", "thread")
     tensor: EagerTensor
 
-    def __init__(self, compiled: bool) -> None:
+    def __init__(self, thread: int, compiled: bool) -> None:
+        self.thread = thread
         self.compiled = compiled
         self.outer: Claim | None = None
 
@@ -65,17 +67,18 @@ class Step:
             from being released; the next step does the rest.
 
     Raises:
-        FailedPreconditionError: a variable has no value, or a compiled call that changes it has called the
-            Python code which asks.
+        FailedPreconditionError: a variable has no value, a compiled call that changes it has called the
+            Python code which asks, or another thread waits for this one and would be waited for.
     """
 
-    __slots__ = ("_claims", "_seen", "_thread", "_variables", "running")
+    __slots__ = ("_claims", "_seen", "_thread", "_variables", "_waits", "running")
 
     def __init__(self, variables: Sequence[Any], *, compiled: bool = False) -> None:
         self.running = Lock()
         self._variables = tuple(variables)
-        self._claims = [Claim(compiled) for _ in variables]
         self._thread = get_ident()
+        self._claims = [Claim(self._thread, compiled) for _ in variables]
+        self._waits = True
         self._seen: list[Any] = []
 
     def __enter__(self) -> list[Claim]:
@@ -113,19 +116,41 @@ class Step:
             for variable, claim in zip(self._variables, self._claims, strict=True):
                 if not _claim(variable, claim):
                     self._give_back()
+                    self._refuse_a_circle(_lent(variable))
                     return False
-            self._seen = []
+            self._seen, self._waits = [], False
             return True
 
     def _is_next(self) -> bool:
-        """Whether no other thread came earlier for one of the variables."""
-        mine = set(map(id, self._variables))
+        """Whether no other thread came earlier for one of the variables, but those that wait for this one."""
+        outer = [step for step in _steps if step is not self and step._thread == self._thread]
         for step in _steps:
             if step is self:
                 break
-            if step._thread != self._thread and mine & set(map(id, step._variables)):
-                return False
+            if step._thread != self._thread and step._waits and self._shares(step):
+                held = any(map(_is_mine, step._variables)) or any(step._shares(own) for own in outer)
+                if not held:
+                    return False
         return True
+
+    def _shares(self, other: Step) -> bool:
+        return not {*map(id, self._variables)}.isdisjoint(map(id, other._variables))
+
+    def _refuse_a_circle(self, lent: Any) -> None:
+        """Raise if ``lent`` is the claim of a thread that waits, perhaps through others, for this one."""
+        if type(lent) is not Claim:
+            return
+        waiting, grown = {self._thread}, True
+        while grown:
+            held = [step for step in _steps if step._thread in waiting and not step._waits]
+            more = {s._thread for s in _steps if s._waits and s is not self and any(map(s._shares, held))}
+            grown = not more <= waiting
+            waiting |= more
+        if lent.thread in waiting:
+            raise FailedPreconditionError(
+                "Two threads wait for each other: each runs a compiled call that changes variables, and in "
+                "it Python code (a py_function) which changes the other's. Do that after the compiled call."
+            )
 
     def _give_back(self) -> None:
         for variable, claim in zip(reversed(self._variables), reversed(self._claims), strict=True):
@@ -293,7 +318,7 @@ def _whole(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
 
 
 def _claim(variable: Any, claim: Claim) -> bool:
-    """Empty the variable's slot for ``claim``; False where compiled code has the tensor."""
+    """Empty the variable's slot for ``claim``; False where another thread or compiled code has the tensor."""
     try:
         claim.tensor = variable._tensor
         variable._lent = claim
@@ -304,11 +329,12 @@ def _claim(variable: Any, claim: Claim) -> bool:
             lent = variable._lent
         except AttributeError:
             raise unset(variable) from None
-    if type(lent) is Claim and not lent.compiled:  # this thread's, as nobody came before
+    mine = lent.thread == claim.thread if type(lent) is Claim else _is_mine(variable)
+    if mine and type(lent) is Claim and not lent.compiled:
         claim.outer, claim.tensor = lent, lent.tensor
         variable._lent = claim
         return True
-    if type(lent) is Claim or _is_mine(variable):
+    if mine:
         raise FailedPreconditionError(
             f"{variable.name} is being changed by a compiled call, so Python code that runs inside of the "
             "call (a py_function, a signal handler, a finaliser) can't change it too. Let it note what is to "

@@ -10,7 +10,8 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.shape import Shape, as_shape
+from dualflow.core.naming import prefix
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
@@ -28,13 +29,14 @@ class Variable(Operators, AbstractVariable):
     """A tensor that can be replaced by another of its shape and dtype.
 
     Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable
-    one as soon as it is read.
+    one as soon as it is read. Threads may change one variable at once: no change is lost, and a tensor that
+    was read of it keeps its value.
 
     Args:
         initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that
             answers it.
         trainable: whether tapes watch it by themselves, and optimizers find it.
-        name: shown when the variable is printed.
+        name: shown when the variable is printed, behind the names of the open :func:`dualflow.name_scope` s.
         dtype: the dtype to convert ``initial_value`` to.
         constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
@@ -77,7 +79,7 @@ class Variable(Operators, AbstractVariable):
         self.trainable: bool = trainable is None or trainable
         self.created = next(_created)
         self.constraint = constraint
-        self._name = "Variable" if name is None else name
+        self._name = f"{prefix()}{'Variable' if name is None else name}"
         self._spec = TensorSpec(initial.shape if shape is None else as_shape(shape), initial.dtype)
         self._tensor: EagerTensor
         self._check(initial)
@@ -348,6 +350,8 @@ class Variable(Operators, AbstractVariable):
 
 
 def _compatible(wanted: Shape, given: Shape) -> bool:
+    if given is UNKNOWN_RANK:  # a run of the graph tells, and checks
+        return True
     return len(wanted) == len(given) and all(
         w is None or g is None or w == g for w, g in zip(wanted, given, strict=True)
     )

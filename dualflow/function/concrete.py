@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from dualflow.function.shaped import Shaped
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
 from dualflow.function.trace import Tracer, tracing
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, GraphBuilder
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
@@ -224,6 +224,21 @@ class ConcreteFunction:
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
 
+    def __copy__(self) -> ConcreteFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ConcreteFunction:
+        """Itself, as with a Python function: it doesn't change, and reads the variables that it captured."""
+        return self
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            f"{self!r} can't be pickled: its machine code and its variables are this process's own. Pickle "
+            "the function that it was traced from, and call get_concrete_function where it is loaded; its "
+            ".graph can be pickled too."
+        )
+
     # inside
 
     def _section(self, inputs: Sequence[Any]) -> Section:
@@ -299,16 +314,21 @@ def trace(
     creation: Creation,
     *,
     strict: bool = False,
+    builder: GraphBuilder | None = None,
 ) -> ConcreteFunction:
     """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
 
-    A ``strict`` trace compiles only if all of it runs natively.
+    A ``strict`` trace compiles only if all of it runs natively. ``builder`` takes the nodes, in place of a
+    plain one.
     """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), strict)
+    concrete = _trace(function, signature, call, name, creation, frozenset(), strict, builder)
     captured = {id(source) for source in concrete.section.captured}
     variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
     shared = frozenset(id(v) for v in variables if id(v) in captured)
-    return _trace(function, signature, call, name, creation, shared, strict) if shared else concrete
+    if not shared:
+        return concrete
+    again = None if builder is None else builder.inner(name)
+    return _trace(function, signature, call, name, creation, shared, strict, again)
 
 
 def _trace(
@@ -319,9 +339,11 @@ def _trace(
     creation: Creation,
     shared: frozenset[int],
     strict: bool,
+    builder: GraphBuilder | None,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
     tracer = Tracer(name, creation)
+    tracer.builder = builder or tracer.builder
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
     values = unflatten(call.structure, leaves)
     args, kwargs = signature.spread(values)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -16,10 +17,15 @@ from dualflow.function.errors import here
 from dualflow.function.outputs import collect
 from dualflow.function.raising import Branch, Ended, check
 from dualflow.function.staging import choice_node, loop_node
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.checks import required
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
-from dualflow.ops.conversion import cast
+from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
+
+_SEVERAL: Final = "several predicates of case(exclusive=True) hold; let them exclude each other."
+_NONE: Final = "no predicate of case holds, and there is no default; give it one."
 
 
 @entry
@@ -75,20 +81,46 @@ def switch_case(
 
 @entry
 def case(
-    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]] | dict[Any, Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The result of the first function whose predicate holds, else of ``default``, or of the last one.
+    """The result of the first function whose predicate holds, else of ``default``.
 
-    ``strict`` is ignored, as in TensorFlow.
+    Args:
+        pred_fn_pairs: pairs of a bool scalar and a function without arguments, or a dict of them.
+        default: a function without arguments; without it one of the predicates has to hold.
+        exclusive: whether at most one of the predicates may hold.
+        strict: ignored; as in TensorFlow.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no predicate holds and there is no default, or several hold that are exclusive.
+
+    >>> import dualflow as df
+    >>> x = df.constant(3)
+    >>> size = df.case([(x < 2, lambda: 1), (x < 5, lambda: 2)], default=lambda: 3)
+    >>> int(size)
+    2
     """
-    (pred, function), *rest = pred_fn_pairs
-    if not rest and default is None:
-        return function()
-    return cond(pred, function, (lambda: case(rest, default)) if rest else default or function)
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs:
+        raise InvalidArgumentError(f"case takes at least one pair of a predicate and a function.{here()}")
+    holding = add_n([cast(pred, int32) for pred, _ in pairs])
+    (first, function), *rest = pairs
+    if exclusive:
+        first = required(first, holding <= 1, _SEVERAL)
+    if default is None:
+        first = required(first, holding > 0, _NONE)
+        default = pairs[-1][1]
+    return _first_of([(first, function), *rest], default)
+
+
+def _first_of(pairs: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
+    (pred, function), *rest = pairs
+    return cond(pred, function, (lambda: _first_of(rest, default)) if rest else default)
 
 
 @entry
@@ -109,6 +141,7 @@ def while_loop(
         cond: answers a scalar.
         body: answers the new loop variables, in the structure, dtypes and shapes of the old.
         loop_vars: a list, tuple or other structure of tensors or what can become them.
+        back_prop: whether gradients flow through the loop.
         maximum_iterations: the most turns, a Python int; any number by default.
 
     The other arguments are TensorFlow's, and ignored.
@@ -125,9 +158,16 @@ def while_loop(
     flat, structure = flatten(loop_vars)
     limit = None if maximum_iterations is None else int(maximum_iterations)
     initial = [convert_to_tensor(x) for x in flat]
-    if dispatch.current().eager:
-        return _loop_now(cond, body, initial, structure, limit)
-    return _loop_node(cond, body, initial, structure, limit)
+    run = _loop_now if dispatch.current().eager else _loop_node
+    found = run(cond, body, initial, structure, limit)
+    return found if back_prop else without_gradient(found)
+
+
+def without_gradient(found: Any) -> Any:
+    """The tensors of a structure, through which no gradient flows."""
+    leaves, structure = flatten(found)
+    stopped = [stop_gradient(x) if isinstance(x, AbstractTensor) else x for x in leaves]
+    return unflatten(structure, stopped)
 
 
 def _in_order(branches: Any) -> list[Callable[[], Any]]:

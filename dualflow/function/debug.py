@@ -7,7 +7,8 @@ node that it comes to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
@@ -17,16 +18,17 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.local_names import LocalNames, Names, NamingBuilder
 from dualflow.function.stepping import Observer, Outputs, Step, Walk, step_of
-from dualflow.graph.interpret import evaluate, observed
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Graph, GraphBuilder, Node
 
 
 def debug(
     concrete: ConcreteFunction,
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
-    home: Mapping[str, Any],
+    again: Callable[[GraphBuilder], ConcreteFunction],
+    function: Callable[..., Any],
 ) -> Any:
     """Run ``concrete`` op by op on ``inputs``; see :meth:`Function.debug`.
 
@@ -34,7 +36,8 @@ def debug(
         concrete: the trace.
         inputs: the tensors and variables among the arguments.
         step: called after each op; without it, pdb's prompt.
-        home: the globals that the prompt sees on lines of unknown modules.
+        again: traces the function once more, into a builder, to see what its local names stand for.
+        function: the user's, whose globals the prompt sees on lines of unknown modules.
     """
     if step is not None and not callable(step):
         raise DTypeError(
@@ -46,11 +49,10 @@ def debug(
             "debug runs a function by itself, which can't be traced, recorded or checked: call it outside of "
             "functions and tapes, and without df.debugging.enable_check_numerics."
         )
-    observer = _telling(step) if step is not None else _debugger(home)
     section = concrete._section(inputs)
     sources = [*inputs, *section.captured]
-    with observed(Walk(observer).run):
-        results = evaluate(section.graph, [array_of(x) for x in sources])
+    walk = Walk(_telling(step)) if step is not None else _prompting(section.graph, again, function)
+    results = walk.evaluate(section.graph, [array_of(x) for x in sources])
     count = len(section.graph.outputs)
     for update, array in zip(section.graph.updates, results[count:], strict=True):
         EAGER.assign(sources[section.graph.inputs.index(update.input)], wrap(array))
@@ -66,6 +68,16 @@ def _telling(step: Callable[[Step], object]) -> Observer:
     return observer
 
 
-def _debugger(home: Mapping[str, Any]) -> Observer:
-    found: Observer = imported("dualflow.function.debugger").Prompt(home)
-    return found
+def _prompting(
+    graph: Graph, again: Callable[[GraphBuilder], ConcreteFunction], function: Callable[..., Any]
+) -> Walk:
+    names = LocalNames()
+    try:
+        other = again(NamingBuilder(graph.name, names)).graph
+    except Exception:
+        other = None  # a function that can't be traced twice: its names have no values
+    names.end()
+    found = Names(graph, function, None if other is None else (other, names))
+    home = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
+    prompt = imported("dualflow.function.debugger").Prompt(home, found)
+    return Walk(prompt, prompt.begin)

@@ -17,8 +17,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 from dualflow.core.errors import DualflowError
-from dualflow.function.stepping import Outputs, step_of
-from dualflow.graph.ir import Node, Origin
+from dualflow.eager.tensor import wrap
+from dualflow.function.local_names import Names
+from dualflow.function.stepping import Outputs, Step, step_of
+from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.origin import PACKAGE
 
 _RUN = "__run__"
@@ -34,12 +36,22 @@ class Prompt:
 
     Args:
         home: the globals on lines whose module is unknown.
+        names: what the user's local names stand for at each op.
     """
 
-    def __init__(self, home: Mapping[str, Any]) -> None:
+    def __init__(self, home: Mapping[str, Any], names: Names) -> None:
         self._home = dict(home)
+        self._names = names
+        self._values: dict[Value, Any] = {}
         self._debugger = OpDebugger()
         self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
+
+    def begin(self, graph: Graph, arrays: Outputs) -> None:
+        """Forget what an earlier turn has computed."""
+        for node in graph.nodes:
+            for value in node.outputs:
+                self._values.pop(value, None)
+        self._values.update(zip(graph.inputs, map(wrap, arrays), strict=True))
 
     def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
         """Run the op inside of a frame on its line; the prompt comes after it, at bodies also before."""
@@ -47,7 +59,7 @@ class Prompt:
             return compute()
         outputs: Outputs = ()
         before = step_of(node, arrays, (), depth)
-        scope: dict[str, Any] = {"op": before.op, "inputs": before.inputs, "attrs": before.attrs}
+        scope = self._scope(node, before)
 
         def run() -> None:
             nonlocal outputs
@@ -61,13 +73,20 @@ class Prompt:
                     self._debugger.fail(frame, depth, f"{node.op.name} failed: {error}")
                 raise
             step = step_of(node, arrays, outputs, depth)
-            scope["outputs"] = step.outputs
+            scope["__step__"] = step
+            scope.setdefault("outputs", step.outputs)
             self._debugger.stand(frame, depth, str(step))
 
         code, names = self._codes.get(node.origin) or self._place(node.origin)
         scope[_RUN] = run
         exec(code, names, scope)
+        self._values.update(zip(node.outputs, map(wrap, outputs), strict=True))
         return outputs
+
+    def _scope(self, node: Node, step: Step) -> dict[str, Any]:
+        """The local names at the prompt: the op's, but where the user has the same name."""
+        scope: dict[str, Any] = {"op": step.op, "inputs": step.inputs, "attrs": step.attrs, "__step__": step}
+        return scope | self._names.shown(node, self._values)
 
     def _place(self, origin: Origin) -> tuple[CodeType, dict[str, Any]]:
         """A call of ``run`` on the user's line, and the globals of the line's module."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
@@ -19,6 +18,7 @@ from dualflow.function.autograph.conversion import Converted, as_written, conver
 from dualflow.function.cache import MAX_TRACES, TraceCache
 from dualflow.function.captured import CapturedValues
 from dualflow.function.concrete import ConcreteFunction, trace
+from dualflow.function.copying import Copied
 from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
@@ -30,6 +30,8 @@ from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
 from dualflow.function.stepping import Step
 from dualflow.function.trace import tracing_lock
+from dualflow.function.traceable import refuse_suspended
+from dualflow.graph.ir import GraphBuilder
 
 Q = ParamSpec("Q")
 """The parameters of a method, without self."""
@@ -44,7 +46,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Function(Generic[P, R]):
+class Function(Copied, Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
     def __init__(
@@ -59,7 +61,7 @@ class Function(Generic[P, R]):
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
-        _refuse_suspended(python_function)
+        refuse_suspended(python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
@@ -152,14 +154,17 @@ class Function(Generic[P, R]):
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
         """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
 
-        It opens Python's debugger, pdb, at the first op. Each prompt stands on your own line, with the op
-        that has just run there as ``op``, ``inputs``, ``outputs`` and ``attrs``: ``s`` goes to the next op,
+        It opens Python's debugger, pdb, at the first op. Each prompt stands on your own line. Your arguments
+        and local names have the values that they had there as the line began, or say so where the trace keeps
+        none; the op that has just run is ``op``, ``inputs``, ``outputs`` and ``attrs``, or, where you have
+        such names yourself, ``__step__`` with these attributes. ``s`` goes to the next op,
         ``n`` likewise but not into branches and loop bodies, ``r`` leaves one, ``b 12`` and ``c`` run to a
         line, ``q`` ends the call with an error that is a ``bdb.BdbQuit``, and no variable has changed. An op
         that fails is stopped at, before its error goes on.
 
-        The Python function runs only if the arguments need a new trace. The ops are those of the trace before
-        any pass, run by their NumPy kernels; Python values that were compiled in are constants here too.
+        The ops are those of the trace before any pass, run by their NumPy kernels; Python values that were
+        compiled in are constants here too. The Python function runs if the arguments need a new trace, and
+        before the prompt opens once more, to see what its names stand for; with ``step`` it does not.
 
         Args:
             args: as for a call; likewise the keywords.
@@ -182,8 +187,12 @@ class Function(Generic[P, R]):
         """
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
-        home = getattr(inspect.unwrap(self.python_function), "__globals__", {})
-        return debug(self._concrete(call, inputs), inputs, step, home)
+
+        def again(builder: GraphBuilder) -> ConcreteFunction:
+            with tracing_lock.lock:
+                return self.traced(call, builder)
+
+        return debug(self._concrete(call, inputs), inputs, step, again, self.python_function)
 
     # traces
 
@@ -237,25 +246,33 @@ class Function(Generic[P, R]):
         finally:
             self._tracing.discard(call.key)
 
-    def traced(self, call: Call) -> ConcreteFunction:
-        """A new trace for ``call``, which nothing keeps.
+    def traced(self, call: Call, builder: GraphBuilder | None = None) -> ConcreteFunction:
+        """A new trace for ``call``, which nothing keeps; ``builder`` takes its nodes.
 
         The function is converted from when a tensor first stands where Python wants a value.
         """
-        strict = self._options["strict"]
+        recorded = functools.partial(
+            trace,
+            signature=self._signature,
+            call=call,
+            name=self._name,
+            creation=self._creation,
+            strict=self._options["strict"],
+            builder=builder,
+        )
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
             args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
             early = converted_early(self.python_function, args, kwargs)
             try:
                 if early is None:
                     plain = as_written(self.python_function)
-                    return trace(plain, self._signature, call, self._name, self._creation, strict=strict)
+                    return recorded(plain)
             except SymbolicValueError:
                 raise  # NumPy can't be converted
             except OperatorNotAllowedInGraphError as error:
                 early = converted(self.python_function, error)
             self._as_traced = early
-        return trace(self._as_traced, self._signature, call, self._name, self._creation, strict=strict)
+        return recorded(self._as_traced)
 
     # looking
 
@@ -341,27 +358,6 @@ class Function(Generic[P, R]):
         return f"<dualflow function {self._name}>"
 
 
-def _refuse_suspended(python_function: Callable[..., Any]) -> None:
-    """Refuse functions whose calls run nothing of them yet.
-
-    Raises:
-        DTypeError: a generator function, or an async one.
-    """
-    called = getattr(python_function, "__func__", python_function)
-    for f in (called, inspect.getattr_static(type(called), "__call__")):
-        name = getattr(f, "__qualname__", f)
-        if inspect.iscoroutinefunction(f):
-            raise DTypeError(
-                f"{name} is an async function, which can't be traced: calling it runs nothing of it. Trace a "
-                "plain function that computes with tensors, and call that from the async one."
-            )
-        if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f):
-            raise DTypeError(
-                f"{name} is a generator function, which can't be traced: calling it runs nothing of it. "
-                "Return a list or a stacked tensor, or trace the function that computes one item."
-            )
-
-
 class _Settings:
     """What :func:`run_functions_eagerly` switches."""
 
@@ -437,7 +433,8 @@ def function(
     Args:
         func: the function; without it, a decorator is answered.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
-            converted to; then there is one trace, also for sizes left open by None.
+            converted to; then there is one trace, also for sizes left open by None, or one for each rank
+            where the shape itself is None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
         reduce_retracing: whether a size in which calls differ is left open by the second trace, which then

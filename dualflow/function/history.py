@@ -8,19 +8,19 @@ would: up to that line, from the values of before the call. Calls that succeed p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, NoReturn
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.errors import InternalError
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Step
 from dualflow.function.buffers import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.graph.passes.assignments import ASSIGNMENT, assigns_before_failure
-from dualflow.graph.trail import Trail, is_told
+from dualflow.graph.trail import Halted, Trail, is_told
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
@@ -67,13 +67,6 @@ class History:
         """What to take along on a call that begins now; None where nothing has to be remembered."""
         return Trail(self._generators) if self.matters else None
 
-    def settle(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> NoReturn:
-        """Raise what :meth:`leave` returns."""
-        found = self.leave(error, trail, arguments)
-        if found is error:
-            raise error
-        raise found from None
-
     def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
         """Let variables hold what was assigned before a call failed with ``error``; what to raise for it.
 
@@ -97,7 +90,7 @@ class History:
                 for key, (variable, array) in again.left.items():
                     claim_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
                     self._begun(variable)
-        return again.error
+        return again.make()
 
 
 class _Ended(BaseException):
@@ -109,16 +102,17 @@ class _Again:
 
     Attributes:
         left: the assigned variables by id, each with what it holds.
-        error: what eager code would have raised.
+        make: gives what eager code would have raised.
     """
 
     def __init__(self, error: BaseException, trail: Trail) -> None:
         self.left: dict[int, tuple[Any, Array]] = {}
-        self.error = error
+        self.make: Callable[[], BaseException] = trail.make or (lambda: error)
+        self._error = error
         self._trail = trail
         self._done = iter(trail.done)
         self._told = bool(trail.done) and trail.done[-1] is error
-        self._ends = _ends_a_loop_or_line(error) and not self._told
+        self._ends = not self._told and not _is_of_values(error, trail)
         self._lines: set[Origin | None] = set()
         if trail.node is not None:
             self._lines = {trail.node.origin, *trail.node.also} - {None}
@@ -127,7 +121,7 @@ class _Again:
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
         """Run ``graph`` up to where it fails, or to where the call failed."""
-        if self._ends and self._trail.node is None:
+        if self._trail.node is None and not self._told:  # it had not begun, or was done
             return
         self._trail.rewind()
         try:
@@ -137,7 +131,8 @@ class _Again:
             pass
         except Exception as error:
             if self._failed is None or self._failed.origin not in self._lines:
-                self.error = error
+                found = error
+                self.make = lambda: found
         else:  # what failed in machine code does not by NumPy: it was rounded otherwise
             self.left = self._at_line or {}
 
@@ -152,8 +147,12 @@ class _Again:
                 self._at_line = dict(self.left)
         if is_told(node):
             return self._tell(node, arrays)
-        if node.op.effect is Effect.CHECK and not arrays[0] and node.origin in self._lines:
-            raise _Ended  # the error has been made
+        if node.op.effect is Effect.CHECK and not node.bodies:
+            if arrays[0]:
+                return ()
+            if node.origin not in self._lines:
+                self.make = partial(_error_of, node, arrays)
+            raise _Ended
         try:
             return run_node(node, arrays)
         except Exception:
@@ -175,13 +174,24 @@ class _Again:
             return run_node(node, arrays)
         if isinstance(found, BaseException):
             self._failed = node
-            raise found if found is not self.error else _Ended
+            raise found if found is not self._error else _Ended
         return found
 
 
-def _ends_a_loop_or_line(error: BaseException) -> bool:
-    """Whether values are not to blame, so that NumPy would not fail: for want of memory, or by a signal."""
-    return not isinstance(error, Exception) or isinstance(error, MemoryError | ResourceExhaustedError)
+def _is_of_values(error: BaseException, trail: Trail) -> bool:
+    """Whether values are to blame, so that NumPy fails too: not the want of memory, nor a signal."""
+    if isinstance(error, Halted):
+        return trail.node is not None and not isinstance(trail.node.op.form, Loop)
+    return isinstance(error, Exception) and not isinstance(error, MemoryError)
+
+
+def _error_of(node: Node, arrays: Sequence[Array]) -> BaseException:
+    """What a check raises."""
+    try:
+        node.op.kernel(*arrays, **node.attrs)
+    except Exception as error:
+        return error
+    raise InternalError(f"{node} was to fail")
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

@@ -10,6 +10,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.function.control_flow import without_gradient
 from dualflow.function.scan import Tensors, repeat
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
@@ -36,6 +37,7 @@ def map_fn(
         fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of what ``fn`` answers, in its
             structure; those of ``elems`` by default.
         dtype: the older name of ``fn_output_signature``.
+        back_prop: whether gradients flow through it.
 
     The other arguments are TensorFlow's, and ignored: rows are taken in order.
 
@@ -66,7 +68,8 @@ def map_fn(
         return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
 
     results = [s if sh else TensorSpec((), s.dtype) for s, sh in zip(declared, shaped, strict=True)]
-    return unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
+    found = unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
+    return found if back_prop else without_gradient(found)
 
 
 @entry
@@ -113,6 +116,7 @@ def scan(
         elems: a tensor or a structure of them, whose first sizes are equal.
         initializer: the value to begin with; by default the first row, which then is the first result.
         reverse: begin at the last row; results stay beside their rows.
+        back_prop: whether gradients flow through it.
 
     The other arguments are TensorFlow's, and ignored.
 
@@ -136,7 +140,8 @@ def scan(
     columns = repeat(step, start, rest, count, reverse, [x.spec for x in start])[1]
     if initializer is None:
         columns = [_joined(x, first, reverse) for x, first in zip(columns, start, strict=True)]
-    return unflatten(carried, columns)
+    found = unflatten(carried, columns)
+    return found if back_prop else without_gradient(found)
 
 
 @entry
@@ -155,7 +160,8 @@ def foldl(
     >>> int(df.foldl(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     123
     """
-    return _fold(fn, elems, initializer, False)
+    found = _fold(fn, elems, initializer, False)
+    return found if back_prop else without_gradient(found)
 
 
 @entry
@@ -174,7 +180,8 @@ def foldr(
     >>> int(df.foldr(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     321
     """
-    return _fold(fn, elems, initializer, True)
+    found = _fold(fn, elems, initializer, True)
+    return found if back_prop else without_gradient(found)
 
 
 def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> Any:

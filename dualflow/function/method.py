@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -41,6 +42,12 @@ class BoundFunction(Generic[P, R]):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.__self__, vars(self.__wrapped__)["__name__"])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return getattr(copy.deepcopy(self.__self__, memo), vars(self.__wrapped__)["__name__"])
 
     def __repr__(self) -> str:
         return f"<bound {self.__wrapped__!r} of {self.__self__!r}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dualflow.function.latest import LongWay
 from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
-from dualflow.graph.trail import Trail
+from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
@@ -124,9 +125,10 @@ class Runner:
             with step.running, step as claims:
                 return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
-            if history is not None and trail is not None:
-                history.settle(error, trail, arguments)
-            raise
+            if history is None or trail is None:
+                raise
+            told = history.leave(error, trail, arguments)
+        raise told
 
     def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
         """The outputs; the claims on the variables get their new tensors, all of them or none."""
@@ -144,14 +146,15 @@ class Runner:
         """
         executable, history = self.executable, self._history
         trail = history.trail() if history is not None else None
-        if history is not None and trail is not None:
+        error: BaseException
+        if history is None or trail is None:
+            error = executable.failure(number) if number > 0 else KeyboardInterrupt()
+        else:
             trail.node = executable.failing(number)
-            if number < 0:
-                history.leave(KeyboardInterrupt(), trail, arguments)
-            else:
-                history.settle(executable.failure(number), trail, arguments)
-        elif number > 0:
-            raise executable.failure(number)
+            trail.make = partial(executable.failure, number) if number > 0 else None
+            error = history.leave(Halted() if number > 0 else KeyboardInterrupt(), trail, arguments)
+        if number > 0:
+            raise error
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""

@@ -121,10 +121,12 @@ class Section:
                 results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
                 hold(claims, list(map(wrap, call.updated)))
         except BaseException as error:
-            if call.trail is not None:
-                self._history.settle(error, call.trail, sources[: len(self.graph.arguments)])
-            raise
-        return results
+            if call.trail is None:
+                raise
+            told = self._history.leave(error, call.trail, sources[: len(self.graph.arguments)])
+        else:
+            return results
+        raise told
 
     def _behind(self, variable: Any, arguments: Sequence[Any]) -> Any:
         """The variable that is meant where the trace assigns one, which may stand for an argument."""

@@ -13,6 +13,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
@@ -92,8 +93,10 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: Call) -> Call:
-        """``call`` with the signature's specs, which may leave sizes open, in its key."""
-        specs = [TensorLeaf(spec) for spec in flatten(self.specs)[0]]
+        """``call`` with the signature's specs in its key, which may leave sizes open; ranks are its own."""
+        specs = [
+            TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
+        ]
         structure, leaves = call.key
         return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
@@ -209,6 +212,13 @@ class Signature:
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
         return [*head, *values[len(head) :]]
+
+
+def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:
+    """``spec``, with the number of axes that ``value`` has if it tells none, and their sizes open."""
+    if spec.shape is not UNKNOWN_RANK or value.shape is UNKNOWN_RANK:
+        return spec
+    return TensorSpec([None] * len(value.shape), spec.dtype, spec.name)
 
 
 def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:

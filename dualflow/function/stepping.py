@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.graph.interpret import observed, run_node
-from dualflow.graph.ir import Node, Origin
+from dualflow.graph.interpret import Begin, evaluate, observed, run_node
+from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import Effect
 
@@ -55,12 +55,18 @@ class Observer(Protocol):
 class Walk:
     """A run of a graph in which an observer stands between every two ops.
 
-    Constants and assignments are no ops.
+    Constants and assignments are no ops. ``begin`` is told of each graph and body that begins.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, begin: Begin | None = None) -> None:
         self._observer = observer
+        self._begin = begin
         self._depth = 0
+
+    def evaluate(self, graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+        """The results of the graph."""
+        with observed(self.run, self._begin):
+            return evaluate(graph, arrays)
 
     def run(self, node: Node, arrays: Outputs) -> Outputs:
         """One node of the graph or of a body."""
@@ -73,7 +79,7 @@ class Walk:
         inside = bool(node.bodies)
         self._depth += inside
         try:
-            with observed(self.run if inside else None):
+            with observed(self.run, self._begin) if inside else observed(None):
                 return run_node(node, arrays)
         finally:
             self._depth -= inside

@@ -31,7 +31,7 @@ from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
-from dualflow.ops.assigned import ASSIGNED
+from dualflow.ops.checks import ASSIGNED
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 
@@ -88,9 +88,11 @@ class Tracer(Engine):
 
     def __init__(self, name: str, creation: Creation | None = None) -> None:
         self.name = name
-        self.builder = GraphBuilder(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        self.builder: GraphBuilder = (
+            GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
+        )
         self.symbols: dict[Value, Symbol] = {}
         self.refusal: Exception | None = None
         self.settled: dict[Value, bool] = {}
@@ -153,6 +155,9 @@ class Tracer(Engine):
 
     def note(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
+
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        return None if self.outer is None else self.outer.stream(seed, default)
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:

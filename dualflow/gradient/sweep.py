@@ -66,7 +66,8 @@ def sweep(
         if type(rules) is not tuple:
             for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
                 if flow is not None and id(x) in reached:
-                    _accumulate(found, id(x), sum_to(flow, x.shape))
+                    same = flow.shape is x.shape
+                    _accumulate(found, id(x), flow if same else sum_to(flow, x.shape))
             continue
         for i, x in enumerate(inputs):
             key = id(x)

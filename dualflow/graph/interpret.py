@@ -20,6 +20,7 @@ from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
 RunNode = Callable[[Node, Sequence[Array]], Sequence[Array]]
+Begin = Callable[[Graph, Sequence[Array]], None]
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
@@ -34,7 +35,9 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs and was given {len(arrays)}")
     known = dict(zip(graph.inputs, arrays, strict=True))
     last = _last_reads(graph)
-    run = _observer.get() or run_node
+    run, begin = _observer.get()
+    if begin is not None:
+        begin(graph, arrays)
     for node in graph.nodes:
         known.update(zip(node.outputs, run(node, [known[v] for v in node.inputs]), strict=True))
         for value in last.get(node, ()):
@@ -66,16 +69,17 @@ class observed:
     """``with observed(run):`` each node that is evaluated in the block, in bodies too, is run by ``run``.
 
     ``run(node, arrays)`` answers the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
-    back to it.
+    back to it. ``begin(graph, arrays)`` is told of each graph before its first node: of each branch that is
+    taken, and each turn of a loop.
     """
 
-    __slots__ = ("_run", "_token")
+    __slots__ = ("_observer", "_token")
 
-    def __init__(self, run: RunNode | None) -> None:
-        self._run = run
+    def __init__(self, run: RunNode | None, begin: Begin | None = None) -> None:
+        self._observer = run or run_node, begin
 
     def __enter__(self) -> None:
-        self._token: Token[RunNode | None] = _observer.set(self._run)
+        self._token: Token[tuple[RunNode, Begin | None]] = _observer.set(self._observer)
 
     def __exit__(self, *exc: object) -> None:
         _observer.reset(self._token)
@@ -122,6 +126,8 @@ def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
     return dropped
 
 
-_observer: Final[ContextVar[RunNode | None]] = ContextVar("dualflow_observer", default=None)
+_observer: Final[ContextVar[tuple[RunNode, Begin | None]]] = ContextVar(
+    "dualflow_observer", default=(run_node, None)
+)
 _WITH_BODIES: Final = (Choice, Loop)
 """Forms whose kernels evaluate graphs: they compute nothing themselves, and an observer must reach inside."""

@@ -179,8 +179,49 @@ class Graph:
         """
         import_module("dualflow.graph.drawing").draw(self, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The nodes as rows that name values by number: as flat for many nodes as for few."""
+        made = (v for node in self.nodes for v in node.outputs)
+        number = {value: i for i, value in enumerate((*self.inputs, *made))}
+        nodes = [
+            (n.op, [number[v] for v in n.inputs], dict(n.attrs), n.specs, n.origin, n.also)
+            for n in self.nodes
+        ]
+        captures = [(c.source, c.variable) for c in self.captures]
+        updates = [(number[u.input], number[u.value]) for u in self.updates]
+        specs = [v.spec for v in self.inputs]
+        return _loaded, (self.name, specs, nodes, [number[v] for v in self.outputs], captures, updates)
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self  # it doesn't change
+
     def __str__(self) -> str:
         return printer.text(self)
+
+
+def _loaded(
+    name: str,
+    specs: Sequence[TensorSpec],
+    nodes: Sequence[tuple[Op, Sequence[int], Mapping[str, Any], Sequence[TensorSpec], Any, Any]],
+    outputs: Sequence[int],
+    captures: Sequence[tuple[Any, bool]],
+    updates: Sequence[tuple[int, int]],
+) -> Graph:
+    """A graph that was pickled; what it captures are the copies that were pickled with it."""
+    inputs = tuple([Value(spec) for spec in specs])
+    values, made = list(inputs), []
+    for op, read, attrs, results, origin, also in nodes:
+        node = Node(op, [values[i] for i in read], attrs, results, origin, also)
+        values += node.outputs
+        made.append(node)
+    return Graph(
+        name,
+        inputs,
+        tuple(made),
+        tuple([values[i] for i in outputs]),
+        tuple([Capture(source, variable) for source, variable in captures]),
+        tuple([Update(values[i], values[j]) for i, j in updates]),
+    )
 
 
 class GraphBuilder:
@@ -193,6 +234,10 @@ class GraphBuilder:
         self.nodes: list[Node] = []
         self._inferred: dict[tuple[Any, ...], tuple[TensorSpec, ...]] = {}
         self._specs: dict[TensorSpec, TensorSpec] = {}
+
+    def inner(self, name: str) -> GraphBuilder:
+        """A builder of the same kind for a body."""
+        return GraphBuilder(name)
 
     def argument(self, spec: TensorSpec) -> Value:
         """A new input that the caller gives."""

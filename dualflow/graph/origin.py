@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
+from types import FrameType
 
 from dualflow.core.tracebacks import hide_file
 from dualflow.graph.ir import Origin
@@ -26,7 +27,7 @@ def caller() -> Origin | None:
     given = _forced.get()
     if given is not None:
         return given
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         inside = _inside.get(code.co_filename)
@@ -38,8 +39,25 @@ def caller() -> Origin | None:
                 return Origin(code.co_filename, frame.f_lineno, code.co_qualname)
             if frame.f_lineno in lines:
                 return lines[frame.f_lineno]
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
+        frame = frame.f_back
     return None
+
+
+def calling_frame() -> FrameType | None:
+    """The frame of the line that :func:`caller` answers; None inside of :class:`forced`."""
+    frame: FrameType | None = sys._getframe(1) if _forced.get() is None else None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        lines = _generated.get(file)
+        if not file.startswith(PACKAGE) and (lines is None or frame.f_lineno in lines):
+            break
+        frame = frame.f_back
+    return frame
+
+
+def is_generated(file: str) -> bool:
+    """Whether ``file`` is code that a function was converted to."""
+    return file in _generated
 
 
 def register_generated(file: str, lines: Mapping[int, Origin]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from dualflow.ops.record import Effect
 Array = np.ndarray[Any, Any]
 
 
+class Halted(BaseException):
+    """Machine code has ended a call by a check; ``Trail.make`` gives the error."""
+
+
 class Trail:
     """One call, as it goes on: an observer of what runs by NumPy and Python.
 
@@ -23,13 +27,16 @@ class Trail:
     Attributes:
         done: what each call of Python and each print has given, in order; an error where it ended.
         node: what runs, of the compiled graph; the outermost loop where that is inside one.
+        make: makes the error of a check that failed. Its expression reads variables, so these are settled
+            before it runs.
     """
 
-    __slots__ = ("_states", "done", "node")
+    __slots__ = ("_states", "done", "make", "node")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
         self.node: Node | None = None
+        self.make: Callable[[], BaseException] | None = None
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]
 

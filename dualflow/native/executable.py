@@ -10,6 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.trail import Trail
+from dualflow.graph.trail import Halted, Trail
 from dualflow.native import interrupts, jit, product, threads
 from dualflow.native.kept import Kept
 from dualflow.native.nest import Layout
@@ -116,6 +117,7 @@ class Executable:
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
+            Halted: the same, where a trail makes the error.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
 
         Whatever is raised, no variable has been written to.
@@ -172,9 +174,11 @@ class Executable:
                 trail.node = self.failing(int(status[0]))
             raise error.__cause__ from None
         if status[0]:
-            if trail is not None:
-                trail.node = self.failing(int(status[0]))
-            raise self.failure(int(status[0]))
+            number = int(status[0])
+            if trail is None:
+                raise self.failure(number)
+            trail.node, trail.make = self.failing(number), partial(self.failure, number)
+            raise Halted
 
     def _take_arena(self) -> Array:
         try:

@@ -15,6 +15,8 @@ from dualflow.ops.forms import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
 OUTSIDE = "an index is out of range for the axis that it names a place on"
+_LANES = 16
+"""So many indices are checked at once."""
 _ARGUMENTS = (
     ("table", PTR),
     ("out", PTR),
@@ -112,9 +114,16 @@ def bounds_routine(module: Module, index: DType, depth: int) -> str:
     b = function.builder
     numbers, indices, status, failure = function.args
     turns, count, _, _, *rest = [b.load(numbers, i, I64) for i in range(4 + 2 * depth)]
-    with b.if_then(turns > 0), b.loop(0, count) as row:
-        inside, _ = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
-        with b.if_then(~inside):
+    lanes = _LANES if depth == 1 else 1
+    with b.if_then(turns > 0), b.loop(0, count, lanes) as row:
+        if depth == 1:
+            mask = b.first_lanes(count - row.index, lanes)
+            at = b.load(indices, row.index, Type.of_dtype(index.dtype).vector(lanes), mask)
+            at = at.cast(I64.vector(lanes))
+            outside = (((at < 0) | (at >= rest[0].splat(lanes))) & mask).any()
+        else:
+            outside = ~_position(b, indices, index, row.index, rest[:depth], rest[depth:])[0]
+        with b.if_then(outside):
             note_failure(b, status, failure)
     b.ret()
     return name

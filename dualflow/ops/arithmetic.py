@@ -250,7 +250,9 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     [4.0, 4.0]
     """
     apart = subtract(x, y)
-    return multiply(apart, conj(apart)) if apart.dtype.is_complex else square(apart)
+    if not apart.dtype.is_complex:
+        return square(apart)
+    return cast(real_part(multiply(apart, conj(apart))), apart.dtype)  # rounding may leave an imaginary part
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:

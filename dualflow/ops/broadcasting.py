@@ -172,6 +172,7 @@ REDUCE_SUM = register(
             Sample((numbers(-50, 50, shape=(2, 3, 4)),), {"axis": (1, 2), "keepdims": True}),
             Sample((numbers(-50, 50, shape=(2, 3, 4)),), {"axis": (0, 2), "keepdims": False}),
             Sample((numbers(-50, 50, shape=(0, 4)),), {"axis": (0,), "keepdims": False}),
+            Sample((numbers(40, 50, shape=(300, 3)),), {"axis": (0,), "keepdims": False}),
         ),
     )
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply, squared_difference
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import isfinite
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.losses import l2_loss
@@ -93,8 +95,14 @@ def l2_normalize(
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow."""
+    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow.
+
+    Those of float16 are computed in float32.
+    """
     x = as_float(x)
+    if x.dtype is float16:
+        mean, variance = moments(cast(x, float32), axes, None, keepdims)
+        return cast(mean, float16), cast(variance, float16)
     mean = reduce_mean(x, axes, keepdims=True)
     variance = reduce_mean(squared_difference(x, mean), axes, keepdims)
     return (mean if keepdims else reshape(mean, variance.shape)), variance

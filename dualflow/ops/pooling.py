@@ -34,9 +34,13 @@ def _pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str
     first = channels_first(data_format, axes + 2)
     x = channels_last(x) if first else x
     window = per_axis(ksize, axes, "ksize")
-    size, steps, apart, pairs = options(x, window, ksize if strides is None else strides, padding, 1)
+    kinds = "fc" if mean else "fiu"
+    size, steps, apart, pairs = options(
+        x, window, ksize if strides is None else strides, padding, 1, kinds=kinds
+    )
     inner = tuple(range(1 + axes, 1 + 2 * axes))
-    seen = windows(padded(x, pairs, 0 if mean else -math.inf), size, steps, apart)
+    lowest = -math.inf if x.dtype.is_floating else x.dtype.min
+    seen = windows(padded(x, pairs, 0 if mean else lowest), size, steps, apart)
     found = _mean(seen, x, size, steps, pairs, inner) if mean else reduce_first_max(seen, inner)
     return channels_second(found) if first else found
 
@@ -61,7 +65,7 @@ def max_pool(
     """The maximum of each window of ``(batch, *axes, channels)``; the gradient goes to the first maximum.
 
     Args:
-        input: floats.
+        input: floats or integers.
         ksize: the window's size, for all axes or each.
         strides: the distance between windows; the window's size by default.
         padding: "VALID", "SAME" or (before, after) pairs.
@@ -83,5 +87,5 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window, padding not counted; see :func:`max_pool`."""
+    """The mean of each window of floats, padding not counted; see :func:`max_pool`."""
     return _pooled(input, ksize, strides, padding, data_format, mean=True)

@@ -16,13 +16,13 @@ from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import add, minimum, multiply
+from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.static import known_value, sizes, static_int, static_shape
+from dualflow.ops.static import known_value, shape_of, sizes, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -201,11 +201,15 @@ def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = i
 
 
 def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``."""
+    """Gamma numbers of shape parameter ``alpha`` and rate ``beta``: of shape ``shape + alpha.shape``.
+
+    All are positive: those that the dtype would round to 0 are its least normal number.
+    """
     alpha = convert_to_tensor(alpha, dtype_hint=dtype)
     wide = broadcast_to(alpha, (*static_shape(shape), *static_shape(alpha.shape)))
     found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
-    return found if beta is None else found / beta
+    found = found if beta is None else found / beta
+    return maximum(found, float(np.finfo(found.dtype.dtype).tiny))
 
 
 def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:
@@ -215,15 +219,24 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Te
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
 
 
+def check_is_number(rate: Any) -> None:
+    """Refuse a rate of dropout that is not one number."""
+    if shape_of(rate):
+        raise InvalidArgumentError(
+            f"dropout's rate is one number, not of shape {shape_of(rate)}; give a scalar."
+        )
+
+
 def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Tensor:
     """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
 
     Raises:
-        InvalidArgumentError: ``rate`` is not in [0, 1).
+        InvalidArgumentError: ``rate`` is not one number in [0, 1).
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
+    check_is_number(rate)
     known = known_value(rate)
     if known is not None and not 0 <= known < 1:
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")

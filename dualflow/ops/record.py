@@ -6,9 +6,11 @@ A record says how the op's result is typed (``infer``), how it runs now (``kerne
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +21,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 
 if TYPE_CHECKING:
     from dualflow.ops.forms import Form
@@ -87,6 +90,20 @@ class Op:
     outputs: int | None = 1
     effect: Effect | None = None
 
+    @entry
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Where it is found: its functions need no name that pickle could look up."""
+        if REGISTRY.get(self.name) is self:
+            return _registered, (self.name,)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("dualflow."):
+                for attribute, value in list(vars(module).items()):
+                    if value is self:
+                        return _constant, (name, attribute)
+        raise DTypeError(
+            f"The op {self.name} can't be pickled: it is not registered; register it with register(op)."
+        )
+
     def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
         """Values of any kind as tensors of ``engine``, of dtypes that agree."""
         return _prepare(self.promotion, inputs, engine)
@@ -124,6 +141,21 @@ class Op:
 
 
 REGISTRY: dict[str, Op] = {}
+
+
+@entry
+def _registered(name: str) -> Op:
+    found = REGISTRY.get(name)
+    if found is None:
+        raise InvalidArgumentError(
+            f"What was pickled uses the op {name}, which is not registered here; import the module that "
+            "defines it, then unpickle."
+        )
+    return found
+
+
+def _constant(module: str, attribute: str) -> Any:
+    return getattr(import_module(module), attribute)
 
 
 def register(op: Op) -> Op:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, float_for, int64, uint64
+from dualflow.core.dtypes import DType, as_dtype, float16, float32, float_for, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import abs, divide, maximum, square, truncatemod
 from dualflow.ops.arrangement import expand_dims, squeeze, transpose
@@ -43,7 +43,7 @@ def reduce_mean(
 ) -> Tensor:
     """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
 
-    Integers are summed in 64 bits, so that the sum of small ones does not wrap.
+    Integers are summed in 64 bits and float16 in float32, so that sums larger than these hold do no harm.
 
     Args:
         input_tensor: numbers of any shape.
@@ -65,6 +65,8 @@ def reduce_mean(
     dtype = dtype_of(input_tensor)
     if dtype.is_integer:
         return _integer_mean(input_tensor, axes, keepdims, dtype)
+    if dtype is float16:
+        return cast(reduce_mean(cast(input_tensor, float32), axes, keepdims), float16)
     total = dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})
     return divide(total, _count(input_tensor, axes, dtype))
 

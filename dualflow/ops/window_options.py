@@ -84,13 +84,14 @@ def channels_second(x: Any) -> Any:
 
 
 def options(
-    x: Any, window: Any, strides: Any, padding: Any, dilations: Any
+    x: Any, window: Any, strides: Any, padding: Any, dilations: Any, *, kinds: str = "fc"
 ) -> tuple[Sizes, Sizes, Sizes, Padding]:
-    """Window, strides, dilations and paddings, one entry for each spatial axis of ``x``."""
+    """Window, strides, dilations and paddings, one entry for each spatial axis; ``x`` is of ``kinds``."""
     size = tuple(window)
-    if len(x.shape) != len(size) + 2 or not x.dtype.is_inexact:
+    if len(x.shape) != len(size) + 2 or x.dtype.kind not in kinds:
+        wanted = "floats or integers" if "i" in kinds else "floats"
         raise InvalidArgumentError(
-            f"a window over {len(size)} axes takes floats of shape (batch, *{len(size)} axes, channels), "
+            f"a window over {len(size)} axes takes {wanted} of shape (batch, *{len(size)} axes, channels), "
             f"not {x.dtype.name} of shape {x.shape}."
         )
     steps = per_axis(strides, len(size), "strides")

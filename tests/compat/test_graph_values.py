@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,3 +34,124 @@ def test_integers_have_no_gradient(graph: v1.Graph) -> None:
     assert v1.gradients(n * 2, n) == [None]
     assert v1.gradients(counter * 2, counter) == [None]
     assert v1.gradients(df.cast(counter, df.float32), counter) == [None]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int32", 2**33), ("int32", -(2**31) - 1), ("int8", 128), ("uint8", -1), ("int64", 2**70), ("bool", 2)],
+)
+def test_an_integer_that_the_dtype_does_not_have_can_not_be_fed(
+    graph: v1.Graph, dtype: str, value: int
+) -> None:
+    x = v1.placeholder(dtype, [])
+    with pytest.raises(TypeError, match=f"feed value {value} .* not compatible .*{dtype}"):
+        v1.Session(graph=graph).run(x, {x: value})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int32", -(2**31)), ("uint8", 255), ("bool", 1), ("float32", 2**40), ("int64", 2**62)],
+)
+def test_an_integer_that_the_dtype_has_is_fed(graph: v1.Graph, dtype: str, value: int) -> None:
+    x = v1.placeholder(dtype, [])
+    assert v1.Session(graph=graph).run(x, {x: value}) == value
+
+
+def test_a_dict_of_predicates_and_functions(graph: v1.Graph) -> None:
+    x = v1.placeholder(v1.float32, [])
+    found = v1.case({x > 2.0: lambda: x * 2.0, x < 3.0: lambda: -x}, exclusive=True)
+    session = v1.Session(graph=graph)
+    assert [session.run(found, {x: at}) for at in (1.0, 5.0)] == [-1.0, 10.0]
+    with pytest.raises(df.errors.InvalidArgumentError, match="several predicates"):
+        session.run(found, {x: 2.5})
+
+
+# random numbers
+
+DRAWS = {
+    "uniform": lambda seed=None: v1.random_uniform([4], seed=seed),
+    "normal": lambda seed=None: v1.random_normal([4], seed=seed),
+    "truncated normal": lambda seed=None: v1.truncated_normal([4], seed=seed),
+    "shuffle": lambda seed=None: v1.random_shuffle(df.range(50), seed=seed),
+    "dropout": lambda seed=None: v1.nn.dropout(df.ones([50]), 0.5, seed=seed),
+    "initializer": lambda seed=None: v1.glorot_uniform_initializer(seed=seed)([4, 4]),
+}
+
+
+def drawn(build: Any, seed: int | None = None) -> list[list[bytes]]:
+    """What two runs in each of two sessions of a new graph give, by session."""
+    graph = v1.Graph()
+    with graph.as_default():
+        if seed is not None:
+            v1.set_random_seed(seed)
+        fetches = build()
+    sessions = [v1.Session(graph=graph) for _ in range(2)]
+    return [[np.asarray(session.run(fetches)).tobytes() for _ in range(2)] for session in sessions]
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_an_op_seed_names_one_stream_in_every_session_and_graph(kind: str) -> None:
+    one, other = drawn(lambda: DRAWS[kind](1))
+    assert one == other
+    assert one[0] != one[1]
+    assert drawn(lambda: DRAWS[kind](1)) == [one, one]
+    assert drawn(lambda: DRAWS[kind](2))[0] != one
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_graph_seed_names_the_streams_of_ops_without_one_by_their_number(kind: str) -> None:
+    one, other = drawn(DRAWS[kind], 5)
+    assert one == other
+    assert drawn(DRAWS[kind], 5) == [one, one]
+    assert drawn(DRAWS[kind], 6)[0] != one
+    assert drawn(lambda: (DRAWS[kind](), DRAWS[kind]())[1], 5)[0] != one
+    assert drawn(lambda: DRAWS[kind](0), 5)[0] == one
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_ops_without_any_seed_differ_from_session_to_session(kind: str) -> None:
+    one, other = drawn(DRAWS[kind])
+    assert one != other
+
+
+def test_ops_of_one_seed_draw_the_same_numbers_side_by_side(graph: v1.Graph) -> None:
+    a, b = v1.random_uniform([3], seed=1), v1.random_uniform([3], seed=1)
+    session = v1.Session(graph=graph)
+    first, second = session.run([a, b])
+    assert first.tolist() == second.tolist()
+    assert session.run(a).tolist() == session.run(b).tolist() != first.tolist()
+
+
+def test_sessions_draw_independently(graph: v1.Graph) -> None:
+    x = v1.random_uniform([3], seed=1)
+    one, other = v1.Session(graph=graph), v1.Session(graph=graph)
+    assert one.run(x).tolist() == other.run(x).tolist()
+    one.run(x)
+    assert other.run(x).tolist() != one.run(x).tolist()
+
+
+def test_a_graph_that_grows_goes_on_in_its_streams(graph: v1.Graph) -> None:
+    x = v1.random_uniform([3], seed=1)
+    session, fresh = v1.Session(graph=graph), v1.Session(graph=graph)
+    begun = [session.run(x).tolist()]
+    y = v1.random_uniform([3], seed=1)
+    begun += [session.run(x).tolist(), session.run([x, y])[0].tolist()]
+    assert begun == [fresh.run(x).tolist() for _ in range(3)]
+
+
+def test_a_seed_inside_of_a_graph_leaves_the_shared_generator_alone() -> None:
+    df.random.set_seed(3)
+    expected = df.random.normal([2]).numpy().tolist()
+    df.random.set_seed(3)
+    drawn(DRAWS["normal"], 5)
+    assert df.random.normal([2]).numpy().tolist() == expected
+
+
+def test_ops_in_loops_draw_anew_each_turn(graph: v1.Graph) -> None:
+    def turn(i: Any, total: Any) -> tuple[Any, Any]:
+        return i + 1, df.concat([total[1:], v1.random_uniform([1], seed=1)], 0)
+
+    loop = v1.while_loop(lambda i, total: i < 3, turn, (0, df.zeros([3])))[1]
+    one, other = (v1.Session(graph=graph).run(loop).tolist() for _ in range(2))
+    assert one == other
+    assert len({*one}) == 3

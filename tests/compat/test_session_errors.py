@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +52,8 @@ def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
         "float": lambda: float(x[0]),
         "numpy": lambda: x.numpy(),
         "np": lambda: np.sin(x),
+        "pickled graph": lambda: pickle.dumps(session.graph),
+        "pickled session": lambda: copy.deepcopy(session),
     }
 
 
@@ -96,6 +100,8 @@ def test_an_error_says_what_and_where_and_what_to_do(
         ("strange variable", ValueError, ["foreign:0", "another graph holds it", "Create it in the block"]),
         ("strange initializer", ValueError, ["foreign:0", "is not a variable of this graph"]),
         ("closed", RuntimeError, ["Attempted to use a closed Session", "make a new session"]),
+        ("pickled graph", TypeError, ["A tf.Graph can't be pickled", "Pickle the function that builds it"]),
+        ("pickled session", TypeError, ["A session can't be pickled", "Pickle the values of its variables"]),
     ],
 )
 def test_an_error_about_no_line_says_what_to_do(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -488,3 +489,15 @@ def test_a_graph_and_its_sessions_are_freed() -> None:
     alive = build()
     gc.collect()
     assert [ref() for ref in alive] == [None, None]
+
+
+def test_fetches_keep_the_order_and_type_of_dicts(session: v1.Session) -> None:
+    a, b = v1.constant(1.0), v1.constant(2.0)
+    assert list(session.run({"z": a, "a": b}).items()) == [("z", 1.0), ("a", 2.0)]
+    assert list(session.run({"a": b, "z": a}).items()) == [("a", 2.0), ("z", 1.0)]
+    nested, swapped = [{"z": a, "a": [b]}], [{"a": [b], "z": a}]
+    assert list(session.run(nested)[0]) == ["z", "a"]
+    assert list(session.run(swapped)[0]) == ["a", "z"]
+    found = session.run(defaultdict(list, z=a))
+    assert found["z"] == 1.0
+    assert found["other"] == []

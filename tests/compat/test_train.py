@@ -123,9 +123,18 @@ def test_slots_are_named_after_their_variable():
     optimizer = v1.train.AdamOptimizer()
     assert optimizer.get_slot(x, "m") is None
     optimizer.minimize(lambda: x * x)
-    assert optimizer.get_slot(x, "m").name == "Adam/x/m:0"
+    assert optimizer.get_slot_names() == ["m", "v"]
+    assert [optimizer.get_slot(x, name).name for name in ("m", "v")] == ["x/Adam:0", "x/Adam_1:0"]
+    assert [v.name for v in optimizer.variables()[:2]] == ["beta1_power:0", "beta2_power:0"]
     assert len(optimizer.variables()) == 4
     assert not any(v.trainable for v in optimizer.variables())
+
+
+def test_the_slot_of_momentum_has_the_name_of_the_optimizer():
+    x = df.Variable(3.0, name="x")
+    optimizer = v1.train.MomentumOptimizer(0.1, 0.9)
+    optimizer.minimize(lambda: x * x)
+    assert optimizer.get_slot(x, "momentum").name == "x/Momentum:0"
 
 
 def test_a_constraint_holds_after_the_update():

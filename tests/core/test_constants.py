@@ -1,5 +1,8 @@
 """The dtypes and values of what becomes a tensor."""
 
+import array
+import collections
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,35 @@ def test_a_dtype_equals_nothing_that_is_none(other):
     assert not df.float32 == other  # noqa: SIM201  both operators are asked
     assert df.float32 != other
     assert df.float32 not in [other]
+
+
+@modes
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (array.array("f", [1, 2]), df.float32),
+        (array.array("l", [1, 2]), df.int32),
+        (memoryview(np.array([1.0, 2.0])), df.float32),
+        (memoryview(np.array([[1, 2], [3, 4]])), df.int32),
+        (collections.deque([1, 2]), df.int32),
+        (collections.UserList([1.5, 2.0]), df.float32),
+        (bytearray(b"ab"), df.int32),
+        (range(2, 8, 3), df.int32),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_sequences_are_lists_of_their_numbers(way, value, dtype):
+    found = way(lambda: df.constant(value))()
+    assert found.dtype is dtype
+    np.testing.assert_array_equal(found.numpy(), np.asarray(value))
+    assert way(lambda x: x + value)(found).numpy().tolist() == (found.numpy() * 2).tolist()
+
+
+def test_what_shows_its_memory_to_numpy_is_an_array():
+    class Image:
+        def __init__(self, pixels):
+            self.__array_interface__ = pixels.__array_interface__
+
+    pixels = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    found = df.constant(Image(pixels))
+    np.testing.assert_array_equal(found.numpy(), pixels, strict=True)

@@ -75,6 +75,12 @@ CASES = {
         "name each once",
     ),
     "a broken axis": (lambda: normalize_axis(0.5, 1), Wrong, "not 0.5", "a Python integer"),
+    "an unknown rank": (
+        lambda: len(df.TensorSpec(None).shape),
+        Invalid,
+        "rank of a tensor is unknown",
+        r"Give the placeholder, or the spec, a shape: \[\] for a number",
+    ),
     "leaves too few": (
         lambda: unflatten(flatten([1, 2])[1], [1]),
         Invalid,

@@ -98,3 +98,32 @@ def test_structures_of_different_kinds_are_different_traces():
     for thing in [*things, [one, two]]:
         assert float(f(thing)) == 1.0
     assert f.experimental_get_tracing_count() == 4
+
+
+class Sorted(dict):
+    pass
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict, Sorted])
+def test_a_dict_keeps_its_type_and_order_and_leaves_go_by_sorted_keys(kind):
+    tree = kind([("z", 1), ("a", {"y": 2, "b": 3})])
+    flat, structure = flatten(tree)
+    built = unflatten(structure, flat)
+    assert flat == [3, 2, 1]
+    assert type(built) is kind
+    assert list(built) == ["z", "a"]
+    assert list(built["a"]) == ["y", "b"]
+    assert built == tree
+
+
+def test_a_defaultdict_keeps_its_default():
+    built = map_structure(lambda x: -x, collections.defaultdict(list, z=1, a=2))
+    assert list(built.items()) == [("z", -1), ("a", -2)]
+    assert built["new"] == []
+
+
+def test_dicts_in_another_order_have_equal_structures():
+    one, other = (flatten(tree)[1] for tree in ({"a": 1, "b": [2]}, {"b": [2], "a": 1}))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.orders != other.orders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import traceback
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.eager import updates
+from dualflow.eager.updates import Step
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
@@ -87,6 +90,27 @@ def changed_inside():
     df.function(lambda: WEIGHT.assign_add(df.py_function(change, [V], df.float32)))()
 
 
+def waited_for():
+    """This thread changes ``a`` and asks for ``b``, another the other way round."""
+    a, b = df.Variable(0.0), df.Variable(0.0)
+
+    def other():
+        step = Step([b])
+        with step.running, step:
+            a.assign(1.0)
+
+    thread = threading.Thread(target=other)
+    try:
+        step = Step([a])
+        with step.running, step:
+            thread.start()
+            while len(updates._steps) < 3:
+                pass
+            b.assign(1.0)
+    finally:
+        thread.join()
+
+
 def escaped():
     """A symbol that has left its trace."""
     kept = []
@@ -114,6 +138,8 @@ def generous(x):
 
 
 CASES = {
+    # names
+    "a scope of a number": (lambda: df.name_scope(3), Invalid, "must be a string, not 3", "name_scope"),
     # tensors
     "a vector as a float": (
         lambda: float(V),
@@ -202,6 +228,7 @@ CASES = {
         "weight:0 is being changed by a compiled call",
         "do it after the call",
     ),
+    "threads that wait for each other": (waited_for, Late, "Two threads wait for each other", "after the"),
     # tapes
     "an entered tape": (entered_twice, Invalid, "still recording", "re-enter an active tape"),
     "a stopped tape": (stopped_late, Invalid, "Tape is not recording\\.", "inside of its with block"),

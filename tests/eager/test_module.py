@@ -40,7 +40,7 @@ def test_names():
     assert Net().name == "my_net"
     assert Dense(1).name == "dense"
     with Net().name_scope as scope:
-        assert scope == "my_net"
+        assert scope == "my_net/"
 
 
 def test_cycles_end():

@@ -119,3 +119,12 @@ def test_gradients_flow_to_mean_and_deviation():
 def test_seeds_are_integers(wrong):
     with pytest.raises((ValueError, TypeError)):
         df.random.Generator.from_seed(wrong)
+
+
+@pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64])
+@pytest.mark.parametrize("alpha", [0.0, 1e-8, 1e-4, 0.01])
+def test_gamma_numbers_of_small_shapes_are_positive(dtype, alpha):
+    for f in (df.random.gamma, df.function(df.random.gamma)):
+        drawn = np.asarray(f([2000], alpha, dtype=dtype))
+        assert (drawn >= np.finfo(dtype.dtype).tiny).all()
+    assert (np.asarray(df.random.gamma([2000], df.cast(alpha, dtype), beta=df.cast(1e4, dtype))) > 0).all()

@@ -16,6 +16,7 @@ import pytest
 
 import dualflow as df
 from dualflow.compat import v1
+from dualflow.eager import updates
 from dualflow.eager.updates import Step
 
 THREADS = 8
@@ -247,6 +248,51 @@ def test_a_step_that_fails_leaves_the_value():
         1 / 0  # noqa: B018
     together(lambda: v.assign_add(1.0))
     assert v.numpy() == 2.0
+
+
+def waiting(count: int) -> None:
+    """Return when so many steps are under way or in line."""
+    while len(updates._steps) < count:
+        pass
+
+
+def test_who_waits_for_this_thread_is_not_waited_for():
+    """The other thread came first for ``b``, but needs ``a`` as well, which this one has."""
+    a, b = df.Variable(0.0), df.Variable(0.0)
+
+    def both() -> None:
+        with changing([a, b]) as claims:
+            for claim in claims:
+                claim.tensor = claim.tensor + 1.0
+
+    with changing([a]):
+        other = threading.Thread(target=both)
+        other.start()
+        waiting(2)
+        with changing([b]) as (claim,):
+            claim.tensor = claim.tensor + 10.0
+    other.join()
+    assert (a.numpy(), b.numpy()) == (1.0, 11.0)
+
+
+def test_threads_that_would_wait_for_each_other_are_told():
+    a, b = df.Variable(0.0), df.Variable(0.0)
+    have_both = threading.Barrier(2)
+    told: list[str] = []
+
+    def nested(outer: Any, inner: Any) -> None:
+        with changing([outer]):
+            have_both.wait()
+            try:
+                with changing([inner]) as (claim,):
+                    claim.tensor = claim.tensor + 1.0
+            except RuntimeError as error:
+                told.append(str(error))
+
+    together(lambda: nested(a, b), lambda: nested(b, a))
+    assert len(told) == 1
+    assert "wait for each other" in told[0]
+    assert {float(a), float(b)} == {0.0, 1.0}
 
 
 # Forks.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import warnings
 
 import pytest
@@ -128,3 +129,121 @@ def test_calls_do_not_pay_for_it(lines_run):
     for _ in range(3):
         f(X), g(X)
     assert lines_run(lambda: f(X)) == lines_run(lambda: g(X))
+
+
+# Attributes
+
+
+class Options:
+    __slots__ = ("rate",)
+
+    def __init__(self, rate):
+        self.rate = rate
+
+
+class Optimizer:
+    decay = 0.5
+    calls = 0
+
+    def __init__(self):
+        self.lr = 0.1
+        self.options = Options(2.0)
+        self.steps = 0
+
+    @property
+    def warm(self):
+        raise AssertionError("no code of the user's is run to look")
+
+    @df.function
+    def step(self, x):
+        self.steps += 1
+        shown = self.warm if x is None else 0.0
+        return x * self.lr * self.options.rate * self.decay + shown
+
+    @df.function
+    def inside(self, x):
+        return df.cond(x > 0.0, lambda: x * self.lr, lambda: x)
+
+    def __call__(self, x):
+        return x * self.lr
+
+
+options = Options(3.0)
+
+
+def stale(f, name):
+    """What ``explain`` says of a name's value now; None if it says nothing."""
+    lines = [line for line in f.explain().split("\n") if line.startswith(f"{name} = ")]
+    return lines[0].partition("; it is ")[2].partition(" now")[0] or None if lines else "unknown"
+
+
+def test_a_changed_attribute_of_self_is_told():
+    optimizer = Optimizer()
+    optimizer.step(X)
+    assert stale(optimizer.step, "self.lr") is None
+    optimizer.lr = 0.01
+    assert stale(optimizer.step, "self.lr") == "0.01"
+    assert "self.lr = 0.1 was compiled in" in optimizer.step.explain()
+
+
+def test_attributes_of_attributes_and_of_classes_are_told():
+    optimizer = Optimizer()
+    optimizer.step(X)
+    optimizer.options.rate = 5.0
+    optimizer.decay = 0.25
+    assert stale(optimizer.step, "self.options.rate") == "5.0"
+    assert stale(optimizer.step, "self.decay") == "0.25"
+
+
+def test_each_object_has_its_own_values():
+    first, second = Optimizer(), Optimizer()
+    first.step(X)
+    second.step(X)
+    second.lr = 1.0
+    assert stale(first.step, "self.lr") is None
+    assert stale(second.step, "self.lr") == "1.0"
+
+
+def test_attributes_that_the_function_writes_are_its_own_business():
+    optimizer = Optimizer()
+    optimizer.step(X)
+    assert stale(optimizer.step, "self.steps") == "unknown"
+
+
+def test_functions_inside_of_a_method_read_its_object():
+    optimizer = Optimizer()
+    optimizer.inside(X)
+    optimizer.lr = 3.0
+    assert stale(optimizer.inside, "self.lr") == "3.0"
+
+
+def test_attributes_of_globals_closures_and_callables_are_told():
+    local, optimizer = Options(1.0), Optimizer()
+    f = df.function(lambda x: x * options.rate * local.rate)
+    g = df.function(optimizer)
+    f(X)
+    g(X)
+    options.rate, local.rate, optimizer.lr = 4.0, 5.0, 6.0
+    assert stale(f, "options.rate") == "4.0"
+    assert stale(f, "local.rate") == "5.0"
+    assert stale(g, "self.lr") == "6.0"
+    options.rate = 3.0
+
+
+def test_a_trace_that_keeps_another_attribute_warns():
+    optimizer = Optimizer()
+    optimizer.step(X)
+    optimizer.lr = 0.2
+    with pytest.warns(
+        CapturedValueWarning, match=r"self\.lr = 0\.2, while earlier traces keep self\.lr = 0\.1"
+    ):
+        optimizer.step(Y)
+
+
+def test_an_object_that_is_gone_has_no_values():
+    optimizer = Optimizer()
+    step = optimizer.step.__wrapped__
+    optimizer.step(X)
+    del optimizer
+    gc.collect()
+    assert "self.lr = 0.1 was compiled in" in step.explain()

@@ -323,3 +323,148 @@ def test_other_tracers_keep_tracing(tmp_path: Path) -> None:
     finally:
         sys.settrace(before)
     assert seen
+
+
+# The user's names at the prompt
+
+
+NAMES = """\
+import dualflow as df
+
+x = "the module's x"
+h = "the module's h"
+late = "the module's late"
+
+
+@df.function
+def f(x, n, pair):
+    h = df.tanh(x)
+    factor = 3
+    s = df.zeros([])
+    for i in df.range(n):
+        if s > 1.0:
+            s = s + h[0] * factor
+        else:
+            s = s + 1.0
+    late = s * 2.0
+    return late + pair["a"]
+
+
+f.debug(df.constant([1.0, 2.0]), df.constant(3), {"a": df.constant(7.0)})
+"""
+
+
+def printed(tmp_path: Path, script: str, *commands: str) -> list[str]:
+    """What the prompt prints for each ``p``."""
+    code, out, err = pdb(tmp_path, *commands, "c", script=script)
+    assert (code, err) == (0, "")
+    lines = out.replace("(Pdb) ", "\n(Pdb) ").splitlines()
+    starts = ("<tf.Tensor", "<", "{", "'", '"')
+    return [x for line in lines if (x := line.removeprefix("(Pdb) ")).startswith(starts) or x.isdigit()]
+
+
+def test_names_are_the_users_arguments_and_locals(tmp_path: Path) -> None:
+    found = printed(
+        tmp_path, NAMES, "p x.numpy().tolist()[0] == 1.0 and 'argument'", "p pair", "n", "p factor"
+    )
+    assert found[0] == "'argument'"
+    assert found[1] == "{'a': <tf.Tensor: shape=(), dtype=float32, numpy=7.0>}"
+    assert found[2] == "3"
+
+
+def test_a_local_name_without_a_value_is_no_global(tmp_path: Path) -> None:
+    found = printed(tmp_path, NAMES, "p h", "p late")
+    assert found == ["<h is not assigned here>", "<late is not assigned here>"]
+
+
+def test_names_in_branches_and_loops_follow_the_turns(tmp_path: Path) -> None:
+    show = "p (int(i), float(s), 'turn') and str((int(i), round(float(s), 4)))"
+    commands = ["b 17", "b 15", "c", show, "c", show, "c", show, "p late", "cl 1", "cl 2"]
+    found = printed(tmp_path, NAMES, *commands)
+    assert found[:3] == ["'(0, 0.0)'", "'(1, 1.0)'", "'(2, 2.0)'"]
+    assert found[3] == "<late is not assigned here>"
+
+
+def test_after_a_loop_names_have_what_it_left(tmp_path: Path) -> None:
+    found = printed(tmp_path, NAMES, "b 18", "c", "p str(round(float(s), 4))", "c")
+    assert found == ["'4.2848'"]
+
+
+def test_a_function_that_does_not_do_the_same_twice_has_no_names(tmp_path: Path) -> None:
+    script = """\
+        import dualflow as df
+
+        y = "the module's y"
+        seen = []
+
+
+        @df.function
+        def f(x):
+            seen.append(x)
+            y = x * 2.0
+            for _ in seen:
+                y = y + 1.0
+            return y
+
+
+        f.debug(df.constant(1.0))
+    """
+    found = printed(tmp_path, textwrap.dedent(script), "p x", "p y")
+    assert found == ["<the trace keeps no value of x>", "<the trace keeps no value of y>"]
+
+
+def test_names_of_methods_and_of_callees(tmp_path: Path) -> None:
+    script = """\
+        import dualflow as df
+
+        y = "the module's y"
+
+
+        def scaled(y, factor):
+            return y * factor
+
+
+        class Model:
+            rate = 4
+
+            @df.function
+            def call(self, x):
+                inputs = x + 1.0
+                return scaled(inputs, 2.0)
+
+
+        model = Model()
+        model.call.debug(df.constant(1.0))
+    """
+    found = printed(
+        tmp_path, textwrap.dedent(script), "p self.rate", "s", "p y", "p __step__.op", "u", "p inputs"
+    )
+    assert found[0] == "4"
+    assert found[1] == "<tf.Tensor: shape=(), dtype=float32, numpy=2.0>"
+    assert found[2] == "'multiply'"
+
+
+def test_names_do_not_keep_the_users_objects_alive(tmp_path: Path) -> None:
+    script = """\
+        import weakref
+        import dualflow as df
+
+
+        class Box:
+            pass
+
+
+        @df.function
+        def f(x):
+            box = Box()
+            boxes.append(weakref.ref(box))
+            y = x * 2.0
+            return y + 1.0
+
+
+        boxes = []
+        f.debug(df.constant(1.0))
+        print({"alive": [ref() for ref in boxes]})
+    """
+    found = printed(tmp_path, textwrap.dedent(script), "p box")
+    assert found == ["<box exists no more>", "{'alive': [None, None]}"]

@@ -5,6 +5,7 @@ What is wrong in the user's code inside of a function is refused with the user's
 
 from __future__ import annotations
 
+import pickle
 import re
 import traceback
 
@@ -74,6 +75,11 @@ def endless(x):
 
 
 again = df.function(endless)
+
+
+@df.function
+def in_place(x):
+    return x
 
 
 def kept(x):
@@ -150,6 +156,18 @@ CASES = {
         Invalid,
         r"<lambda>\(d\) should not modify .* modified: d\.",
         "Return what is new",
+    ),
+    "a function without a name, pickled": (
+        lambda: pickle.dumps(df.function(lambda x: x)),
+        Wrong,
+        "no module has .*<lambda>. under that name",
+        "Define it at the top of a module",
+    ),
+    "a concrete function, pickled": (
+        lambda: pickle.dumps(in_place.get_concrete_function(SPEC)),
+        Wrong,
+        "ConcreteFunction in_place.* can't be pickled",
+        "Pickle the function that it was traced from",
     ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
@@ -347,6 +365,7 @@ CASES = {
         "use df.where",
     ),
     "a choice of nothing": (lambda: df.switch_case(0, []), Invalid, "switch_case", "at least one branch"),
+    "a case of nothing": (lambda: df.case([]), Invalid, "case takes", "one pair of a predicate"),
     "a condition that is a vector": (
         lambda: run(lambda x: df.while_loop(lambda i: x > 0.0, lambda i: i, [ONE]), V),
         Invalid,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.function import fast
 
 
 class World:
@@ -343,6 +345,12 @@ def test_a_failed_call_leaves_what_eager_code_leaves(program, numbers):
     assert failures
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_same_without_the_builtin_call(program, monkeypatch):
+    monkeypatch.setattr(fast, "probe", lambda tensor_class: None)
+    test_a_failed_call_leaves_what_eager_code_leaves(program, CALLS["later"])
+
+
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p is not python_in_a_loop])
 def test_the_same_under_a_tape(program):
     eager, compiled = world(), world()
@@ -368,3 +376,193 @@ def test_nothing_is_written_behind_a_failed_gather_of_variables_alone():
         with pytest.raises(OutOfRangeError):
             f(df.constant([7]))
         assert v.numpy().tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 40])
+def test_every_index_is_looked_at_before_rows_are_written(count, dtype):
+    rows = df.Variable(df.zeros([50, 2]))
+    f = df.function(lambda i, x: rows.scatter_nd_add(i, x))
+    good = np.arange(count, dtype=dtype).reshape(count, 1)
+    f(df.constant(good), df.ones([count, 2]))
+    before = rows.numpy()
+    for place in range(count):
+        for wrong in (50, 100) if dtype == "uint8" else (50, -1):
+            bad = good.copy()
+            bad[place] = wrong
+            with pytest.raises(OutOfRangeError):
+                f(df.constant(bad), df.ones([count, 2]))
+            np.testing.assert_array_equal(rows, before)
+    f(df.constant(good), df.ones([count, 2]))
+    np.testing.assert_array_equal(rows, 2 * before)
+
+
+@pytest.mark.parametrize("place", [(0, 5), (4, 0), (-1, 0), (0, -1)])
+def test_each_part_of_a_position_is_looked_at(place):
+    rows = df.Variable(df.zeros([4, 5]))
+    f = df.function(lambda i: rows.scatter_nd_update(i, df.ones([2])))
+    f(df.constant([[0, 0], [3, 4]]))
+    with pytest.raises(OutOfRangeError):
+        f(df.constant([[1, 1], place]))
+    assert float(df.reduce_sum(rows)) == 2.0
+
+
+def test_a_variable_that_is_an_argument():
+    v, w = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0])
+
+    @df.function
+    def f(variable, i):
+        variable.assign(variable * 2.0)
+        if i > 3:
+            raise ValueError("no")
+        variable.assign(variable * 3.0)
+
+    for variable, found in ((v, [[6.0, 12.0], [12.0, 24.0]]), (w, [[18.0, 24.0], [36.0, 48.0]])):
+        f(variable, df.constant(1))
+        assert variable.numpy().tolist() == found[0]
+        with pytest.raises(ValueError, match="no"):
+            f(variable, df.constant(9))
+        assert variable.numpy().tolist() == found[1]
+
+
+def test_a_variable_that_the_first_call_creates():
+    held = []
+
+    @df.function
+    def f(i):
+        if not held:
+            held.append(df.Variable(1.0))
+        held[0].assign_add(1.0)
+        if i > 3:
+            raise ValueError("no")
+        held[0].assign_add(10.0)
+
+    for i, expected in ((9, 2.0), (1, 13.0), (9, 14.0)):
+        if i > 3:
+            with pytest.raises(ValueError, match="no"):
+                f(df.constant(i))
+        else:
+            f(df.constant(i))
+        assert held[0].numpy() == expected
+
+
+def test_sizes_that_only_a_call_tells():
+    v, w = df.Variable(0.0), df.Variable(0.0)
+
+    @df.function(input_signature=[df.TensorSpec([None], df.float32), df.TensorSpec([], df.int32)])
+    def f(x, turns):
+        v.assign(df.reduce_sum(x))
+        for k in df.range(turns):
+            w.assign_add(v)
+            assert k < 3, "far"
+        return x
+
+    for x, turns, expected in (([1.0], 2, 2.0), ([1.0, 2.0], 9, 14.0), ([5.0], 9, 34.0), ([1.0], 1, 35.0)):
+        assert outcome(partial(f, df.constant(x), df.constant(turns))) is (
+            AssertionError if turns > 4 else None
+        )
+        assert (v.numpy(), w.numpy()) == (sum(x), expected)
+
+
+def test_the_first_of_two_failing_lines_is_told():
+    v = df.Variable(0.0)
+
+    @df.function
+    def f(x, i):
+        v.assign_add(1.0)
+        y = df.gather(df.constant(TABLE), i)
+        if x > 3:
+            raise OverflowError("second")
+        v.assign(y)
+
+    with pytest.raises(OutOfRangeError, match="gather"):
+        f(df.constant(9), df.constant(9))
+    with pytest.raises(OverflowError):
+        f(df.constant(9), df.constant(0))
+
+
+def test_a_call_that_does_not_begin_does_nothing():
+    """A compiled call inside of another one's Python can't change the same variable; it prints nothing."""
+    v, log = df.Variable(0.0), []
+
+    @df.function
+    def inner(x):
+        v.assign_add(x)
+        df.print("inner", output_stream=log.append)
+        v.assign_add(x)
+
+    @df.function
+    def outer(x):
+        v.assign_add(100.0)
+        df.py_function(lambda y: inner(y), [x], None)
+        v.assign_add(x)
+
+    inner(df.constant(1.0))
+    log.clear()
+    for _ in range(2):
+        v.assign(2.0)
+        with pytest.raises(df.errors.FailedPreconditionError):
+            outer(df.constant(1.0))
+        assert (float(v), log) == (102.0, [])
+
+
+def test_an_exception_is_made_once():
+    v, made = df.Variable(0.0), []
+
+    def error(x):
+        made.append(int(x))
+        return ValueError("no")
+
+    @df.function
+    def f(i):
+        v.assign_add(1.0)
+        if i > 3:
+            raise error(i)
+
+    for calls in (1, 2, 3):
+        with pytest.raises(ValueError, match="no"):
+            f(df.constant(9))
+        assert (v.numpy(), made) == (calls, [9] * calls)
+
+
+def test_an_exception_reads_variables_as_they_are_on_its_line():
+    n = df.Variable(0)
+
+    @df.function
+    def f(i):
+        n.assign_add(i)
+        if n > 3:
+            raise ValueError(f"{int(n)} of {n.numpy()}")
+        n.assign(100)
+
+    for _ in range(3):
+        n.assign(0)
+        with pytest.raises(ValueError, match="9 of 9"):
+            f(df.constant(9))
+
+
+def test_other_threads_see_all_of_it_or_nothing():
+    """While a failed call is settled, its variables hold their old values for other threads."""
+    v, w, seen = df.Variable(0.0), df.Variable(0.0), set()
+
+    @df.function
+    def f(turns):
+        for k in df.range(turns):
+            v.assign_add(1.0)
+            w.assign_add(1.0)
+            assert k < 200, "far"
+
+    done = threading.Event()
+
+    def watch():
+        while not done.is_set():
+            seen.add((float(v), float(w)))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with pytest.raises(AssertionError):
+        f(df.constant(1000))
+    done.set()
+    watcher.join()
+    assert seen | {(0.0, 0.0)} <= {(0.0, 0.0), (0.0, 201.0), (201.0, 201.0)}
+    assert (float(v), float(w)) == (201.0, 201.0)

@@ -238,3 +238,28 @@ def test_a_repeated_size_is_as_short_as_a_known_one(lines_run):
         f(df.ones([n, n]))
     x = df.constant(np.ones((4, 4), np.float32))
     assert lines_run(lambda: f(x)) <= 7
+
+
+def test_a_signature_may_leave_the_rank_open():
+    traces = []
+
+    @df.function(input_signature=[df.TensorSpec(None), df.TensorSpec([], df.int32)])
+    def total(x, n):
+        traces.append(x.shape)
+        return df.reduce_sum(x) * df.cast(n, df.float32)
+
+    for _ in range(2):
+        found = [float(total(np.ones(s), 2)) for s in ([3], [], [2, 2], [4], [3, 1], [])]
+        assert found == [6.0, 2.0, 8.0, 8.0, 6.0, 2.0]
+    assert traces == [(None,), (), (None, None)]
+    with pytest.raises(TypeError, match=r"Can not cast TensorSpec\(shape=\(2,\), dtype=dualflow.int32"):
+        total(df.constant([1, 2]), 2)
+
+
+def test_a_trace_needs_the_rank():
+    total = df.function(lambda x: df.reduce_sum(x), input_signature=[df.TensorSpec(None)])
+    with pytest.raises(
+        ValueError, match=r"rank of a tensor is unknown .* Give the placeholder, or the spec, a shape"
+    ):
+        total.get_concrete_function()
+    assert total.get_concrete_function(df.TensorSpec([2, 3])).structured_input_signature is not None

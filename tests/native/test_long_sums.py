@@ -94,6 +94,17 @@ def test_the_mean_of_few_long_columns(mode: str) -> None:
 
 
 @modes
+def test_means_of_more_float16_than_it_can_count(mode: str) -> None:
+    x = df.constant(np.full((100_000, 2), 3, np.float16))
+    for function, expected in ((df.reduce_mean, 3.0), (df.reduce_variance, 0.0)):
+        found = MODES[mode](lambda t, function=function: function(t, 0))(x).numpy()
+        np.testing.assert_array_equal(found, np.full(2, expected, np.float16), strict=True)
+    mean, variance = MODES[mode](lambda t: df.nn.moments(t, [0]))(x)
+    assert mean.dtype is variance.dtype is df.float16
+    assert (mean.numpy().tolist(), variance.numpy().tolist()) == ([3.0, 3.0], [0.0, 0.0])
+
+
+@modes
 def test_the_gradient_of_a_bias_over_a_long_batch(mode: str) -> None:
     x = np.random.default_rng(0).normal(1e4, 1, (200_000, 5)).astype(np.float32)
 

@@ -92,6 +92,40 @@ def test_a_product_is_added_to_a_variable_in_place() -> None:
     assert kinds(descend, SPEC) == ["product"]
 
 
+def test_rows_are_scattered_in_place_behind_a_look_at_their_places() -> None:
+    v = variable()
+
+    def descend(i: Any, rows: Any) -> None:
+        v.scatter_nd_add(i, rows)
+
+    places, rows = df.TensorSpec((3, 1), df.int32), df.TensorSpec((3, N))
+    assert kinds(descend, places, rows) == ["bounds", "scatter"]
+
+
+def test_an_update_waits_for_what_may_fail() -> None:
+    """It stays in place: nothing is copied, since nothing that may fail depends on it."""
+    v, w = variable(), variable(N)
+
+    def step(x: Any, i: Any) -> Any:
+        v.assign_sub(0.1 * (x @ x))
+        w.assign_add(df.gather(w, i))
+
+    calls = executable(step, SPEC, df.TensorSpec((N,), df.int32)).plan.calls
+    assert [c.kind for c in calls] == ["kernel", "product", "kernel"]
+    assert [c.outputs[0].buffer < 4 for c in calls] == [False, True, True]
+
+
+def test_what_may_fail_while_it_updates_is_copied_last() -> None:
+    v = variable()
+    places = df.TensorSpec((N,), df.int32)
+    assert kinds(lambda i: v.assign(df.gather(v, i), read_value=False), places) == ["kernel", "kernel"]
+
+
+def test_complex_variables_are_written_by_machine_code() -> None:
+    v = df.Variable(numbers(3).astype(np.complex64))
+    assert kinds(lambda: v.assign(df.reverse(v, [0]) * 2j, read_value=False)) == ["host", "move"]
+
+
 def test_a_value_somebody_still_holds_is_not_written_over() -> None:
     v = variable()
     step = df.function(lambda: v.assign_add(v, read_value=False))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.assigned import assigned
+from dualflow.ops.checks import assigned
 from dualflow.ops.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
@@ -52,6 +54,19 @@ def inferred(name, *specs, **attrs):
 
 
 CASES = {
+    # records
+    "an op that is not registered, pickled": (
+        lambda: pickle.dumps(replace(REGISTRY["add"], name="own")),
+        Wrong,
+        "The op own can't be pickled",
+        "register it",
+    ),
+    "an op that is not registered here, unpickled": (
+        lambda: pickle.loads(pickle.dumps(REGISTRY["add"]).replace(b"\x03add", b"\x03own")),
+        Invalid,
+        "the op own, which is not registered here",
+        "import the module",
+    ),
     # elementwise
     "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
     "an empty add_n": (lambda: df.add_n([]), Invalid, "list is empty", "one tensor or more"),
@@ -540,11 +555,24 @@ CASES = {
     ),
     "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
     "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
+    "a sample of nothing": (
+        lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 0, True, 9),
+        Invalid,
+        "0 classes can.t be drawn from 9",
+        "give num_sampled from 1",
+    ),
+    "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
     "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
+    "two exclusive predicates": (
+        lambda: df.case([(B[0], lambda: V), (B[2], lambda: V)], exclusive=True),
+        Invalid,
+        "several predicates",
+        "exclude each other",
+    ),
     "a variable that no turn has assigned": (
         lambda: assigned(V, df.constant(False), "last"),
         UnboundLocalError,

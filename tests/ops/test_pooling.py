@@ -92,3 +92,12 @@ def test_the_first_nan_has_the_gradient_of_its_window(mode):
 
     x = df.reshape(df.constant([1.0, np.nan, 2.0, np.nan]), [1, 2, 2, 1])
     assert mode(summed)(x).numpy().ravel().tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.int64])
+def test_integers_are_pooled_as_they_are(mode, dtype):
+    x = np.random.default_rng(0).integers(0, 100, (1, 5, 4, 2)).astype(dtype)
+    x = x - 100 if np.dtype(dtype).kind == "i" else x
+    found = mode(lambda x: df.nn.max_pool2d(x, 3, 2, "SAME"))(df.constant(x))
+    floats = df.nn.max_pool2d(df.cast(x, df.float64), 3, 2, "SAME")
+    np.testing.assert_array_equal(found, df.cast(floats, dtype), strict=True)

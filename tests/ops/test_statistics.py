@@ -159,6 +159,12 @@ def test_squares_of_complex_numbers_are_those_of_their_magnitudes(mode, f, expec
     assert found.dtype == expected.dtype
 
 
+def test_squared_differences_have_no_imaginary_part(mode):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2, 50)) + 1j * rng.normal(size=(2, 50))
+    assert not np.asarray(mode(df.math.squared_difference)(*map(df.constant, z))).imag.any()
+
+
 @pytest.mark.parametrize(
     ("f", "expected"),
     [

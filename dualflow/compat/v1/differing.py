@@ -22,7 +22,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
 from dualflow.ops.creation import zeros as zeros_of_sizes
 from dualflow.ops.forms import Opaque
-from dualflow.ops.random import Source
+from dualflow.ops.random import Source, check_is_number
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.shapes import SHAPE
 from dualflow.random import normal, stream, uniform
@@ -120,6 +120,7 @@ def dropout(
     if (keep_prob is None) == (rate is None):
         raise InvalidArgumentError("dropout takes either keep_prob or rate, the chance to keep or to drop.")
     dropped = 1 - keep_prob if rate is None else rate
+    check_is_number(dropped)
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
         return dropped_at_rate(x, dropped, noise_shape, seed)

@@ -14,9 +14,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from dualflow.compat.v1.arguments import Arguments
-from dualflow.core.tracebacks import entry
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.function.session import Graph, Operation, graph_recording
 from dualflow.function.session.names import checked
+from dualflow.function.session.unknown_rank import postpone, takes_unknown
 from dualflow.function.symbol import Symbol
 from dualflow.graph.ir import Node
 
@@ -66,17 +67,26 @@ def _naming(function: Callable[..., Any], place: int | None, older: Arguments) -
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > older.alike or (kwargs and not older.names.isdisjoint(kwargs)):
-            args, kwargs = older.translated(args, kwargs)
-        graph = graph_recording()
-        if graph is None:
-            return function(*args, **kwargs)
-        before = len(graph.engine.builder.nodes)
-        name = args[place] if place is not None and len(args) > place else kwargs.get("name")
-        result = function(*args, **kwargs) if name is None else _call(graph, name, function, args, kwargs)
-        return _done(graph, before) if result is None else result
+        try:
+            if len(args) > older.alike or (kwargs and not older.names.isdisjoint(kwargs)):
+                args, kwargs = older.translated(args, kwargs)
+            graph = graph_recording()
+            if graph is None:
+                return function(*args, **kwargs)
+            before = len(graph.engine.builder.nodes)
+            name = args[place] if place is not None and len(args) > place else kwargs.get("name")
+            made = _postponing(function) if takes_unknown(args, kwargs) else function
+            result = made(*args, **kwargs) if name is None else _call(graph, name, made, args, kwargs)
+            return _done(graph, before) if result is None else result
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return call
+
+
+def _postponing(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: postpone(function, args, kwargs)
 
 
 def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

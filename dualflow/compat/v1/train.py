@@ -7,6 +7,7 @@ sessions to run.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ class Optimizer:
 
     Args:
         learning_rate: a number, a tensor, a variable, or a function that answers one.
-        name: the first part of the names of the slots.
+        name: stands in the names of the slots, as in ``w/Momentum`` of the variable ``w``.
     """
 
     def __init__(self, learning_rate: Any, name: str) -> None:
@@ -162,14 +163,27 @@ class Optimizer:
         found = self._slots.get((name, id(var)))
         return None if found is None else found[1]
 
+    def get_slot_names(self) -> list[str]:
+        """The names that :meth:`get_slot` knows, sorted."""
+        return sorted({name for name, _ in self._slots})
+
     def _slot(self, variable: Any, name: str, initial: Callable[[Any], Any] = zeros_like) -> Variable:
         key = name, id(variable)
         if key not in self._slots:
             # the variable is kept beside its slot, so that no other gets its id
-            full = f"{self._name}/{variable.name.partition(':')[0]}/{name}"
+            full = self._slot_name(variable)
             with name_scope(""):
                 self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
         return self._slots[key][1]
+
+    def _slot_name(self, variable: Any) -> str:
+        """``w/Adam``, then ``w/Adam_1``; a graph numbers by itself."""
+        name = f"{variable.name.partition(':')[0]}/{self._name}"
+        if graph_recording() is not None:
+            return name
+        taken = {slot.name.partition(":")[0] for _, slot in self._slots.values()}
+        numbered = (f"{name}_{i}" for i in itertools.count(1))
+        return next(n for n in itertools.chain([name], numbered) if n not in taken)
 
     def _rate(self) -> Any:
         rate = self._learning_rate
@@ -219,7 +233,7 @@ class MomentumOptimizer(Optimizer):
         self._nesterov = use_nesterov
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
-        velocity = self._slot(variable, "Momentum")
+        velocity = self._slot(variable, "momentum")
         now = self._momentum * velocity + gradient
         velocity.assign(now)
         variable.assign_sub(rate * (gradient + self._momentum * now if self._nesterov else now))
@@ -253,7 +267,7 @@ class AdamOptimizer(Optimizer):
     def _beta_powers(self) -> tuple[Variable, Variable]:
         """beta1 and beta2 to the power of the step."""
         if self._powers is None:
-            names = f"{self._name}/beta1_power", f"{self._name}/beta2_power"
+            names = "beta1_power", "beta2_power"
             first, second = self._beta1, self._beta2
             with name_scope(""):
                 self._powers = (

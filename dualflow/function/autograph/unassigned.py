@@ -8,7 +8,7 @@ from dualflow.core import dispatch
 from dualflow.function.bodies import tracer_of
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Provisional
-from dualflow.ops.assigned import assigned
+from dualflow.ops.checks import assigned
 
 
 def provisional(x: Any, ran: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from dualflow.function.session.names import checked
 from dualflow.function.session.operation import Operation
 from dualflow.function.session.plan import needed
 from dualflow.function.session.state import DEFAULT
+from dualflow.function.session.unknown_rank import is_unknown, postpone
 from dualflow.function.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
@@ -32,12 +33,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
     Args:
         dtype: of the fed values.
-        shape: sizes, None where any size may be fed.
+        shape: sizes, None where any size may be fed. Without a shape, arrays of any rank may be; operators
+            and the functions of ``v1`` take such a tensor, but not those that take a function.
         name: the tensor's name, ``Placeholder`` by default; a number follows from the second on.
 
     Raises:
         FailedPreconditionError: outside of a graph's block.
-        InvalidArgumentError: no shape; the number of axes has to be known.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -45,11 +46,6 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     'x:0'
     """
     graph = graph_being_built("placeholder()")
-    if shape is None:
-        raise InvalidArgumentError(
-            "A placeholder needs a shape: the number of axes has to be known. A number's is [], and sizes "
-            "may be None: [None, 3]."
-        )
     base = "Placeholder" if name is None else _name(graph, name)
     return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
 
@@ -198,7 +194,7 @@ def _gradients(
     places = [[v for v in _places(graph, x) if v.spec.dtype.is_inexact] for x in sources]
     given = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
     cotangents = [
-        ones_like(y) if g is None else conj(convert_to_tensor(g, y.dtype))
+        _ones(y) if g is None else conj(convert_to_tensor(g, y.dtype))
         for y, g in zip(targets, given, strict=True)
     ]
     stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
@@ -214,6 +210,10 @@ def _gradients(
         _total([next(flows) for _ in values], source, unconnected)
         for values, source in zip(places, sources, strict=True)
     ]
+
+
+def _ones(target: Symbol) -> Any:
+    return postpone(ones_like, (target,), {}) if is_unknown(target) else ones_like(target)
 
 
 def _listed(given: Any) -> list[Any]:

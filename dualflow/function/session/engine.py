@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
 from dualflow.core.spec import TensorSpec
@@ -13,6 +15,8 @@ from dualflow.function.session.defaults import session_for
 from dualflow.function.session.names import Names
 from dualflow.function.session.operation import Operation
 from dualflow.function.session.state import ASSIGN, READ
+from dualflow.function.session.streams import OpSeeds
+from dualflow.function.session.unknown_rank import POSTPONED, is_unknown, postpone
 from dualflow.function.symbol import Symbol
 from dualflow.function.trace import Tracer
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Value
@@ -62,7 +66,7 @@ class OpenBuilder(GraphBuilder):
     ) -> Node:
         self.check_open(f"the op {op.name}")
         node = super().add(op, inputs, attrs, origin)
-        self.names.add(node, op.name)
+        self.names.add(node, attrs["called"] if op is POSTPONED else op.name)
         self.lines.append(origin)
         if self.first and not isinstance(op.form, Literal):  # constants are shared beyond the block
             self.after[node] = self.first
@@ -101,6 +105,7 @@ class GraphEngine(Tracer):
         variables: the variables of the graph, in the order of their creation.
         initial: the node that gives each of them its first value.
         assignments: the nodes that assign, in program order.
+        seeds: of its random ops.
         collections: lists of anything under names of the user's choice; the variables are in two of them.
     """
 
@@ -113,6 +118,7 @@ class GraphEngine(Tracer):
         "graph",
         "initial",
         "open",
+        "seeds",
         "variables",
     )
 
@@ -128,6 +134,7 @@ class GraphEngine(Tracer):
         self.variables: list[Any] = []
         self.initial: list[Node] = []
         self.assignments: list[Node] = []
+        self.seeds = OpSeeds()
         self.collections: dict[str, list[Any]] = {}
         self._first_read: dict[int, Symbol] = {}
         self._read: dict[int, Symbol] = {}
@@ -136,12 +143,16 @@ class GraphEngine(Tracer):
     # what ops ask of an engine
 
     def unary(self, op: Op, x: Any) -> Any:
-        return self._kept(super().unary(op, x))
+        return self.run(op, op.prepare((x,), self), {}) if is_unknown(x) else self._kept(super().unary(op, x))
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
+        if is_unknown(x) or is_unknown(y):
+            return self.run(op, op.prepare((x, y), self), {})
         return self._kept(super().binary(op, x, y))
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if op is not POSTPONED and any(map(is_unknown, inputs)):
+            return postpone(_Applied(op, attrs), inputs, {})
         found = super().run(op, inputs, attrs)
         if not isinstance(found, tuple):
             return self._kept(found)
@@ -173,6 +184,13 @@ class GraphEngine(Tracer):
             )
         return self._assign(variable, value)
 
+    def stream(self, seed: int | None, default: int | None) -> Any:
+        return self.seeds.stream(seed, default)
+
+    def take_seed(self, seed: int) -> bool:
+        self.seeds.graph = seed
+        return True
+
     def note(self, variable: AbstractVariable, value: Any) -> None:
         """Nothing: assignments are nodes, which runs put in order."""
 
@@ -191,6 +209,9 @@ class GraphEngine(Tracer):
         after = self.open.after
         for maker in dict.fromkeys(x._value.node for x in outputs):
             after[maker] = (*after.get(maker, ()), node)
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        return self.open.names.within(name)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it
@@ -314,6 +335,20 @@ class GraphEngine(Tracer):
         if name is not None:
             names.rename(node, names.numbered(f"{variable._name}/{name}"))
         return self.symbol(node.output)
+
+
+class _Applied:
+    """An op with its attributes, as a function of its inputs."""
+
+    __slots__ = ("__name__", "_attrs", "_op")
+
+    def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
+        self.__name__ = op.name
+        self._op = op
+        self._attrs = attrs
+
+    def __call__(self, *inputs: Any) -> Any:
+        return dispatch.current().run(self._op, inputs, self._attrs)
 
 
 def _made(symbol: Symbol) -> Node:

@@ -14,6 +14,7 @@ from dualflow.core.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
+from dualflow.core.naming import scoped
 from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
 from dualflow.function.session.defaults import innermost_graph
@@ -48,10 +49,17 @@ class Graph:
         """The block in which ops are added to this graph."""
         token = innermost_graph.set(self)
         try:
-            with tracing(self.engine):
+            with scoped(""), tracing(self.engine):
                 yield self
         finally:
             innermost_graph.reset(token)
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            "A tf.Graph can't be pickled or copied: its tensors are objects of this process. Pickle the "
+            "function that builds it, and build it where it is needed."
+        )
 
     # Building
 

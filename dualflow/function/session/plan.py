@@ -17,6 +17,7 @@ from dualflow.function.history import History
 from dualflow.function.runner import Runner
 from dualflow.function.session.engine import GraphEngine
 from dualflow.function.session.state import ASSIGN, DEFAULT, READ, variable_spec
+from dualflow.function.session.unknown_rank import POSTPONED, make
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.resize import attrs_for
@@ -161,6 +162,10 @@ class _Replay:
             sizes = np.array(inputs[0].spec.shape, node.attrs["dtype"].dtype)
             new = self._builder.add(CONSTANT, (), {"value": sizes}, node.origin)
             self._known.setdefault(node.output, new.output)
+            return
+        if node.op is POSTPONED:
+            for old, value in zip(node.outputs, make(self._builder, node, inputs), strict=True):
+                self._known.setdefault(old, value)
             return
         new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
         for old, value in zip(node.outputs, new.outputs, strict=True):

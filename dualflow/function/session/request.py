@@ -10,6 +10,7 @@ import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
@@ -46,6 +47,12 @@ class Feed:
                 "The value of a feed cannot be a df.Tensor object. Acceptable feed values include Python "
                 f"scalars, lists and numpy ndarrays. For reference, the tensor object was {given!r} which "
                 f"was passed to the argument `feed_dict` with key {self.key!r}; feed its .numpy()."
+            )
+        if type(given) is int and not _holds(self.value.spec.dtype, given):
+            raise DTypeError(
+                f"Type of feed value {given} with type <class 'int'> is not compatible with "
+                f"{self._shown(graph)} of dtype {self.dtype}, which can't hold it. Give the tensor a wider "
+                f"dtype, such as int64.{self._line(graph)}"
             )
         try:
             array = as_array(given, self.value.spec.dtype)
@@ -162,6 +169,13 @@ def _feed(graph: Graph, key: Any) -> Feed:
             'tensors of the graph, or their names, as "x:0".'
         )
     return Feed(key, found._value, found._value.spec.dtype.dtype)
+
+
+def _holds(dtype: DType, number: int) -> bool:
+    """Whether an integer is a value of an integer dtype, or of bool; floats round it."""
+    if dtype.is_bool:
+        return number in (0, 1)
+    return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)
 
 
 def _element(graph: Graph, given: Any) -> Symbol | Operation | None:

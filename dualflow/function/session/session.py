@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -20,6 +20,7 @@ from dualflow.function.session.graph import Graph, get_default_graph
 from dualflow.function.session.growth import Growth
 from dualflow.function.session.plan import Cell, Plan, plan
 from dualflow.function.session.request import Request, look_up
+from dualflow.function.session.streams import Streams, drawing
 
 Array = np.ndarray[Any, Any]
 _KEPT: Final = 256
@@ -50,6 +51,7 @@ class Session:
         self.graph = get_default_graph() if graph is None else graph
         self._cells: dict[int, Cell] = {}
         self._requests: dict[Any, Request] = {}
+        self._streams: Streams = {}
         self._growth = Growth(self.graph.engine)
         self._lock = threading.RLock()
         self._closed = False
@@ -65,6 +67,13 @@ class Session:
     def __exit__(self, *exc: object) -> None:
         self._blocks.pop().close()
         self.close()
+
+    @entry
+    def __reduce__(self) -> NoReturn:
+        raise DTypeError(
+            "A session can't be pickled or copied: it runs a graph of this process. Pickle the values of its "
+            "variables, session.run(tf.global_variables()), and load them into another session's."
+        )
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
@@ -144,7 +153,7 @@ class Session:
         Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
         """
         leaves, structure = flatten(fetches)
-        key = structure, tuple(map(id, leaves)), tuple(map(id, feeds))
+        key = structure, structure.orders, tuple(map(id, leaves)), tuple(map(id, feeds))
         with self._lock:
             request = self._requests.get(key)
             if request is None:
@@ -163,7 +172,7 @@ class Session:
         graph = self.graph
         arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, given, strict=True)]
         shapes = tuple([a.shape for a in arrays])
-        with self._lock, dispatch.using(EAGER):
+        with self._lock, dispatch.using(EAGER), drawing(self._streams):
             planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
             for variable, cell in planned.reads:
                 if not cell.started:

@@ -24,7 +24,8 @@ def variable_spec(variable: Any) -> TensorSpec:
     return TensorSpec.of(variable.shape, variable.dtype)
 
 
-def _planned(*arrays: Any, **attrs: Any) -> NoReturn:
+def planned(*arrays: Any, **attrs: Any) -> NoReturn:
+    """The kernel of an op that plans resolve, which never runs."""
     raise InternalError(f"an op that plans resolve ran outside of a session's run, with {attrs}")
 
 
@@ -34,7 +35,7 @@ READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
-    kernel=_planned,
+    kernel=planned,
     form=_FORM,
     effect=Effect.PYTHON,
 )
@@ -43,7 +44,7 @@ ASSIGN: Final = Op(
     name="assign_variable",
     doc="Gives ``variable`` the value ``x``, and answers it.",
     infer=lambda x, variable: variable_spec(variable),
-    kernel=_planned,
+    kernel=planned,
     form=_FORM,
     effect=Effect.PYTHON,
 )
@@ -52,7 +53,7 @@ DEFAULT: Final = Op(
     name="placeholder_with_default",
     doc="``x``, in whose place other values of ``shape`` may be fed.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
-    kernel=_planned,
+    kernel=planned,
     form=_FORM,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,

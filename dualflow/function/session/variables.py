@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable as StatefulVariable
 from dualflow.function.session.defaults import session_for
@@ -15,8 +15,6 @@ from dualflow.function.session.engine import GLOBAL_VARIABLES, TRAINABLE_VARIABL
 from dualflow.function.session.graph import Graph, get_default_graph, graph_recording
 from dualflow.function.session.names import checked
 from dualflow.function.session.operation import Operation
-
-_eager_scope: Final[ContextVar[str]] = ContextVar("dualflow_name_scope", default="")
 
 
 @contextmanager
@@ -39,16 +37,11 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     name = default_name if name is None else name
     graph = graph_recording()
     if graph is not None:
-        with graph.name_scope(name) as scope:
+        with scoped(""), graph.name_scope(name) as scope:
             yield scope
         return
-    outer = _eager_scope.get()
-    inner = "" if not name else name if name.endswith("/") else f"{outer}{checked(name, outer)}/"
-    token = _eager_scope.set(inner)
-    try:
-        yield inner
-    finally:
-        _eager_scope.reset(token)
+    with scoped(checked(name, prefix()) if name else "") as scope:
+        yield scope
 
 
 class Variable(StatefulVariable):
@@ -95,9 +88,7 @@ class Variable(StatefulVariable):
         shape: Any = None,
     ) -> None:
         graph = graph_recording()
-        if graph is None:
-            name = f"{_eager_scope.get()}{name or 'Variable'}"
-        elif name is not None:
+        if graph is not None and name is not None:
             checked(name, graph.engine.open.names.scope)
         super().__init__(initial_value, trainable, name=name, dtype=dtype, shape=shape, constraint=constraint)
         self._graph = graph

@@ -3,14 +3,17 @@
 A group of nodes has a domain, the axes its loops run over. Each of its values has the whole domain or, once
 the group holds reductions, the axes that they keep; all its reductions reduce the same axes. Groups are
 ordered by position: what a group reads from outside is made at a smaller position, and whoever reads from it
-stands at a larger one, so no two groups can wait for each other. The walk is linear in the number of reads.
+stands at a larger one, so no two groups can wait for each other. A group that may fail keeps its place among
+the effects. The walk is linear in the number of reads.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 
 from dualflow.graph.axes import base_of, dims_through, is_generated, is_view
+from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.regroup import Group, regroup
@@ -46,6 +49,8 @@ class _Partition:
         self.group_of: dict[Node, Group] = {}
         self.index: dict[Node, int] = {}
         self.readers: dict[Value, list[Node]] = {}
+        self.effects = [i for i, n in enumerate(graph.nodes) if n.op.effect is not None]
+        self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
 
     def groups(self) -> list[Group]:
         for index, node in enumerate(self.graph.nodes):
@@ -83,6 +88,8 @@ class _Partition:
         if home is None:
             home = _new_group(node, index)
         self.group_of[node] = home
+        if node in self.failing:  # what is printed before it, or not any more, stays so
+            home.reader = min([home.reader, *self.effects[bisect(self.effects, index) :][:1]])
         for other in dict.fromkeys(map(self._maker, node.inputs)):
             if other is not None and other is not home:
                 self._merge(home, other, node, index)
@@ -119,8 +126,10 @@ class _Partition:
         return index if all(g.reader > index for g in groups) else None
 
     def _source(self, node: Node, inside: Sequence[Group]) -> int:
-        """The largest position of what ``node`` reads from outside ``inside``."""
+        """The largest position of what ``node`` reads from outside ``inside``, or has to come after."""
         found = -1
+        if node in self.failing:
+            found = max([found, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
         for value in node.inputs:
             base, maker = base_of(value).node, self._maker(value)
             if maker is None:

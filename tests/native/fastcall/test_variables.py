@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+
+from dualflow.core.errors import InternalError
 
 
 def test_a_variable_is_updated_in_its_own_buffer(fast: Any, heavy: bool) -> None:
@@ -122,3 +128,58 @@ def test_once_the_obstacle_is_gone_the_kernel_runs_again(fast: Any) -> None:
     assert call(fast.tensor())[0] == "fallback"
     del held
     assert call(fast.tensor()) is None
+
+
+# While a heavy kernel writes, the tensor is out of its slot.
+
+
+def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -> None:
+    flag = ctypes.c_int64(0)
+    variable, other = fast.variable(1), fast.variable(2)
+    address = id(variable._tensor)
+    fields: dict[str, Any] = {
+        "params": [ctypes.addressof(flag)],
+        "variables": [fast.updates(variable), fast.reads(other)],
+        "heavy": True,
+    }
+    call, again = fast.function("wait", **fields), fast.function("wait", **fields)
+    x = fast.tensor()
+    thread = threading.Thread(target=call, args=(x,))
+    thread.start()
+    while flag.value != 1:
+        pass
+    seen = (hasattr(variable, "_tensor"), id(variable._lent), variable._lender, hasattr(other, "_lent"))
+    answer = again(x)  # another call finds no tensor, and goes to the fallback
+    flag.value = 2
+    number = thread.ident
+    thread.join()
+    assert seen == (False, address, number, False)
+    assert answer == ("fallback", (x,))
+    assert id(variable._tensor) == address
+    assert not hasattr(variable, "_lent")
+    assert not hasattr(variable, "_lender")
+
+
+@pytest.mark.parametrize("status", [0, 7])
+def test_it_is_back_in_its_place_after_the_call_however_that_ends(
+    fast: Any, heavy: bool, status: int
+) -> None:
+    variable = fast.variable(1)
+    call = fast.function(
+        "fail",
+        params=[fast.n, status],
+        variables=[fast.updates(variable)],
+        on_error=lambda *_: "failed",
+        heavy=heavy,
+    )
+    tensor = weakref.ref(variable._tensor)
+    for _ in range(3):
+        call(fast.tensor())
+        assert tensor() is variable._tensor
+        assert not hasattr(variable, "_lent")
+        assert sys.getrefcount(variable._tensor) == sys.getrefcount(fast.tensor()) + 1
+
+
+def test_the_slots_of_a_variable_must_be_known(fast: Any) -> None:
+    with pytest.raises(InternalError, match="must know where they keep their tensors"):
+        fast.function("descend", variables=[fast.updates(fast.variable())], slots=None)

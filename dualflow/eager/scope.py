@@ -1,0 +1,48 @@
+"""``name_scope``: names within names."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+
+
+class name_scope:
+    """The block in which the names of variables begin with ``name/``; in an explicit graph, those of ops too.
+
+    The block is given that prefix. Used as a name, which ends in ``/``, it opens the same scope again.
+
+    Args:
+        name: of the scope; scopes nest.
+
+    Raises:
+        InvalidArgumentError: ``name`` is not a string.
+
+    >>> import dualflow as df
+    >>> with df.name_scope("layer"):
+    ...     print(df.Variable(1.0, name="w").name)
+    layer/w:0
+    """
+
+    @entry
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"name for name_scope must be a string, not {name!r}.")
+        self._name = name
+        self._open: list[AbstractContextManager[str]] = []
+
+    @property
+    def name(self) -> str:
+        """The name that the scope was made with."""
+        return self._name
+
+    def __enter__(self) -> str:
+        block = dispatch.current().name_scope(self._name)
+        given = block.__enter__()
+        self._open.append(block)
+        return given
+
+    def __exit__(self, *exc: object) -> None:
+        self._open.pop().__exit__(None, None, None)

@@ -1,0 +1,82 @@
+"""What ``pickle`` and ``copy`` make of traced functions: they take Python functions, never what was compiled.
+
+A function that a module has under its own name is pickled as that name, as Python's functions are; another
+one as its Python function and its options.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from types import FrameType, FunctionType
+from typing import Any, Final
+
+from dualflow.core.errors import DTypeError
+from dualflow.core.tracebacks import entry
+
+_BY_VALUE: Final = frozenset({"cloudpickle", "dill"})
+
+
+class Copied:
+    """A traced function's part of the protocols of ``pickle`` and ``copy``."""
+
+    python_function: Callable[..., Any]
+    input_signature: Any
+    _name: str
+    _options: dict[str, Any]
+
+    @entry
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Its name, or what makes it once more, without its traces.
+
+        Raises:
+            DTypeError: another process could not import its Python function.
+        """
+        if _is_named(self):
+            return str(vars(self)["__qualname__"])
+        python_function = self.python_function
+        if isinstance(python_function, FunctionType) and not (_is_named(python_function) or _by_value()):
+            raise DTypeError(
+                f"{self!r} can't be pickled: no module has {python_function.__qualname__!r} under that name, "
+                "from which another process could import it. Define it at the top of a module, or use "
+                "cloudpickle."
+            )
+        return _made, (type(self), python_function, self._given())
+
+    def __copy__(self) -> Copied:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Copied:
+        """Itself, as with a Python function, or for a bound method that of the copied object."""
+        python_function = copy.deepcopy(self.python_function, memo)
+        return (
+            self
+            if python_function is self.python_function
+            else _made(type(self), python_function, self._given())
+        )
+
+    def _given(self) -> dict[str, Any]:
+        return {**self._options, "input_signature": self.input_signature, "name": self._name}
+
+
+def _made(kind: Callable[..., Any], python_function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return kind(python_function, **options)
+
+
+def _by_value() -> bool:
+    """Whether the pickler that calls takes Python functions without a name too, by their code."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_named(thing: Any) -> bool:
+    """Whether its module has ``thing`` under its name."""
+    found: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
+    for part in getattr(thing, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is thing

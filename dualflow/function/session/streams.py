@@ -1,0 +1,81 @@
+"""Random numbers of explicit graphs: each random op has a stream of its own, anew in each session.
+
+As in TensorFlow 1, two seeds name a stream: the graph's and the op's. A graph with a seed numbers its ops
+without one; a graph without one has a fixed number in its place. Only ops with neither differ from session to
+session.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+_NO_GRAPH_SEED: Final = 87654321
+_WORD: Final = (1 << 64) - 1
+Streams = dict["OpStream", np.random.Generator]
+
+
+class OpStream:
+    """What one op draws from: in the run of a session that session's stream, else one of its own."""
+
+    __slots__ = ("_alone", "_seeds")
+
+    def __init__(self, seeds: tuple[int, int] | None) -> None:
+        self._seeds = seeds
+        self._alone: Streams = {}
+
+    @property
+    def philox(self) -> np.random.Generator:
+        """The generator, at the place where the last draw has left it."""
+        streams: Streams = getattr(_running, "streams", self._alone)
+        found = streams.get(self)
+        if found is None:
+            entropy = None if self._seeds is None else [seed & _WORD for seed in self._seeds]
+            found = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+            found = streams.setdefault(self, found)
+        return found
+
+
+class OpSeeds:
+    """The seeds of a graph's random ops.
+
+    Attributes:
+        graph: the graph's seed; None until it is given one.
+    """
+
+    __slots__ = ("_unseeded", "graph")
+
+    def __init__(self) -> None:
+        self.graph: int | None = None
+        self._unseeded = 0
+
+    def stream(self, op: int | None, default: int | None) -> OpStream:
+        """The stream of a new op with the seed ``op``; ``default`` stands for a graph's that has none."""
+        graph = default if self.graph is None else self.graph
+        if op is None and graph is None:
+            return OpStream(None)
+        if op is None:
+            op = self._unseeded
+            self._unseeded += 1
+        return OpStream((_NO_GRAPH_SEED if graph is None else graph, op))
+
+
+@contextmanager
+def drawing(streams: Streams) -> Iterator[None]:
+    """In the block ops of this thread draw from ``streams``, a session's."""
+    outer = getattr(_running, "streams", None)
+    _running.streams = streams
+    try:
+        yield
+    finally:
+        if outer is None:
+            del _running.streams
+        else:
+            _running.streams = outer
+
+
+_running: Final = threading.local()

@@ -1,0 +1,81 @@
+"""Values that are passed on if a bool holds; else it is an error to use them.
+
+Like any op without an effect these fail only where their results are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError, UnassignedError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+
+def _message(name: str) -> str:
+    return f"{name!r} has no value: no turn of the loop that assigns it has run. Assign it before the loop."
+
+
+def _code(m: Any, x: Any, ran: Any, name: str) -> Any:
+    m.check(ran, _message(name))
+    return x
+
+
+def _kernel(x: Any, ran: Any, name: str) -> Any:
+    if not ran:
+        raise UnassignedError(_message(name))
+    return x
+
+
+ASSIGNED: Final[Op] = register(
+    Op(
+        name="assigned",
+        doc="``x``, the value of the variable ``name``; an error unless the bool ``ran`` holds.",
+        infer=lambda x, ran, name: TensorSpec.of(x.shape, x.dtype),
+        kernel=_kernel,
+        form=Element(_code, error=UnassignedError),
+        vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
+        samples=(
+            Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),
+        ),
+    )
+)
+
+
+def assigned(x: Any, ran: Any, name: str) -> Any:
+    """``x``, or an UnassignedError about the variable ``name`` unless the bool scalar ``ran`` holds."""
+    return dispatch.current().apply(ASSIGNED, (x, ran), {"name": name})
+
+
+def _required(x: Any, ok: Any, message: str) -> Any:
+    if not ok:
+        raise InvalidArgumentError(message)
+    return x
+
+
+def _required_code(m: Any, x: Any, ok: Any, message: str) -> Any:
+    m.check(ok, message)
+    return x
+
+
+REQUIRED: Final[Op] = register(
+    Op(
+        name="required",
+        doc="``x``; an error with ``message`` unless the bool ``ok`` holds.",
+        infer=lambda x, ok, message: TensorSpec.of(x.shape, x.dtype),
+        kernel=_required,
+        form=Element(_required_code, error=InvalidArgumentError),
+        vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
+        samples=(
+            Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"message": "no"}),
+        ),
+    )
+)
+
+
+def required(x: Any, ok: Any, message: str) -> Any:
+    """``x``, or an InvalidArgumentError with ``message`` unless the bool scalar ``ok`` holds."""
+    return dispatch.current().apply(REQUIRED, (x, ok), {"message": message})

@@ -1,0 +1,231 @@
+"""Placeholders without a shape: a run computes with the shapes that it is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualflow.compat import v1
+
+FED = {
+    "number": np.float32(0.5),
+    "empty": np.zeros([0], np.float32),
+    "vector": np.linspace(0.1, 0.9, 4, dtype=np.float32),
+    "matrix": np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3),
+    "stack": np.linspace(0.1, 0.9, 24, dtype=np.float32).reshape(2, 3, 4),
+}
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "operators": lambda x: 1.0 - x * 2.0 / (x + 1.0) ** 2 + (-x),
+    "comparisons": lambda x: v1.cast((x > 0.3) & (x <= 0.8), v1.float32),
+    "functions": lambda x: v1.exp(v1.multiply(x, [2.0])) + v1.nn.relu(x),
+    "sum": lambda x: v1.reduce_sum(x * x),
+    "mean of what is computed": lambda x: v1.reduce_mean(v1.square(v1.sin(x) - 0.5)),
+    "rows": lambda x: v1.reshape(x, [-1, 1]) * [1.0, 10.0],
+    "sizes": lambda x: (v1.shape(x), v1.size(x), v1.rank(x)),
+    "like": lambda x: v1.ones_like(x) + v1.zeros_like(x) + x,
+    "joined": lambda x: v1.concat([v1.reshape(x, [-1]), v1.reshape(x, [-1])], axis=0),
+    "two kinds": lambda x: [v1.argmax(v1.reshape(x, [-1, 1]), 1), {"x": v1.abs(x)}],
+}
+
+
+@pytest.fixture(autouse=True)
+def session() -> Iterator[v1.Session]:
+    with v1.Graph().as_default(), v1.Session() as found:
+        yield found
+
+
+def same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys()
+        found, wanted = list(found.values()), list(wanted.values())
+    if isinstance(wanted, list | tuple):
+        assert type(found) is type(wanted)
+        for x, y in zip(found, wanted, strict=True):
+            same(x, y)
+        return
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+# Values
+
+
+@pytest.mark.parametrize("fed", FED)
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_computed_is_what_a_known_shape_gives(session: v1.Session, call: str, fed: str) -> None:
+    array = FED[fed]
+    unknown, known = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
+    wanted = session.run(CALLS[call](known), {known: array})
+    same(session.run(CALLS[call](unknown), {unknown: array}), wanted)
+
+
+@pytest.mark.parametrize("fed", FED)
+@pytest.mark.parametrize("call", ["operators", "functions", "sum", "mean of what is computed", "rows"])
+def test_gradients_are_those_of_a_known_shape(session: v1.Session, call: str, fed: str) -> None:
+    array, scale = FED[fed], v1.Variable(1.5)
+    session.run(scale.initializer)
+    found = []
+    for x in (v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)):
+        y = CALLS[call](x * scale)
+        slopes = v1.gradients(y, [x, scale, y])
+        (second,) = v1.gradients(v1.reduce_sum(slopes[0] ** 2), [scale])
+        found.append(session.run([*slopes, second], {x: array}))
+    same(*found)
+
+
+def test_one_graph_is_fed_numbers_and_arrays(session: v1.Session) -> None:
+    x, y = v1.placeholder("float"), v1.placeholder("float")
+    w, b = v1.Variable(0.5), v1.Variable(0.1)
+    predicted = v1.add(v1.multiply(x, w), b)
+    cost = v1.reduce_sum(v1.pow(predicted - y, 2)) / 2.0
+    step = v1.train.GradientDescentOptimizer(0.1).minimize(cost)
+    session.run(v1.global_variables_initializer())
+    xs, ys = np.float32([1.0, 2.0]), np.float32([3.0, 5.0])
+    weight, bias = 0.5, 0.1
+    for one, other in zip(xs, ys, strict=True):
+        session.run(step, {x: one, y: other})
+        error = one * weight + bias - other
+        weight, bias = weight - 0.1 * error * one, bias - 0.1 * error
+    np.testing.assert_allclose(session.run([w, b]), [weight, bias], rtol=1e-6)
+    errors = xs * weight + bias - ys
+    np.testing.assert_allclose(session.run(cost, {x: xs, y: ys}), (errors**2).sum() / 2, rtol=1e-5)
+    session.run(step, {x: xs, y: ys})
+    weight, bias = weight - 0.1 * (errors * xs).sum(), bias - 0.1 * errors.sum()
+    np.testing.assert_allclose(session.run([w, b]), [weight, bias], rtol=1e-5)
+
+
+def test_a_placeholder_may_be_the_learning_rate(session: v1.Session) -> None:
+    rate, w = v1.placeholder(v1.float32), v1.Variable([1.0, 2.0])
+    step = v1.train.GradientDescentOptimizer(rate).minimize(v1.reduce_sum(w * w))
+    session.run(w.initializer)
+    session.run(step, {rate: 0.25})
+    assert session.run(w).tolist() == [0.5, 1.0]
+
+
+def test_the_chance_to_keep_may_be_fed(session: v1.Session) -> None:
+    x, keep = v1.placeholder(v1.float32, [None, 3]), v1.placeholder(v1.float32)
+    dropped = v1.nn.dropout(x, keep)
+    assert dropped.shape == (None, 3)
+    logits = v1.matmul(dropped, v1.ones([3, 2]))
+    assert session.run(logits, {x: np.ones([2, 3]), keep: 1.0}).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    assert set(np.unique(session.run(dropped, {x: np.ones([50, 3]), keep: 0.5}))) == {0.0, 2.0}
+
+
+def test_a_default_may_be_replaced_by_any_rank(session: v1.Session) -> None:
+    x = v1.placeholder_with_default([1.0, 2.0], None)
+    total = v1.reduce_sum(x * 2.0)
+    assert session.run([total, x], {x: [[1.0], [5.0]]})[0] == 12.0
+    assert session.run(total) == 6.0
+
+
+# What is known
+
+
+def test_a_shape_is_known_where_all_ranks_agree() -> None:
+    x = v1.placeholder("float")
+    assert v1.reduce_sum(x * 2.0).shape == ()
+    assert v1.reshape(x, [-1, 2]).shape == (None, 2)
+    assert v1.shape(x).shape == (None,)
+    assert (v1.size(x).dtype, (x + 1).dtype) == (v1.int32, v1.float32)
+
+
+def test_an_unknown_shape_says_so() -> None:
+    x = v1.placeholder("float", name="x")
+    assert (x.shape.rank, x.shape.ndims, x.get_shape().dims) == (None, None, None)
+    assert str(x.shape) == "<unknown>"
+    assert not x.shape.is_fully_defined()
+    assert x.shape.num_elements() is None
+    assert "'x:0' shape=<unknown> dtype=float32" in repr(x)
+    assert str(x.spec) == "float32[...]"
+
+
+def test_an_unknown_shape_equals_no_other() -> None:
+    unknown = v1.placeholder("float").shape
+    assert unknown == v1.placeholder("int32").shape
+    assert [s for s in (v1.TensorShape([]), (), [], (None,), None) if s == unknown or unknown == s] == []
+    assert len({unknown, v1.TensorShape([])}) == 2
+
+
+def test_calls_have_the_names_of_their_functions() -> None:
+    x = v1.placeholder("float")
+    with v1.name_scope("s"):
+        assert (x * 2.0).name == "s/multiply:0"
+        assert v1.reduce_sum(x).op.name == "s/reduce_sum"
+    assert v1.exp(x, name="grown").name == "grown:0"
+
+
+# Refusals
+
+
+CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "its number of axes": (
+        lambda x: len(x.shape),
+        "rank of a tensor is unknown where it is asked for. Give the",
+    ),
+    "its sizes": (lambda x: x.shape.as_list(), "rank of a tensor is unknown where it is asked for. Give the"),
+    "a part of it": (
+        lambda x: x[0],
+        "rank of a tensor is unknown where it is asked for. Give the placeholder",
+    ),
+    "a function of its rows": (
+        lambda x: v1.map_fn(lambda row: row, x),
+        r"map_fn can't take a function and a tensor of unknown rank. Give the placeholder a shape: \[\]",
+    ),
+    "a call that no rank allows": (
+        lambda x: v1.matmul(x, v1.ones([3])),
+        r"matmul can't be called with a tensor of unknown rank\. Give the placeholder .*takes matrices",
+    ),
+    "as many results as there are rows": (
+        lambda x: v1.unstack(x),
+        "can't be called with a tensor of unknown rank. Give the placeholder a shape",
+    ),
+    "what returns nothing": (
+        lambda x: v1.print(x),
+        "print returns no tensor, and takes none of unknown rank. Give the",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_needs_the_rank_says_to_give_a_shape(case: str) -> None:
+    call, message = CASES[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(v1.placeholder("float"))
+
+
+def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]]) -> None:
+    calls = [lambda call=call: call(v1.placeholder("float")) for call, _ in CASES.values()]
+    assert raises_without_case(["function/session/unknown_rank.py"], calls) == []
+
+
+def test_a_variable_takes_its_own_shape_only(session: v1.Session) -> None:
+    x, w = v1.placeholder("float"), v1.Variable([1.0, 2.0])
+    change = w.assign(x * 2.0)
+    session.run(w.initializer)
+    assert session.run(change, {x: [3.0, 4.0]}).tolist() == [6.0, 8.0]
+    with pytest.raises(ValueError, match=r"has shape \(2,\) and can't take a value of shape \(3,\)"):
+        session.run(change, {x: [1.0, 2.0, 3.0]})
+    assert session.run(w).tolist() == [6.0, 8.0]
+
+
+def test_shapes_that_do_not_fit_are_an_error_of_the_run(session: v1.Session) -> None:
+    x, y = v1.placeholder("float"), v1.placeholder("float")
+    total = v1.add(x, y)
+    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(3,\) do not broadcast"):
+        session.run(total, {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]})
+    assert session.run(total, {x: [1.0, 2.0], y: 1.0}).tolist() == [2.0, 3.0]
+
+
+def test_what_is_not_fed_is_named(session: v1.Session) -> None:
+    x = v1.placeholder("float", name="x")
+    with pytest.raises(ValueError, match=r"feed a value for placeholder tensor 'x:0'.* <unknown>"):
+        session.run(x * 2.0)
+
+
+def test_the_rate_of_dropout_is_one_number() -> None:
+    for rate in ([0.5, 0.5], v1.placeholder(v1.float32, [2])):
+        with pytest.raises(ValueError, match=r"one number, not of shape \(2,\)"):
+            v1.nn.dropout(v1.ones([2]), rate=rate)
