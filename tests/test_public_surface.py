@@ -21,6 +21,7 @@ NAMESPACES: dict[str, Any] = {
     "df.bitwise": df.bitwise,
     "df.compat": df.compat,
     "df.compat.v1": v1,
+    "df.compat.v1.initializers": v1.initializers,
     "df.compat.v1.layers": v1.layers,
     "df.compat.v1.math": v1.math,
     "df.compat.v1.nn": v1.nn,

@@ -121,7 +121,7 @@ class Runner:
         step = Step([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
-                return tuple([wrap(a) for a in self.executable.run(gather(sources), trail)])
+                return self._update(gather(sources), (), trail)
             with step.running, step as claims:
                 return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
@@ -134,6 +134,8 @@ class Runner:
         """The outputs; the claims on the variables get their new tensors, all of them or none."""
         results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
         hold(claims, [wrap(arrays[i]) for i in self.written])
+        if trail is not None:
+            trail.end()
         return results
 
     def failed(self, number: int, arguments: Sequence[Any]) -> None:

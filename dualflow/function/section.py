@@ -120,6 +120,8 @@ class Section:
                 tensors = _read(engine, sources)
                 results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
                 hold(claims, list(map(wrap, call.updated)))
+                if call.trail is not None:
+                    call.trail.end()
         except BaseException as error:
             if call.trail is None:
                 raise

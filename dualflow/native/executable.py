@@ -113,7 +113,8 @@ class Executable:
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
                 of updated variables are written to.
-            trail: learns what runs outside of machine code, and what ended the call if it fails.
+            trail: learns what runs outside of machine code, and what ended the call if it fails. What came
+                too late for that is for the caller to raise.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
@@ -137,6 +138,9 @@ class Executable:
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
             if isinstance(call, Call):
+                if trail is not None:
+                    trail.node = call.node
+                    trail.end()
                 _call_host(call, buffers, table, trail)
             else:
                 self._enter(call, addresses, status, trail)
@@ -173,6 +177,10 @@ class Executable:
             if trail is not None:
                 trail.node = self.failing(int(status[0]))
             raise error.__cause__ from None
+        except BaseException as error:  # of a signal's handler: Python looks for signals after the call
+            if trail is None:
+                raise
+            trail.late = error
         if status[0]:
             number = int(status[0])
             if trail is None:
@@ -230,7 +238,6 @@ def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | No
     if trail is None:
         results: Sequence[Array] = run_node(node, given)
     else:
-        trail.node = node
         with observed(trail.run):
             results = trail.run(node, given)
     for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):

@@ -18,7 +18,7 @@ from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.choice import where
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.forms import Assemble, View
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.picking import as_indices, pick, places
@@ -105,6 +105,8 @@ PLACE = register(
 
 
 def _place(g: Any, x: Any, key: Key) -> Any:
+    if not x.shape.is_static:
+        return _replace(zeros_like(x), g, key)
     return dispatch.current().apply(PLACE, (g,), {"key": key, "shape": x.shape})
 
 

@@ -47,7 +47,7 @@ def _pad_pieces(
 
 
 def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
-    key = tuple((a, None if d is None else a + d, 1) for d, (a, _) in zip(x.shape, paddings, strict=True))
+    key = tuple((a, -b or None, 1) for a, b in paddings)
     return dispatch.current().apply(GETITEM, (g,), {"key": key})
 
 

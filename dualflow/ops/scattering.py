@@ -123,7 +123,7 @@ GATHER_ND = register(
         infer=_gather_infer,
         kernel=_picked,
         form=Opaque("positions span several axes"),
-        vjp=(lambda g, out, params, indices: _scatter_add(indices, g, params.shape), None),
+        vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
         samples=(
             Sample((_fi(3, 5), _AT)),
             Sample((_fi(3, 4), _AT_TWO)),
@@ -186,6 +186,13 @@ ADD_ND = register(
 
 def _scatter_add(indices: Any, updates: Any, shape: Shape) -> Any:
     return dispatch.current().apply(SCATTER_ND, (indices, updates), {"shape": shape})
+
+
+def _scatter_like(params: Any, indices: Any, updates: Any) -> Any:
+    """Zeros of the shape of ``params`` to which ``updates`` are added."""
+    if params.shape.is_static:
+        return _scatter_add(indices, updates, params.shape)
+    return dispatch.current().apply(ADD_ND, (zeros_like(params), indices, updates), {})
 
 
 def _adapted(updates: Any, tensor: Any) -> Any:

@@ -70,8 +70,14 @@ def _take_along(x: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(x, indices, axis)
 
 
-def _add_along(indices: Any, updates: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    out = np.zeros(shape, updates.dtype)
+def _along_sizes(indices: Any, shape: Shape) -> Shape:
+    """``shape``, whose open sizes are those of the indices: along the axis itself it has to be known."""
+    return Shape(own if own is not None else given for own, given in zip(shape, indices.shape, strict=True))
+
+
+def _add_along(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
+    sizes: Any = _along_sizes(indices, shape)
+    out = np.zeros(sizes, updates.dtype)
     grid = list(np.ogrid[tuple(slice(d) for d in indices.shape)])
     grid[axis] = indices
     np.add.at(out, tuple(grid), updates)
@@ -96,7 +102,9 @@ ADD_ALONG = register(
     Op(
         name="add_along_axis",
         doc="""Zeros of ``shape`` to which each row's ``updates`` are added at that row's positions.""",
-        infer=lambda indices, updates, axis, shape: TensorSpec.of(Shape(shape), updates.dtype),
+        infer=lambda indices, updates, axis, shape: TensorSpec.of(
+            _along_sizes(indices, shape), updates.dtype
+        ),
         kernel=_add_along,
         form=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
         vjp=(None, lambda g, out, indices, updates, axis, shape: take_along_axis(g, indices, axis)),

@@ -14,6 +14,7 @@ from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import cast
+from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
@@ -194,7 +195,10 @@ def _take(params: Any, indices: Any, axis: int) -> Any:
 
 
 def _scatter_like(indices: Any, g: Any, params: Any, axis: int) -> Any:
-    return dispatch.current().apply(SCATTER_ADD, (indices, g), {"axis": axis, "size": params.shape[axis]})
+    size = params.shape[axis]
+    if size is None:  # a loop's body learns its sizes from its inputs, when they are known
+        return dispatch.current().apply(SCATTER_ONTO, (zeros_like(params), indices, g), {"axis": axis})
+    return dispatch.current().apply(SCATTER_ADD, (indices, g), {"axis": axis, "size": size})
 
 
 def gather(

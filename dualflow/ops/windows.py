@@ -50,11 +50,12 @@ def _view(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
 
 
 def _sum_infer(g: TensorSpec, size: Sizes, strides: Sizes, dilations: Sizes, shape: Shape) -> TensorSpec:
-    return TensorSpec.of(Shape(shape), g.dtype)
+    """The batch and the channels are those of the windows, also where ``shape`` was not known."""
+    return TensorSpec.of(Shape([g.shape[0], *shape[1:-1], g.shape[-1]]), g.dtype)
 
 
 def _sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, shape: tuple[int, ...]) -> Any:
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros((g.shape[0], *shape[1:-1], g.shape[-1]), g.dtype)
     counts = g.shape[1 : 1 + len(size)]
     every = (slice(None),) * len(counts)
     for offset in itertools.product(*map(range, size)):

@@ -267,3 +267,64 @@ def test_py_func_calls_numpy_functions():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float32, [2])
         assert session.run(v1.py_func(np.sort, [x], v1.float32), {x: [2.0, 1.0]}).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda: v1.div_no_nan(X, 0.0), lambda: v1.math.divide_no_nan(X, 0.0)),
+        (lambda: v1.floor_div(X, 2.0), lambda: v1.floordiv(X, 2.0)),
+        (lambda: v1.floormod(X, 2.0), lambda: v1.math.mod(X, 2.0)),
+        (lambda: v1.truediv(X, 2.0), lambda: v1.divide(X, 2.0)),
+        (lambda: v1.realdiv(X, 2.0), lambda: v1.divide(X, 2.0)),
+        (lambda: v1.is_nan(X), lambda: v1.math.isnan(X)),
+        (lambda: v1.is_inf(X), lambda: v1.math.isinf(X)),
+        (lambda: v1.is_finite(X), lambda: v1.math.isfinite(X)),
+        (lambda: v1.lin_space(0.0, 1.0, 3), lambda: v1.linspace(0.0, 1.0, 3)),
+        (lambda: v1.log_sigmoid(X), lambda: v1.math.log_sigmoid(X)),
+        (lambda: v1.rint(X / 4), lambda: v1.round(X / 4)),
+        (lambda: v1.trace(X), lambda: v1.linalg.trace(X)),
+        (lambda: v1.matrix_transpose(X), lambda: v1.transpose(X)),
+        (lambda: v1.matrix_band_part(X, 0, 1), lambda: v1.linalg.band_part(X, 0, 1)),
+    ],
+)
+def test_functions_have_their_older_names_too(old, new):
+    np.testing.assert_array_equal(old().numpy(), new().numpy())
+    with v1.Graph().as_default(), v1.Session() as session:
+        np.testing.assert_array_equal(session.run(old()), new().eval(session=session))
+
+
+def test_partition_strategies_decide_nothing():
+    arguments = (
+        np.ones([9, 2], np.float32),
+        np.zeros(9, np.float32),
+        [[1], [2]],
+        np.ones([2, 2], np.float32),
+        3,
+        9,
+    )
+    for loss in (v1.nn.nce_loss, v1.nn.sampled_softmax_loss):
+        assert loss(*arguments, partition_strategy="div").shape == (2,)
+        assert loss(*arguments, 1, None, True, "mod", "loss").shape == (2,)
+
+
+def test_local_variables_begin_on_their_own():
+    with v1.Graph().as_default(), v1.Session() as session:
+        w = v1.Variable(1.0)
+        count = v1.Variable(3, trainable=False, collections=[v1.GraphKeys.LOCAL_VARIABLES], name="count")
+        assert [v.name for v in v1.local_variables()] == ["count:0"]
+        session.run(v1.initialize_all_variables())
+        with pytest.raises(RuntimeError, match="count"):
+            session.run(count)
+        session.run(v1.local_variables_initializer())
+        assert session.run([w, count]) == [1.0, 3]
+
+
+def test_settings_of_sessions_are_taken():
+    config = v1.ConfigProto(log_device_placement=True, gpu_options=v1.GPUOptions(allow_growth=True))
+    config.gpu_options.per_process_gpu_memory_fraction = 0.5
+    config.graph_options.optimizer_options.global_jit_level = v1.OptimizerOptions.ON_1
+    with v1.Graph().as_default(), v1.Session(config=config) as session:
+        assert session.run(v1.constant(2.0)) == 2.0
+    with pytest.raises(AttributeError):
+        config.gpu_option = None

@@ -229,3 +229,10 @@ def test_the_rate_of_dropout_is_one_number() -> None:
     for rate in ([0.5, 0.5], v1.placeholder(v1.float32, [2])):
         with pytest.raises(ValueError, match=r"one number, not of shape \(2,\)"):
             v1.nn.dropout(v1.ones([2]), rate=rate)
+
+
+def test_an_array_that_changes_before_the_run_is_what_it_was(session: v1.Session) -> None:
+    x, array = v1.placeholder("float"), np.float32([1.0, 2.0])
+    product, total = v1.multiply(x, array), x + array
+    array[:] = 100.0
+    assert [r.tolist() for r in session.run([product, total], {x: 3.0})] == [[3.0, 6.0], [4.0, 5.0]]

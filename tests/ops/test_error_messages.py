@@ -387,6 +387,12 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "a shape that is set": (
+        lambda: traced(lambda x: x.set_shape([2]), [None]),
+        Invalid,
+        r"can't change shape \(None,\) to \(2,\)",
+        "df.ensure_shape",
+    ),
     "rows of unknown width": (
         lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
         Invalid,

@@ -16,6 +16,8 @@ from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
 from dualflow.compat.v1.collection import get_collection as get_collection
+from dualflow.compat.v1.collection import local_variables as local_variables
+from dualflow.compat.v1.collection import local_variables_initializer as local_variables_initializer
 from dualflow.compat.v1.dimension import Dimension as Dimension
 from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_index
 from dualflow.compat.v1.dimension import dimension_value as dimension_value
@@ -26,6 +28,10 @@ from dualflow.compat.v1.scopes import VariableScope as VariableScope
 from dualflow.compat.v1.scopes import get_variable as get_variable
 from dualflow.compat.v1.scopes import get_variable_scope as get_variable_scope
 from dualflow.compat.v1.scopes import variable_scope as variable_scope
+from dualflow.compat.v1.settings import ConfigProto as ConfigProto
+from dualflow.compat.v1.settings import GPUOptions as GPUOptions
+from dualflow.compat.v1.settings import GraphOptions as GraphOptions
+from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
@@ -76,10 +82,23 @@ constant = named(dualflow.constant, "value dtype shape name verify_shape")
 convert_to_tensor = named(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
 arg_max = named(dualflow.argmax)
 arg_min = named(dualflow.argmin)
+all_variables = global_variables
 div = named(differing.div)
+div_no_nan = named(dualflow.math.divide_no_nan)
+floor_div = named(dualflow.floordiv)
+floormod = named(dualflow.mod)
 gather = named(dualflow.gather, "params indices validate_indices name axis batch_dims")
 gather_nd = named(dualflow.gather_nd, "params indices name batch_dims")
+initialize_all_variables = global_variables_initializer
+initialize_variables = variables_initializer
+is_finite = named(dualflow.math.is_finite)
+is_inf = named(dualflow.math.is_inf)
+is_nan = named(dualflow.math.is_nan)
+lin_space = named(dualflow.linspace)
+log_sigmoid = named(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
+matrix_band_part = named(dualflow.linalg.band_part)
+matrix_transpose = named(dualflow.linalg.matrix_transpose)
 nn = Namespace(
     dualflow.nn,
     conv1d=named(
@@ -106,6 +125,16 @@ nn = Namespace(
         dualflow.nn.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
     ),
     moments=named(dualflow.nn.moments, "x axes shift name keep_dims keepdims"),
+    nce_loss=named(
+        dualflow.nn.nce_loss,
+        "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
+        "partition_strategy name",
+    ),
+    sampled_softmax_loss=named(
+        dualflow.nn.sampled_softmax_loss,
+        "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
+        "partition_strategy name seed",
+    ),
 )
 ones_like = named(dualflow.ones_like, "tensor dtype name optimize")
 pad = named(dualflow.pad, "tensor paddings mode name constant_values")
@@ -121,6 +150,8 @@ random_normal = named(differing.random_normal)
 random_shuffle = named(shuffle)
 random_uniform = named(differing.random_uniform)
 set_random_seed = set_seed
+realdiv = named(dualflow.divide)
+rint = named(dualflow.math.rint)
 shape = named(dualflow.shape, "input name out_type")
 size = named(dualflow.size, "input name out_type")
 ones = named(differing.ones)
@@ -128,6 +159,8 @@ to_double = named(differing.to_double)
 to_float = named(differing.to_float)
 to_int32 = named(differing.to_int32)
 to_int64 = named(differing.to_int64)
+trace = named(dualflow.linalg.trace)
+truediv = named(dualflow.divide)
 transpose = named(dualflow.transpose, "a perm name conjugate")
 truncated_normal = named(truncated_normal)
 where = named(differing.where)

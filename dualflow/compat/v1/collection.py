@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.compat.v1.scopes import REGULARIZATION_LOSSES
-from dualflow.function.session import GLOBAL_VARIABLES, TRAINABLE_VARIABLES, get_default_graph
+from dualflow.function.session import (
+    GLOBAL_VARIABLES,
+    TRAINABLE_VARIABLES,
+    Operation,
+    get_default_graph,
+    variables_initializer,
+)
 
 
 class GraphKeys:
@@ -45,3 +51,26 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
     ['w:0']
     """
     return get_default_graph().get_collection(key, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """The default graph's variables that were put into the collection of local ones.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     count = v1.Variable(0, trainable=False, collections=[v1.GraphKeys.LOCAL_VARIABLES], name="count")
+    ...     [v.name for v in v1.local_variables()]
+    ['count:0']
+    """
+    return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def local_variables_initializer() -> Operation | None:
+    """The operation that gives the local variables their first values, as for the global ones.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+    [None, None]
+    """
+    return variables_initializer(local_variables(), name="init")

@@ -8,8 +8,6 @@ session.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -31,7 +29,7 @@ class OpStream:
     @property
     def philox(self) -> np.random.Generator:
         """The generator, at the place where the last draw has left it."""
-        streams: Streams = getattr(_running, "streams", self._alone)
+        streams = self._alone if _running.streams is None else _running.streams
         found = streams.get(self)
         if found is None:
             entropy = None if self._seeds is None else [seed & _WORD for seed in self._seeds]
@@ -64,18 +62,26 @@ class OpSeeds:
         return OpStream((_NO_GRAPH_SEED if graph is None else graph, op))
 
 
-@contextmanager
-def drawing(streams: Streams) -> Iterator[None]:
-    """In the block ops of this thread draw from ``streams``, a session's."""
-    outer = getattr(_running, "streams", None)
-    _running.streams = streams
-    try:
-        yield
-    finally:
-        if outer is None:
-            del _running.streams
-        else:
-            _running.streams = outer
+class drawing:
+    """``with drawing(streams):`` ops of this thread draw from ``streams``, a session's."""
+
+    __slots__ = ("_outer", "_streams")
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def __enter__(self) -> None:
+        self._outer: Streams | None = _running.streams
+        _running.streams = self._streams
+
+    def __exit__(self, *exc: object) -> None:
+        _running.streams = self._outer
 
 
-_running: Final = threading.local()
+class _Running(threading.local):
+    """The streams of the session that runs in this thread."""
+
+    streams: Streams | None = None
+
+
+_running: Final = _Running()

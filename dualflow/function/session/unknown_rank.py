@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DualflowError, InternalError, InvalidArgumentError
@@ -50,6 +52,9 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             rank that is tried.
     """
     leaves, structure = flatten((args, kwargs))
+    leaves = [
+        x.copy() if isinstance(x, np.ndarray) else x for x in leaves
+    ]  # runs are later: nobody writes to it
     if any(callable(x) and not isinstance(x, type) for x in leaves):
         raise InvalidArgumentError(
             f"{function.__name__} can't take a function and a tensor of unknown rank. {_REMEDY}"

@@ -1,0 +1,63 @@
+"""Gradients of functions whose signature leaves sizes open are those of known sizes."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+X = np.random.default_rng(0).normal(size=(4, 6, 3))
+LENGTHS = df.constant([1.0, 2.0, 4.0], df.float64)
+
+
+def in_a_loop(x):
+    total = df.zeros([6, 3], df.float64)
+    for row in x:
+        total = total + row * row
+    return total
+
+
+def in_two_loops(x):
+    last = df.zeros([6, 3], df.float64)
+    for row in x:
+        last = row * row
+    for row in x:
+        last = last + row * 2.0
+    return last
+
+
+FUNCTIONS = {
+    "x[i]": lambda x: x[1] ** 2,
+    "x[1:-1]": lambda x: x[1:-1, ::2] ** 2,
+    "pad": lambda x: df.pad(x, [[1, 2], [0, 3], [2, 0]]) ** 2,
+    "gather": lambda x: df.gather(x, [1, 1, 0]) ** 2,
+    "gather of columns": lambda x: df.gather(x, [1, 1, 0], axis=1) ** 2,
+    "gather_nd": lambda x: df.gather_nd(x, [[0, 1], [2, 3], [0, 1]]) ** 2,
+    "sort": lambda x: df.sort(x) ** 2,
+    "top_k": lambda x: df.math.top_k(x, 2)[0] ** 2,
+    "max_pool": lambda x: df.nn.max_pool1d(x, 2, 1, "SAME") ** 2,
+    "conv1d": lambda x: df.nn.conv1d(x, df.ones([2, 3, 5], df.float64), 1, "SAME") ** 2,
+    "mean": lambda x: df.reduce_mean(x, 0) ** 2,
+    "norm": lambda x: df.norm(x, ord=1, axis=(1, 2)) ** 2,
+    "largest singular value": lambda x: df.norm(x, ord=2, axis=(1, 2)) ** 2,
+    "a loop over rows": in_a_loop,
+    "two loops over rows": in_two_loops,
+}
+
+
+def slope(f):
+    def gradient(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(f(x))
+        return tape.gradient(y, x)
+
+    return gradient
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_open_batch_has_the_gradient_of_a_known_one(name):
+    gradient = slope(FUNCTIONS[name])
+    opened = df.function(gradient, input_signature=[df.TensorSpec([None, 6, 3], df.float64)])
+    for size in (4, 3):
+        x = df.constant(X[:size])
+        np.testing.assert_allclose(opened(x), gradient(x), rtol=1e-12)
