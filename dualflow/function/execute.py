@@ -1,29 +1,32 @@
-"""The one door to the native room, opened at the first compile: what is behind it takes time to import."""
+"""The one door to the backends, opened at the first compile: what is behind it takes time to import."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.core.locks import UNFORKABLE, imported
+from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.function.outputs import Packer
     from dualflow.function.runner import Runner
-    from dualflow.native.executable import Executable
+    from dualflow.graph.compiled import Backend
     from dualflow.native.facilities import Facility
 
 
-def make_executable(graph: Graph) -> Executable:
-    """``graph``, which all passes have gone over, as machine code, with host calls for what has none.
+_BACKENDS: Final = {
+    "llvm": "dualflow.native.backend",
+    "numba": "dualflow.backends.numba.backend",
+    "numpy": "dualflow.backends.interpreter",
+}
 
-    A fork waits for it: a child would inherit the locks of what is imported on the way.
-    """
-    with UNFORKABLE:
-        found: Executable = imported("dualflow.native.executable").build(graph)
-        return found
+
+def backend_of(name: str) -> Backend:
+    """The backend of that name: what compiles graphs."""
+    found: Backend = imported(_BACKENDS[name])
+    return found
 
 
 def short_way(
@@ -45,12 +48,13 @@ def facilities() -> Sequence[Facility]:
     return found
 
 
-def kernel_text(executable: Executable) -> str:
-    """See :func:`dualflow.native.pseudocode.kernels`."""
-    found: str = imported("dualflow.native.pseudocode").kernels(executable)
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+    """See :func:`dualflow.backends.numba.export.export`."""
+    compiled = backend_of("numba").build(graph)
+    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
     return found
 
 
-def numba_function(executable: Executable, captured: Sequence[Any]) -> Any:
+def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
     """See :func:`dualflow.native.numba_bridge.as_njit`."""
     return imported("dualflow.native.numba_bridge").as_njit(executable, captured)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
@@ -43,15 +43,6 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
-
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """How a part of a graph runs (``native``, ``numpy`` or ``python``), what it does, why not natively."""
-
-    kind: str
-    what: str
-    reason: str = ""
 
 
 class Executable:
@@ -153,11 +144,7 @@ class Executable:
         if isinstance(message, Kept):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
-        form = node.op.form
-        own = form.error if isinstance(form, Element) else None
-        error = own or _ERRORS.get(type(form), InvalidArgumentError)
-        where = f"\n{node.origin}" if node.origin else ""
-        return error(f"{node.op.name}: {message}{where}")
+        return check_error(node, message)
 
     def failing(self, number: int) -> Node:
         """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
@@ -199,9 +186,13 @@ class Executable:
             self._arenas.append(arena)
 
 
-def build(graph: Graph) -> Executable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return Executable(graph)
+def check_error(node: Node, message: str) -> Exception:
+    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    form = node.op.form
+    own = form.error if isinstance(form, Element) else None
+    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    where = f"\n{node.origin}" if node.origin else ""
+    return error(f"{node.op.name}: {message}{where}")
 
 
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
@@ -265,13 +256,16 @@ def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
                 PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
-        node = part.host.node
-        form = node.op.form
-        kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
-        reason = (
-            form.reason
-            if isinstance(form, Opaque)
-            else f"no native code for {node.outputs[0].spec.dtype.name}"
-        )
-        reports.append(PartReport(kind, node.op.name, reason))
+        reports.append(host_report(part.host))
     return reports
+
+
+def host_report(call: Call) -> PartReport:
+    """How a host call runs, and why."""
+    node = call.node
+    form = node.op.form
+    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    reason = (
+        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
+    )
+    return PartReport(kind, node.op.name, reason, node)
