@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import UNFORKABLE, SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
+from dualflow.function.data_sized import as_one_node, sized_by_data
 from dualflow.function.execute import backend_of, short_way
 from dualflow.function.history import History
 from dualflow.function.latest import LongWay
@@ -20,29 +20,12 @@ from dualflow.function.strict import require_native
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import optimise
 from dualflow.graph.trail import Halted, Trail
-from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import Backend, Compiled
 
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
-
-
-def _require_sizes(graph: Graph) -> None:
-    """Refuse results whose size only the data tells: compiled code allocates before it runs.
-
-    What loops keep of their turns is read by loops, or computed with row by row.
-    """
-    for node in graph.nodes:
-        if isinstance(node.op.form, Loop) or not all(v.spec.shape.is_static for v in node.inputs):
-            continue
-        if not all(spec.shape.is_static for spec in node.specs):
-            where = f"\n  {node.origin}" if node.origin else ""
-            raise InvalidArgumentError(
-                f"The size of what {node.op.name} returns depends on data, which a compiled function can't "
-                f"have; call it outside, or keep the size and choose with df.where.{where}"
-            )
 
 
 class Runner:
@@ -70,13 +53,9 @@ class Runner:
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
-        """The graph after all passes.
-
-        Raises:
-            InvalidArgumentError: a size depends on data.
-        """
-        _require_sizes(self.graph)
-        return optimise(self.graph)
+        """The graph after all passes; one node that runs all of it where sizes depend on data."""
+        cause = sized_by_data(self.graph)
+        return optimise(self.graph) if cause is None else as_one_node(self.graph, cause)
 
     @property
     def backend(self) -> Backend:

@@ -46,9 +46,7 @@ def costs(compiled: Executable) -> CompileCosts:
     report = library.report if library else None
     compilation = linking = paid = 0.0
     if library is not None and report is not None:
-        compiler = imported(
-            "dualflow.native.compiler"
-        )  # LLVM, which a process with a full cache doesn't need
+        compiler = imported("dualflow.native.compiler")  # LLVM: with a full cache it is not needed before
         stages = compiler.build(library.text) if report.from_cache else report
         compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
         linking = report.link_ms / 1e3

@@ -299,12 +299,6 @@ CASES = {
         "tensors of other shapes",
         "Give the variable a full shape",
     ),
-    "a size that depends on data": (
-        lambda: run(lambda x: df.boolean_mask(x, x > 1.0), V),
-        Invalid,
-        "depends on data",
-        "keep the size and choose with df.where",
-    ),
     "a method of nothing": (method_of_nothing, Late, "no longer exists", "keep it in a variable"),
     "a method of a slotted object": (
         slotted_method,
