@@ -101,8 +101,11 @@ def imports_of(name: str) -> Iterator[Import]:
 
 
 def computed_import(node: ast.AST) -> str | None:
-    """The module that ``import_module("...")`` names."""
-    if isinstance(node, ast.Call) and "import_module" in ast.dump(node.func) and node.args:
+    """The module that ``import_module("...")`` or ``imported("...")`` names."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if called in ("import_module", "imported"):
         argument = node.args[0]
         return argument.value if isinstance(argument, ast.Constant) else None
     return None

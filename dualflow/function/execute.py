@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
@@ -25,7 +25,7 @@ _BACKENDS: Final = {
 
 def backend_of(name: str) -> Backend:
     """The backend of that name: what compiles graphs."""
-    found: Backend = import_module(_BACKENDS[name])
+    found: Backend = imported(_BACKENDS[name])
     return found
 
 
@@ -37,24 +37,24 @@ def short_way(
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """``runner`` as a function of positional values; see :func:`dualflow.function.fast.short_way`."""
-    module = import_module("dualflow.function.fast")
+    module = imported("dualflow.function.fast")
     found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
     return found
 
 
 def facilities() -> Sequence[Facility]:
     """See :func:`dualflow.native.facilities.facilities`."""
-    found: Sequence[Facility] = import_module("dualflow.native.facilities").facilities(EagerTensor)
+    found: Sequence[Facility] = imported("dualflow.native.facilities").facilities(EagerTensor)
     return found
 
 
 def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
     compiled = backend_of("numba").build(graph)
-    found: str = import_module("dualflow.backends.numba.export").export(compiled, constants)
+    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
     return found
 
 
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
     """See :func:`dualflow.native.numba_bridge.as_njit`."""
-    return import_module("dualflow.native.numba_bridge").as_njit(executable, captured)
+    return imported("dualflow.native.numba_bridge").as_njit(executable, captured)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.locks import SharedLock, computed_once
+from dualflow.core.locks import UNFORKABLE, SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
@@ -74,7 +74,9 @@ class Runner:
         Raises:
             NotNativeError: the runner is strict, and a part of the graph would not run natively.
         """
-        made = self.backend.build(self.optimised)
+        backend, graph = self.backend, self.optimised
+        with UNFORKABLE:  # a child would inherit the locks of what is imported and compiled
+            made = backend.build(graph)
         if self.options.strict:
             require_native(made)
         return made

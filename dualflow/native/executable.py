@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.core.locks import SharedLock
+from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
@@ -43,7 +43,6 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
-_lock = SharedLock()
 
 
 class Executable:
@@ -120,7 +119,7 @@ class Executable:
         try:
             buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
             arena = self._take_arena()
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
@@ -201,7 +200,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
     exports = [p.entry for p in program.parts if p.entry is not None]
     if not exports:
         return None, False
-    with _lock.lock:
+    with UNFORKABLE:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True

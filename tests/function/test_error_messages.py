@@ -169,6 +169,18 @@ CASES = {
         "ConcreteFunction in_place.* can't be pickled",
         "Pickle the function that it was traced from",
     ),
+    "a backend that isn't there": (
+        lambda: df.function(lambda x: x, backend="cuda"),
+        Invalid,
+        "no backend 'cuda'",
+        "one of llvm, numba, numpy",
+    ),
+    "the source of another backend": (
+        lambda: in_place.get_concrete_function(SPEC).source("llvm"),
+        Invalid,
+        "no source for the backend 'llvm'",
+        "take 'numba'",
+    ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
         Wrong,

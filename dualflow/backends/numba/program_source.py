@@ -408,6 +408,7 @@ def _name(dtype: DType) -> str:
 def scalar(number: Any) -> str:
     """A NumPy scalar as the source writes it.
 
+    >>> import numpy as np
     >>> scalar(np.float32(0.1)), scalar(np.int64(-3)), scalar(np.float64("inf"))
     ('f32(0.1)', 'i64(-3)', 'f64(inf)')
     """

@@ -35,6 +35,7 @@ class Support(Protocol):
 def type_name(type: Type) -> str:
     """How the source names a type: ``f32``, ``u8``, ``b1``.
 
+    >>> from dualflow.native.llvm import BOOL, F32
     >>> type_name(F32), type_name(BOOL)
     ('f32', 'b1')
     """
