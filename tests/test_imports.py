@@ -30,7 +30,9 @@ BELOW = {
     "eager": {"gradient", "ops", "core"},
     "graph": {"gradient", "ops", "core"},
     "native": {"graph", "gradient", "ops", "core"},
-    "function": {"native", "graph", "eager", "gradient", "ops", "core"},
+    "schedule": {"native", "graph", "gradient", "ops", "core"},
+    "backends": {"schedule", "native", "graph", "gradient", "ops", "core"},
+    "function": {"backends", "native", "graph", "eager", "gradient", "ops", "core"},
 }
 """Each room, and the rooms it may import from. Everything else is a front: it may import every room."""
 
@@ -44,6 +46,7 @@ LATE = {
     "malt": "0.1 s: only a function with control flow over tensors needs it",
     "dualflow.function.autograph.convert": "imports malt",
     "dualflow.native": "imports llvmlite; the first compile needs it",
+    "dualflow.backends": "imports numba, or what only another backend than the default needs",
     "dualflow.function.debugger": "imports pdb, 0.05 s",
     "dualflow.function.fast": "imports dualflow.native",
     "dualflow.graph.analysis": "imports networkx",
@@ -98,8 +101,11 @@ def imports_of(name: str) -> Iterator[Import]:
 
 
 def computed_import(node: ast.AST) -> str | None:
-    """The module that ``import_module("...")`` names."""
-    if isinstance(node, ast.Call) and "import_module" in ast.dump(node.func) and node.args:
+    """The module that ``import_module("...")`` or ``imported("...")`` names."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if called in ("import_module", "imported"):
         argument = node.args[0]
         return argument.value if isinstance(argument, ast.Constant) else None
     return None

@@ -1,9 +1,11 @@
-"""The command line, ``python -m dualflow``: ``compare``, ``graph`` and ``info``."""
+"""The command line, ``python -m dualflow``: ``compare``, ``graph``, ``export`` and ``info``."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +13,7 @@ import dualflow
 from dualflow.cli import info
 from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
 from dualflow.core.errors import DualflowError
+from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function
 from dualflow.function.method import BoundFunction
 
@@ -34,6 +37,17 @@ of it runs.
   python -m dualflow graph train:step
   python -m dualflow graph model.py:loss --args "df.TensorSpec([32, 64])" --optimised
   python -m dualflow graph train:step --draw step.svg
+"""
+
+
+_EXPORT = f"""\
+Trace a function, compile it, and write what it became as one Python file that needs NumPy and Numba,
+but not dualflow. Nothing of it runs.
+
+{ARGUMENTS}
+
+  python -m dualflow export model.py:loss step.py --args "df.TensorSpec([32, 64])"
+  python -m dualflow export train:step step.py --to numba
 """
 
 
@@ -79,6 +93,16 @@ def _parser() -> argparse.ArgumentParser:
     graph.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
     graph.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
     graph.set_defaults(run=_graph)
+    export = commands.add_parser(
+        "export",
+        help="a function as a Python file of its own",
+        description=_EXPORT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_call(export)
+    export.add_argument("file", metavar="FILE.py", help="the file to write")
+    export.add_argument("--to", choices=["numba"], default="numba", help="what compiles the file's kernels")
+    export.set_defaults(run=_export)
     about = commands.add_parser(
         "info",
         help="versions, processor, threads, BLAS and the object cache",
@@ -94,10 +118,30 @@ def _compare(options: argparse.Namespace) -> str:
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
 
 
-def _graph(options: argparse.Namespace) -> str:
+def _traced(options: argparse.Namespace) -> ConcreteFunction:
+    """The trace of the call that the options name."""
     called, arguments = named_call(options)
     traced = called if isinstance(called, Function | BoundFunction) else function(called)
-    concrete = traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
+    return traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
+
+
+def _export(options: argparse.Namespace) -> str:
+    text = _traced(options).source(options.to)
+    temporary = f"{options.file}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, options.file)
+    except OSError as error:
+        raise CommandError(f"{options.file} can't be written: {error.strerror}.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return f"{options.file}: {len(text.splitlines())} lines"
+
+
+def _graph(options: argparse.Namespace) -> str:
+    concrete = _traced(options)
     graph = concrete.optimised_graph if options.optimised else concrete.graph
     if options.draw is not None:
         try:

@@ -44,7 +44,7 @@ def _version(package: str) -> str:
 def _processor() -> str:
     """The processor's own name where the system tells it."""
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             found = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
     except OSError:
         found = []

@@ -20,7 +20,9 @@ tf
         reset_default_graph control_dependencies group no_op assign assign_add assign_sub add_to_collection
         get_collection disable_eager_execution disable_v2_behavior initializers layers constant_initializer
         glorot_normal_initializer glorot_uniform_initializer ones_initializer random_normal_initializer
-        random_uniform_initializer truncated_normal_initializer zeros_initializer
+        random_uniform_initializer truncated_normal_initializer zeros_initializer ConfigProto GPUOptions
+        GraphOptions OptimizerOptions Dimension dimension_value dimension_at_index local_variables
+        local_variables_initializer py_func
         -> compat.v1.*
     GradientDescentOptimizer AdamOptimizer MomentumOptimizer -> compat.v1.train.*
     initialize_all_variables -> compat.v1.global_variables_initializer
@@ -80,7 +82,7 @@ tf
     grad -> GradientTape
     jit -> function
     cross_entropy softmax_cross_entropy_with_logits_v2 -> nn.softmax_cross_entropy_with_logits
-    AggregationMethod ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions VariableAggregation
+    AggregationMethod RunOptions VariableAggregation
         VariableSynchronization = there is nothing to choose here; leave the argument out
     RunMetadata profiler = df.compare measures a function, and a function's status() tells how it runs
     app = call main() at the end of the program

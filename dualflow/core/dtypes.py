@@ -63,6 +63,15 @@ class DType:
         return int(self.dtype.itemsize)
 
     @property
+    def real_dtype(self) -> DType:
+        """``real``, by TensorFlow's name."""
+        return self.real
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether ``other`` names this dtype."""
+        return as_dtype(other) is self
+
+    @property
     def itemsize(self) -> int:
         """Bytes of one element, by NumPy's name."""
         return self.size

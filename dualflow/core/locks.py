@@ -1,13 +1,39 @@
-"""A lock that survives a fork, and attributes that one thread computes for all."""
+"""What a fork waits for, locks that a child finds free, and attributes that one thread computes for all."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar, overload
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
+
+UNFORKABLE: Final = threading.RLock()
+"""Held during what a child could not go on with if it inherited the half of it: imports, compiling.
+
+A fork waits until it is free. It is one lock for all of these, since a fork that waited for several could
+meet a thread that holds one of them and waits for another. Whoever holds it takes no other lock of this
+package.
+"""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=UNFORKABLE.acquire, after_in_parent=UNFORKABLE.release, after_in_child=UNFORKABLE.release
+    )
+
+
+def imported(name: str) -> ModuleType:
+    """A module that is imported when first needed.
+
+    A thread that is importing holds locks of Python's own, which nobody in a forked child would let go.
+
+    >>> imported("dualflow.core.locks").imported is imported
+    True
+    """
+    with UNFORKABLE:
+        return import_module(name)
 
 
 class SharedLock:

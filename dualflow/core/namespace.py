@@ -10,6 +10,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from dualflow.core.errors import MissingAttributeError, MissingNameError
+from dualflow.core.locks import imported
 from dualflow.core.tracebacks import hide_frames
 
 ABSENT: Final = object()
@@ -67,7 +68,7 @@ def publish(
 
 def _imported(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    found = import_module(module)
+    found = imported(module)
     return getattr(found, attribute) if attribute else found
 
 

@@ -54,6 +54,97 @@ class Shape(tuple[Dim, ...]):
         """How many elements, or None when a size is unknown."""
         return math.prod(self) if self.is_static else None  # type: ignore[arg-type]  # static: no None left
 
+    def concatenate(self, other: Any) -> Shape:
+        """These sizes and then those of another shape.
+
+        >>> Shape([2, None]).concatenate([3])
+        (2, None, 3)
+        """
+        found = as_shape(other)
+        return UNKNOWN_RANK if UNKNOWN_RANK in (self, found) else Shape((*self, *found))
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor may have both shapes: their sizes are equal where both are known.
+
+        >>> Shape([2, None]).is_compatible_with([None, 3]), Shape([2]).is_compatible_with([3])
+        (True, False)
+        """
+        found = as_shape(other)
+        if UNKNOWN_RANK in (self, found):
+            return True
+        return len(self) == len(found) and all(
+            a == b or a is None or b is None for a, b in zip(self, found, strict=True)
+        )
+
+    def merge_with(self, other: Any) -> Shape:
+        """What both shapes know together.
+
+        Raises:
+            InvalidArgumentError: no tensor has both.
+
+        >>> Shape([2, None]).merge_with([None, 3])
+        (2, 3)
+        """
+        found = as_shape(other)
+        self.assert_is_compatible_with(found)
+        if self is UNKNOWN_RANK or found is UNKNOWN_RANK:
+            return found if self is UNKNOWN_RANK else self
+        return Shape(b if a is None else a for a, b in zip(self, found, strict=True))
+
+    def most_specific_compatible_shape(self, other: Any) -> Shape:
+        """What both shapes say alike: other sizes are open, and of other ranks nothing is known.
+
+        >>> Shape([2, 3]).most_specific_compatible_shape([2, 4])
+        (2, None)
+        """
+        found = as_shape(other)
+        if UNKNOWN_RANK in (self, found) or len(self) != len(found):
+            return UNKNOWN_RANK
+        return Shape(a if a == b else None for a, b in zip(self, found, strict=True))
+
+    def with_rank(self, rank: int) -> Shape:
+        """This shape, once it is known to have ``rank`` axes.
+
+        Raises:
+            InvalidArgumentError: it has more or fewer.
+        """
+        return self.merge_with([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> Shape:
+        """This shape, unless it has fewer than ``rank`` axes, which is an InvalidArgumentError."""
+        return self._ranked(self is UNKNOWN_RANK or len(self) >= rank, f"{rank} axes or more")
+
+    def with_rank_at_most(self, rank: int) -> Shape:
+        """This shape, unless it has more than ``rank`` axes, which is an InvalidArgumentError."""
+        return self._ranked(self is UNKNOWN_RANK or len(self) <= rank, f"{rank} axes or fewer")
+
+    def _ranked(self, right: bool, wanted: str) -> Shape:
+        if not right:
+            raise InvalidArgumentError(f"Shape {self} should have {wanted}; reshape the tensor.")
+        return self
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise InvalidArgumentError unless a tensor may have both shapes."""
+        if not self.is_compatible_with(other):
+            raise InvalidArgumentError(
+                f"Shapes {self} and {as_shape(other)} are incompatible; reshape one of the tensors."
+            )
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raise InvalidArgumentError unless there are ``rank`` axes, or unknown ones."""
+        self.with_rank(rank)
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raise InvalidArgumentError unless both shapes have as many axes, or unknown ones."""
+        found = as_shape(other)
+        if found is not UNKNOWN_RANK:
+            self.with_rank(len(found))
+
+    def assert_is_fully_defined(self) -> None:
+        """Raise InvalidArgumentError unless every size is known."""
+        if not self.is_static:
+            raise InvalidArgumentError(f"Shape {self} is not fully defined; give each size.")
+
     def __eq__(self, other: object) -> bool:
         return tuple.__eq__(self, tuple(other)) if isinstance(other, list | tuple) else NotImplemented
 
@@ -69,6 +160,9 @@ class Shape(tuple[Dim, ...]):
 
     def __add__(self, other: Iterable[Dim]) -> Shape:  # type: ignore[override]  # lists join too, as in TensorFlow
         return Shape((*self, *other))
+
+    def __radd__(self, other: Iterable[Dim]) -> Shape:
+        return Shape((*other, *self))
 
     def __repr__(self) -> str:
         return tuple.__repr__(self)
@@ -95,7 +189,7 @@ class _UnknownRank(Shape):
             "shape: [] for a number, [None, 3] for any number of rows of 3."
         )
 
-    __len__ = __iter__ = __getitem__ = __contains__ = __add__ = _refuse
+    __len__ = __iter__ = __getitem__ = __contains__ = __add__ = __radd__ = _refuse
 
     def __bool__(self) -> bool:
         return False

@@ -19,7 +19,8 @@ from dualflow.eager.updates import value_of
 from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
-from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
+from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
+from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Operators, Tensor
 
 _created: Final = itertools.count()
@@ -244,6 +245,16 @@ class Variable(Operators, AbstractVariable):
         """
         given = convert_to_tensor(value, self.dtype)
         return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
+
+    @entry
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The elements (or parts) at ``indices``, as :func:`dualflow.gather_nd`."""
+        return gather_nd(self, indices)
+
+    @entry
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows at ``indices``, as :func:`dualflow.gather`."""
+        return gather(self, indices)
 
     @entry
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:

@@ -147,7 +147,8 @@ def _readings(code: CodeType, own: str | None) -> Iterator[Reading]:
         free = outside.intersection(current.co_freevars) | outside.intersection(current.co_cellvars)
         path: str | None = None
         for step in dis.get_instructions(current):
-            name = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
+            several = step.opname.startswith("LOAD_FAST") and isinstance(step.argval, tuple)
+            name = step.argval[-1] if several else step.argval
             if step.opname in _ATTRIBUTE_WRITES and path is not None:
                 written.add(f"{path}.{name}")
             path = _path(step.opname, name, path, free, own if current is code else None)

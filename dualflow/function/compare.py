@@ -22,12 +22,8 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
 from dualflow.function.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
 from dualflow.function.method import BoundFunction
+from dualflow.graph.compiled import Figures, KernelReport
 from dualflow.graph.passes import optimise
-from dualflow.native import compiler, threads
-from dualflow.native.entry import Kernel
-from dualflow.native.executable import KEPT_ARENA, Executable
-from dualflow.native.plan import plan
-from dualflow.native.program import write
 
 _COST_RUNS = 3
 
@@ -102,28 +98,28 @@ class _Comparing:
 
     def report(self) -> Comparison:
         executable = self.runner.executable
+        figures = self.runner.backend.figures(executable)
         counting = Counting()
         with dispatch.using(counting):
             expected = self._outcome(self.eager)
         difference = compared(expected, self._outcome(self.graph))
         del expected
         eager_seconds, graph_seconds = best_times([self.eager, self.graph])
-        kinds = [call.kind for call in executable.plan.walk()]
         return Comparison(
             name=self.concrete.name,
             arguments=self._arguments(),
             eager_seconds=eager_seconds,
             graph_seconds=graph_seconds,
             eager_peak_bytes=peak_bytes(self.eager),
-            graph_peak_bytes=self._graph_peak(executable),
+            graph_peak_bytes=self._graph_peak(figures),
             eager_ops=dict(counting.ops),
             nodes=len(self.concrete.graph.nodes),
-            kernels=len(executable.program.kernels),
-            blas_calls=kinds.count("product"),
-            host_calls=kinds.count("host"),
-            fused=tuple(_fused(k) for k in executable.program.kernels if len(k.nest.steps) > 1),
+            kernels=len(figures.kernels),
+            blas_calls=figures.products,
+            host_calls=figures.hosts,
+            fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
             parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
-            costs=self._costs(executable),
+            costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
         )
@@ -138,43 +134,27 @@ class _Comparing:
         leaves, structure = flatten(call())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
 
-    def _graph_peak(self, executable: Executable) -> int:
+    def _graph_peak(self, figures: Figures) -> int:
         """The peak of a call, and the arena, which is there already unless it is too large to keep."""
-        peak, arena = peak_bytes(self.graph), executable.program.arena_bytes
-        outputs = sum(spec.nbytes for spec in executable.plan.outputs)
-        there = arena <= KEPT_ARENA or peak < arena + outputs
+        peak, arena = peak_bytes(self.graph), figures.arena_bytes
+        outputs = sum(v.spec.nbytes for v in self.runner.optimised.outputs)
+        there = figures.arena_stays or peak < arena + outputs
         return peak + arena if there else peak
 
-    def _costs(self, executable: Executable) -> Costs:
+    def _costs(self) -> Costs:
         traced, runner = self.traced, self.runner
         self.graph.prepare()
         call = traced._signature.bind(self.graph.args, self.graph.kwargs)
-        library = executable.library
-        report = library.report if library else None
-        compilation = linking = paid = 0.0
-        if library is not None and report is not None:
-            stages = compiler.build(library.text) if report.from_cache else report
-            compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
-            linking = report.link_ms / 1e3
-            paid = 0.0 if executable.reused else report.total_ms / 1e3
+        compiling = runner.backend.costs(runner.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
             passes=_median_seconds(lambda: optimise(runner.graph)),
-            emission=_median_seconds(lambda: write(plan(executable.graph), threads.max_threads())),
-            compilation=compilation,
-            linking=linking,
-            paid=paid,
-            source=_source(executable),
+            emission=compiling.emission,
+            compilation=compiling.compilation,
+            linking=compiling.linking,
+            paid=compiling.paid,
+            source=compiling.source,
         )
-
-
-def _source(executable: Executable) -> str:
-    """Where an executable's code came from; see :class:`Costs`."""
-    if executable.library is None:
-        return "none"
-    if executable.reused:
-        return "process"
-    return "disk" if executable.library.report.from_cache else "compiled"
 
 
 def _median_seconds(run: Callable[[], object]) -> float:
@@ -186,8 +166,8 @@ def _median_seconds(run: Callable[[], object]) -> float:
     return sorted(taken)[len(taken) // 2]
 
 
-def _fused(kernel: Kernel) -> Fused:
-    nodes = [step.node for step in kernel.nest.steps]
+def _fused(kernel: KernelReport) -> Fused:
+    nodes = kernel.nodes
     origins = [origin for node in nodes for origin in (node.origin, *node.also) if origin is not None]
     lines = dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in sorted(set(origins)))
     return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))

@@ -20,10 +20,11 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.buffers import array_of
 from dualflow.function.creation import Creation
-from dualflow.function.execute import kernel_text, numba_function, short_way
+from dualflow.function.execute import numba_function, numba_source, short_way
 from dualflow.function.fit import as_tensor, one_by_one, parts
 from dualflow.function.latest import LongWay, Names
 from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+from dualflow.function.options import CompileOptions
 from dualflow.function.outputs import Packer, collect
 from dualflow.function.runner import Runner
 from dualflow.function.section import Section
@@ -36,7 +37,7 @@ from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 if TYPE_CHECKING:
-    from dualflow.native.executable import PartReport
+    from dualflow.graph.compiled import PartReport
 
 
 class ConcreteFunction:
@@ -169,7 +170,34 @@ class ConcreteFunction:
     @entry
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
-        return kernel_text(self._runner.executable)
+        return self._runner.text
+
+    @entry
+    def source(self, backend: str = "numba") -> str:
+        """This trace as one Python file, which needs NumPy and Numba, but not dualflow.
+
+        The file has a function of the trace's name. It takes an array for each tensor among the arguments
+        and then for each variable, which it updates in place, and returns a list of arrays. Captured
+        tensors are part of the file.
+
+        Args:
+            backend: ``"numba"``, the one backend whose programs are files.
+
+        Raises:
+            InvalidArgumentError: another backend; or a part of the graph runs through NumPy or in Python.
+            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.reduce_sum(x * x), name="squares")
+        >>> text = f.get_concrete_function(df.TensorSpec([3])).source()
+        >>> "def squares(x):" in text, "dualflow" in text.split('import', 1)[1]
+        (True, False)
+        """
+        if backend != "numba":
+            raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
+        runner = self._runner
+        tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
+        return numba_source(runner.optimised, tensors)
 
     @entry
     def njit(self) -> Any:
@@ -312,23 +340,21 @@ def trace(
     call: Call,
     name: str,
     creation: Creation,
-    *,
-    strict: bool = False,
+    options: CompileOptions,
     builder: GraphBuilder | None = None,
 ) -> ConcreteFunction:
     """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
 
-    A ``strict`` trace compiles only if all of it runs natively. ``builder`` takes the nodes, in place of a
-    plain one.
+    ``builder`` takes the nodes, in place of a plain one.
     """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), strict, builder)
+    concrete = _trace(function, signature, call, name, creation, frozenset(), options, builder)
     captured = {id(source) for source in concrete.section.captured}
     variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
     shared = frozenset(id(v) for v in variables if id(v) in captured)
     if not shared:
         return concrete
     again = None if builder is None else builder.inner(name)
-    return _trace(function, signature, call, name, creation, shared, strict, again)
+    return _trace(function, signature, call, name, creation, shared, options, again)
 
 
 def _trace(
@@ -338,7 +364,7 @@ def _trace(
     name: str,
     creation: Creation,
     shared: frozenset[int],
-    strict: bool,
+    options: CompileOptions,
     builder: GraphBuilder | None,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
@@ -353,7 +379,7 @@ def _trace(
     structure, outputs = collect(result, tracer)
     graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
     section = Section(
-        tracer, graph, graph.inputs, graph.outputs, acting(graph.nodes), strict=strict, bound=tracer.bound
+        tracer, graph, graph.inputs, graph.outputs, acting(graph.nodes), options=options, bound=tracer.bound
     )
     same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
     return ConcreteFunction(section, signature, call.key, structure, same)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.buffers import array_of
@@ -79,5 +79,5 @@ def _prompting(
     names.end()
     found = Names(graph, function, None if other is None else (other, names))
     home = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
-    prompt = import_module("dualflow.function.debugger").Prompt(home, found)
+    prompt = imported("dualflow.function.debugger").Prompt(home, found)
     return Walk(prompt, prompt.begin)

@@ -25,6 +25,7 @@ from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
+from dualflow.function.options import CompileOptions, get_backend, known_backend
 from dualflow.function.retracing import History
 from dualflow.function.signature import Call, Key, Signature
 from dualflow.function.status import status
@@ -58,6 +59,7 @@ class Function(Copied, Generic[P, R]):
         reduce_retracing: bool = False,
         jit_compile: bool | None = None,
         strict: bool = False,
+        backend: str | None = None,
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class Function(Copied, Generic[P, R]):
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
             "strict": strict,
+            "backend": None if backend is None else known_backend(backend),
         }
         self._as_traced = python_function
         self._creation = Creation(self._name)
@@ -257,7 +260,7 @@ class Function(Copied, Generic[P, R]):
             call=call,
             name=self._name,
             creation=self._creation,
-            strict=self._options["strict"],
+            options=CompileOptions(self._options["backend"] or get_backend(), self._options["strict"]),
             builder=builder,
         )
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
@@ -419,6 +422,7 @@ def function(
     experimental_follow_type_hints: bool | None = None,
     *,
     strict: bool = False,
+    backend: str | None = None,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -443,6 +447,8 @@ def function(
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
             is an error, when it is made; for open sizes, when it is first called with some.
+        backend: what runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default what
+            :func:`dualflow.config.set_backend` has chosen.
         name: shown in errors and graphs; by default the function's.
 
     The other arguments are TensorFlow's, and ignored.
@@ -470,6 +476,7 @@ def function(
         jit_compile=jit_compile,
         reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
         strict=strict,
+        backend=backend,
         name=name,
     )
     try:

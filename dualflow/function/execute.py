@@ -1,24 +1,31 @@
-"""The one door to the native room, opened at the first compile: what is behind it takes time to import."""
+"""The one door to the backends, opened at the first compile: what is behind it takes time to import."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.function.outputs import Packer
     from dualflow.function.runner import Runner
-    from dualflow.native.executable import Executable
+    from dualflow.graph.compiled import Backend
     from dualflow.native.facilities import Facility
 
 
-def make_executable(graph: Graph) -> Executable:
-    """``graph``, which all passes have gone over, as machine code, with host calls for what has none."""
-    found: Executable = import_module("dualflow.native.executable").build(graph)
+_BACKENDS: Final = {
+    "llvm": "dualflow.native.backend",
+    "numba": "dualflow.backends.numba.backend",
+    "numpy": "dualflow.backends.interpreter",
+}
+
+
+def backend_of(name: str) -> Backend:
+    """The backend of that name: what compiles graphs."""
+    found: Backend = imported(_BACKENDS[name])
     return found
 
 
@@ -30,23 +37,24 @@ def short_way(
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """``runner`` as a function of positional values; see :func:`dualflow.function.fast.short_way`."""
-    module = import_module("dualflow.function.fast")
+    module = imported("dualflow.function.fast")
     found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
     return found
 
 
 def facilities() -> Sequence[Facility]:
     """See :func:`dualflow.native.facilities.facilities`."""
-    found: Sequence[Facility] = import_module("dualflow.native.facilities").facilities(EagerTensor)
+    found: Sequence[Facility] = imported("dualflow.native.facilities").facilities(EagerTensor)
     return found
 
 
-def kernel_text(executable: Executable) -> str:
-    """See :func:`dualflow.native.pseudocode.kernels`."""
-    found: str = import_module("dualflow.native.pseudocode").kernels(executable)
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+    """See :func:`dualflow.backends.numba.export.export`."""
+    compiled = backend_of("numba").build(graph)
+    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
     return found
 
 
-def numba_function(executable: Executable, captured: Sequence[Any]) -> Any:
+def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
     """See :func:`dualflow.native.numba_bridge.as_njit`."""
-    return import_module("dualflow.native.numba_bridge").as_njit(executable, captured)
+    return imported("dualflow.native.numba_bridge").as_njit(executable, captured)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import lendable
 from dualflow.eager.variable import Variable
+from dualflow.native.executable import Executable
 from dualflow.native.fastcall import (
     ArraySpec,
     Descriptor,
@@ -44,11 +46,17 @@ def short_way(
     ``pack`` puts the results into a structure; without it they are a tuple. Calls look like ``values``, of
     which those at ``places`` are the inputs; without ``places`` all values are.
     """
+    executable = runner.executable
+    if not isinstance(executable, Executable):
+        return long_way
     layout = probe(EagerTensor)
     slots = variable_slots(Variable)
 
     def fail(number: int, *given: Any) -> None:
-        runner.failed(number, given if places is None else [given[i] for i in places])
+        make = partial(executable.failure, number) if number > 0 else None
+        runner.failed(
+            executable.failing(number), make, given if places is None else [given[i] for i in places]
+        )
 
     descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)
     if descriptor is not None and places is not None:
@@ -63,6 +71,7 @@ def _descriptor(
 ) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = runner.executable
+    assert isinstance(executable, Executable), "only it has a built-in call"
     plan, program = executable.plan, executable.program
     variables = [c for c in runner.captured if isinstance(c, AbstractVariable)]
     tensors = runner.captured[len(variables) :]

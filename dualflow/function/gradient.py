@@ -16,6 +16,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.options import CompileOptions
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
@@ -63,7 +64,7 @@ class Linear:
         taking: which of the outputs take one.
         whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
             serves higher orders.
-        strict: whether both halves must run natively.
+        options: how both halves are compiled.
     """
 
     def __init__(
@@ -77,17 +78,17 @@ class Linear:
         flowing: Sequence[int],
         taking: Sequence[int],
         whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
-        strict: bool = False,
+        options: CompileOptions,
     ) -> None:
         halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
-        self.forward = Runner(halves.forward, strict=strict)
+        self.forward = Runner(halves.forward, options)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
         self._sources = halves.sources
         self._runners: dict[tuple[int, ...], Runner] = {}
         self._make_whole = whole
-        self._strict = strict
+        self._options = options
 
     @cached_property
     def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -102,7 +103,7 @@ class Linear:
             graph = self._backward
             effects = [n for n in graph.nodes if n.op.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._runners[wanted] = Runner(part, strict=self._strict)
+            found = self._runners[wanted] = Runner(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(

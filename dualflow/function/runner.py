@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.locks import SharedLock, computed_once
+from dualflow.core.locks import UNFORKABLE, SharedLock, computed_once
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
-from dualflow.function.execute import make_executable, short_way
+from dualflow.function.data_sized import as_one_node, sized_by_data
+from dualflow.function.execute import backend_of, short_way
 from dualflow.function.history import History
 from dualflow.function.latest import LongWay
+from dualflow.function.options import CompileOptions, get_backend
 from dualflow.function.strict import require_native
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import optimise
 from dualflow.graph.trail import Halted, Trail
-from dualflow.ops.forms import Loop
 
 if TYPE_CHECKING:
-    from dualflow.native.executable import Executable
+    from dualflow.graph.compiled import Backend, Compiled
 
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
-
-
-def _require_sizes(graph: Graph) -> None:
-    """Refuse results whose size only the data tells: compiled code allocates before it runs.
-
-    What loops keep of their turns is read by loops, or computed with row by row.
-    """
-    for node in graph.nodes:
-        if isinstance(node.op.form, Loop) or not all(v.spec.shape.is_static for v in node.inputs):
-            continue
-        if not all(spec.shape.is_static for spec in node.specs):
-            where = f"\n  {node.origin}" if node.origin else ""
-            raise InvalidArgumentError(
-                f"The size of what {node.op.name} returns depends on data, which a compiled function can't "
-                f"have; call it outside, or keep the size and choose with df.where.{where}"
-            )
 
 
 class Runner:
@@ -50,7 +33,7 @@ class Runner:
 
     Args:
         graph: a trace, or a part of one.
-        strict: whether all of it must run natively.
+        options: how it is compiled; by default for the process's own backend.
         history: what the trace has assigned before a call fails; None where somebody else sees to it.
 
     Attributes:
@@ -59,32 +42,42 @@ class Runner:
         shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
-    def __init__(self, graph: Graph, *, strict: bool = False, history: History | None = None) -> None:
+    def __init__(
+        self, graph: Graph, options: CompileOptions | None = None, *, history: History | None = None
+    ) -> None:
         self.graph = graph
-        self._strict = strict
+        self.options = options or CompileOptions(get_backend())
         self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
-        """The graph after all passes.
+        """The graph after all passes; one node that runs all of it where sizes depend on data."""
+        cause = sized_by_data(self.graph)
+        return optimise(self.graph) if cause is None else as_one_node(self.graph, cause)
 
-        Raises:
-            InvalidArgumentError: a size depends on data.
-        """
-        _require_sizes(self.graph)
-        return optimise(self.graph)
+    @property
+    def backend(self) -> Backend:
+        """What compiles the graph."""
+        return backend_of(self.options.backend)
+
+    @property
+    def text(self) -> str:
+        """The compiled program as a person reads it."""
+        return self.backend.text(self.executable)
 
     @computed_once(_compiling)
-    def executable(self) -> Executable:
+    def executable(self) -> Compiled:
         """The compiled graph.
 
         Raises:
             NotNativeError: the runner is strict, and a part of the graph would not run natively.
         """
-        made = make_executable(self.optimised)
-        if self._strict:
+        backend, graph = self.backend, self.optimised
+        with UNFORKABLE:  # a child would inherit the locks of what is imported and compiled
+            made = backend.build(graph)
+        if self.options.strict:
             require_native(made)
         return made
 
@@ -121,7 +114,7 @@ class Runner:
         step = Step([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
-                return tuple([wrap(a) for a in self.executable.run(gather(sources), trail)])
+                return self._update(gather(sources), (), trail)
             with step.running, step as claims:
                 return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
@@ -134,26 +127,27 @@ class Runner:
         """The outputs; the claims on the variables get their new tensors, all of them or none."""
         results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
         hold(claims, [wrap(arrays[i]) for i in self.written])
+        if trail is not None:
+            trail.end()
         return results
 
-    def failed(self, number: int, arguments: Sequence[Any]) -> None:
-        """What remains to be done for a call that ended with ``number`` in the status.
+    def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
+        """What remains to be done for a built-in call that ended at ``node``.
 
-        A negative one says that Python's error is set.
-
-        Raises:
-            Exception: the error that a positive one stands for.
+        Args:
+            node: the node that failed, or the outermost loop that a signal ended.
+            make: makes the error to raise; None where Python's error is set.
+            arguments: the tensors and variables that the call was given.
         """
-        executable, history = self.executable, self._history
+        history = self._history
         trail = history.trail() if history is not None else None
         error: BaseException
         if history is None or trail is None:
-            error = executable.failure(number) if number > 0 else KeyboardInterrupt()
+            error = KeyboardInterrupt() if make is None else make()
         else:
-            trail.node = executable.failing(number)
-            trail.make = partial(executable.failure, number) if number > 0 else None
-            error = history.leave(Halted() if number > 0 else KeyboardInterrupt(), trail, arguments)
-        if number > 0:
+            trail.node, trail.make = node, make
+            error = history.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
+        if make is not None:
             raise error
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:

@@ -19,6 +19,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Step, hold
 from dualflow.function.gradient import CALL, Linear, TapedCall, differentiate
 from dualflow.function.history import History
+from dualflow.function.options import CompileOptions
 from dualflow.function.runner import Runner
 from dualflow.function.trace import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
@@ -38,7 +39,7 @@ class Section:
         inputs: the trace's values behind the graph's inputs,
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
-        strict: whether all of it, and of its gradient, must run natively.
+        options: how it, and its gradient, are compiled.
         bound: the variables that are arguments in the trace, by their ids, and their places.
     """
 
@@ -50,7 +51,7 @@ class Section:
         outputs: Sequence[Value],
         effects: Sequence[Node] = (),
         *,
-        strict: bool = False,
+        options: CompileOptions,
         bound: Mapping[int, int] = _NONE,
     ) -> None:
         self.tracer = tracer
@@ -58,10 +59,10 @@ class Section:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.effects = tuple(effects)
-        self.strict = strict
+        self.options = options
         self.bound = bound
         self._history = History(graph, self._behind)
-        self.runner = Runner(graph, strict=strict, history=self._history)
+        self.runner = Runner(graph, options, history=self._history)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
     @cached_property
@@ -120,6 +121,8 @@ class Section:
                 tensors = _read(engine, sources)
                 results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
                 hold(claims, list(map(wrap, call.updated)))
+                if call.trail is not None:
+                    call.trail.end()
         except BaseException as error:
             if call.trail is None:
                 raise
@@ -166,7 +169,7 @@ class Section:
             inputs = [*self.inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return Section(tracer, graph, given, flows, effects, strict=self.strict)
+            return Section(tracer, graph, given, flows, effects, options=self.options)
 
         return Linear(
             joint,
@@ -177,7 +180,7 @@ class Section:
             flowing=flowing,
             taking=taking,
             whole=whole,
-            strict=self.strict,
+            options=self.options,
         )
 
     def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:

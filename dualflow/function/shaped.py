@@ -86,6 +86,6 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
         made.inputs,
         made.outputs,
         acting(made.nodes),
-        strict=section.strict,
+        options=section.options,
         bound=section.bound,
     )

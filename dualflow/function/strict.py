@@ -10,7 +10,7 @@ from dualflow.ops.forms import Choice, Loop, Opaque
 from dualflow.ops.record import Effect
 
 if TYPE_CHECKING:
-    from dualflow.native.executable import Executable
+    from dualflow.graph.compiled import Compiled
 
 _BY_EFFECT: Final = {
     Effect.RANDOM: "draw the numbers outside of the function and give them to it",
@@ -20,17 +20,16 @@ _BY_EFFECT: Final = {
 _NAMES: Final = {"numpy": "through NumPy", "python": "in Python"}
 
 
-def require_native(executable: Executable) -> None:
+def require_native(compiled: Compiled) -> None:
     """Refuse a compiled graph of which a part would not run natively.
 
     Raises:
         NotNativeError: it names each such op, its line, why, and what to do.
     """
-    parts = zip(executable.program.parts, executable.parts, strict=True)
-    foreign = [(part.host.node, report) for part, report in parts if part.host is not None]
+    foreign = [(part.node, part) for part in compiled.parts if part.node is not None]
     if not foreign:
         return
-    told = [f"{executable.graph.name!r} is strict, but parts of it would not run natively:"]
+    told = [f"{compiled.graph.name!r} is strict, but parts of it would not run natively:"]
     for node, report in foreign:
         told.append(f"{node.op.name} would run {_NAMES[report.kind]}, as {report.reason}; {_remedy(node)}.")
         if node.origin is not None:

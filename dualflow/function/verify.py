@@ -25,11 +25,11 @@ from dualflow.function.buffers import array_of
 from dualflow.function.comparison import Difference
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
-from dualflow.function.execute import make_executable
 from dualflow.function.measure import Counting, GlobalRandom, State
 from dualflow.function.method import BoundFunction
 from dualflow.function.runner import Runner
 from dualflow.function.verification import COMPILE, TRACE, Culprit, Verification
+from dualflow.graph.compiled import Backend
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -178,7 +178,7 @@ class _Verifying:
         wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known)
+        search = _Search(graph, known, self._section.runner.backend)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -199,8 +199,9 @@ class _Verifying:
 class _Search:
     """Which op of a graph differs when compiled, given all values as they should be."""
 
-    def __init__(self, graph: Graph, known: dict[Value, Array]) -> None:
+    def __init__(self, graph: Graph, known: dict[Value, Array], backend: Backend) -> None:
         self._graph = graph
+        self._backend = backend
         self._known = known
         drawn = [v for n in graph.nodes if n.op.effect is not None for v in n.outputs]
         self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
@@ -240,7 +241,7 @@ class _Search:
     def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
         """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
         part = optimise(extract(self._graph, given, node.outputs))
-        return make_executable(part).run([np.array(self._known[v], order="C") for v in given])
+        return self._backend.build(part).run([np.array(self._known[v], order="C") for v in given])
 
     def _behind(self, value: Value) -> list[Node]:
         """The computing nodes that ``value`` depends on, in program order."""

@@ -29,14 +29,16 @@ class Trail:
         node: what runs, of the compiled graph; the outermost loop where that is inside one.
         make: makes the error of a check that failed. Its expression reads variables, so these are settled
             before it runs.
+        late: what a signal's handler raised when machine code had come to its end.
     """
 
-    __slots__ = ("_states", "done", "make", "node")
+    __slots__ = ("_states", "done", "late", "make", "node")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
         self.node: Node | None = None
         self.make: Callable[[], BaseException] | None = None
+        self.late: BaseException | None = None
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]
 
@@ -51,6 +53,11 @@ class Trail:
             raise
         self.done.append(found)
         return found
+
+    def end(self) -> None:
+        """Raise what came too late to end the call, when all is done."""
+        if self.late is not None:
+            raise self.late
 
     def rewind(self) -> None:
         """Let the generators draw again what they have drawn in the call."""

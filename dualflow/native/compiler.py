@@ -8,7 +8,6 @@ loads LLVM, so ``jit`` does it only when an object is not on disk.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from types import FrameType
 import llvmlite.binding as llvm
 
 from dualflow.core.errors import InternalError
+from dualflow.core.locks import UNFORKABLE
 
 PASSES = (
     "always_inliner",  # element functions into the loops that use them
@@ -82,24 +82,21 @@ def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loa
         return _load(code, exports, imports)
 
 
-# Every use of LLVM, freeing included, holds this lock; a fork waits for it, so that a child never inherits
-# LLVM, or llvmlite's own lock, half way through.
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 CPU: str = llvm.get_host_cpu_name()
 FEATURES: str = llvm.get_host_cpu_features().flatten()
 TRIPLE: str = llvm.get_process_triple()
-_target: list[llvm.TargetMachine] = []
+_machine: list[_Machine] = []
 
 
 @contextlib.contextmanager
 def _llvm_to_ourselves() -> Iterator[None]:
-    """The lock; and Ctrl-C waits: raised at the wrong place it would leave llvmlite's lock taken for ever."""
-    with _lock:
+    """Every use of LLVM, freeing included, is within this: one at a time, and none is cut in half by a fork.
+
+    Ctrl-C waits: raised at the wrong place it would leave llvmlite's own lock taken for ever.
+    """
+    with UNFORKABLE:
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler) or threading.current_thread() is not threading.main_thread():
             yield
@@ -114,15 +111,26 @@ def _llvm_to_ourselves() -> Iterator[None]:
                 handler(*arrived[0])
 
 
-def _target_machine() -> llvm.TargetMachine:
-    if not _target:
-        target = llvm.Target.from_triple(TRIPLE)
-        _target.append(
-            target.create_target_machine(
-                CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
-            )
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """What LLVM compiles with; made once, since not all that belongs to a pass builder is freed with it."""
+
+    target: llvm.TargetMachine
+    passes: llvm.ModulePassManager
+    builder: llvm.PassBuilder
+
+
+def _the_machine() -> _Machine:
+    if not _machine:
+        target = llvm.Target.from_triple(TRIPLE).create_target_machine(
+            CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
         )
-    return _target[0]
+        passes = llvm.create_new_module_pass_manager()
+        for name in PASSES:
+            getattr(passes, f"add_{name}_pass")()
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(0))
+        _machine.append(_Machine(target, passes, builder))
+    return _machine[0]
 
 
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
@@ -134,7 +142,7 @@ def _build(text: str) -> Compiled:
     parsed = time.perf_counter()
     _optimise(module)
     optimised = time.perf_counter()
-    code = _target_machine().emit_object(module)
+    code = _the_machine().target.emit_object(module)
     emitted = time.perf_counter()
     return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
 
@@ -148,11 +156,13 @@ def _optimised(text: str) -> str:
 def _assembly(text: str) -> str:
     module = _parse(text)
     _optimise(module)
-    return str(_target_machine().emit_assembly(module))
+    return str(_the_machine().target.emit_assembly(module))
 
 
 def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    linker = llvm.create_lljit_compiler(_target_machine(), use_jit_link=_use_jit_link(), suppress_errors=True)
+    linker = llvm.create_lljit_compiler(
+        _the_machine().target, use_jit_link=_use_jit_link(), suppress_errors=True
+    )
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name, address in imports.items():
         builder.import_symbol(name, address)
@@ -177,11 +187,8 @@ def _parse(text: str) -> llvm.ModuleRef:
 
 
 def _optimise(module: llvm.ModuleRef) -> None:
-    builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(0))
-    passes = llvm.create_new_module_pass_manager()
-    for name in PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+    machine = _the_machine()
+    machine.passes.run(module, machine.builder)
 
 
 def _use_jit_link() -> bool:

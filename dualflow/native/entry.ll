@@ -52,7 +52,7 @@ declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_FromUnsignedLong(i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
-declare ptr @PyErr_NoMemory()
+declare void @PyErr_Clear()
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare ptr @PyMem_RawMalloc(i64)
@@ -115,10 +115,11 @@ allocate:
   %output.buffers = getelementptr ptr, ptr %buffers, i64 %output.first
   %output.arrays = getelementptr ptr, ptr %arrays, i64 %output.first
   %allocated = call i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %output.buffers, ptr %output.arrays)
-  br i1 %allocated, label %choose.arena, label %failed
+  br i1 %allocated, label %choose.arena, label %short
 
-failed:
-  ret ptr null
+short:                                            ; of memory: the fallback tries again, or says what needs it
+  call void @PyErr_Clear()
+  br label %fallback
 
 choose.arena:
   %arena.at = getelementptr ptr, ptr %buffers, i64 %arena.index
@@ -149,9 +150,8 @@ temporary.arena:
   br i1 %none, label %no.memory, label %align.arena
 
 no.memory:
-  %error = call ptr @PyErr_NoMemory()
   call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
-  ret ptr null
+  br label %fallback
 
 align.arena:
   %address = ptrtoint ptr %raw to i64

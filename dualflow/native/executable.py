@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.core.locks import SharedLock
+from dualflow.core.locks import UNFORKABLE
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
@@ -43,16 +43,6 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
-_lock = SharedLock()
-
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """How a part of a graph runs (``native``, ``numpy`` or ``python``), what it does, why not natively."""
-
-    kind: str
-    what: str
-    reason: str = ""
 
 
 class Executable:
@@ -114,7 +104,8 @@ class Executable:
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
                 of updated variables are written to.
-            trail: learns what runs outside of machine code, and what ended the call if it fails.
+            trail: learns what runs outside of machine code, and what ended the call if it fails. What came
+                too late for that is for the caller to raise.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
@@ -128,7 +119,7 @@ class Executable:
         try:
             buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
             arena = self._take_arena()
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
@@ -138,6 +129,9 @@ class Executable:
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
             if isinstance(call, Call):
+                if trail is not None:
+                    trail.node = call.node
+                    trail.end()
                 _call_host(call, buffers, table, trail)
             else:
                 self._enter(call, addresses, status, trail)
@@ -150,11 +144,7 @@ class Executable:
         if isinstance(message, Kept):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
-        form = node.op.form
-        own = form.error if isinstance(form, Element) else None
-        error = own or _ERRORS.get(type(form), InvalidArgumentError)
-        where = f"\n{node.origin}" if node.origin else ""
-        return error(f"{node.op.name}: {message}{where}")
+        return check_error(node, message)
 
     def failing(self, number: int) -> Node:
         """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
@@ -174,6 +164,10 @@ class Executable:
             if trail is not None:
                 trail.node = self.failing(int(status[0]))
             raise error.__cause__ from None
+        except BaseException as error:  # of a signal's handler: Python looks for signals after the call
+            if trail is None:
+                raise
+            trail.late = error
         if status[0]:
             number = int(status[0])
             if trail is None:
@@ -192,9 +186,13 @@ class Executable:
             self._arenas.append(arena)
 
 
-def build(graph: Graph) -> Executable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return Executable(graph)
+def check_error(node: Node, message: str) -> Exception:
+    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    form = node.op.form
+    own = form.error if isinstance(form, Element) else None
+    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    where = f"\n{node.origin}" if node.origin else ""
+    return error(f"{node.op.name}: {message}{where}")
 
 
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
@@ -202,7 +200,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
     exports = [p.entry for p in program.parts if p.entry is not None]
     if not exports:
         return None, False
-    with _lock.lock:
+    with UNFORKABLE:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True
@@ -231,7 +229,6 @@ def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | No
     if trail is None:
         results: Sequence[Array] = run_node(node, given)
     else:
-        trail.node = node
         with observed(trail.run):
             results = trail.run(node, given)
     for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
@@ -259,13 +256,16 @@ def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
                 PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
-        node = part.host.node
-        form = node.op.form
-        kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
-        reason = (
-            form.reason
-            if isinstance(form, Opaque)
-            else f"no native code for {node.outputs[0].spec.dtype.name}"
-        )
-        reports.append(PartReport(kind, node.op.name, reason))
+        reports.append(host_report(part.host))
     return reports
+
+
+def host_report(call: Call) -> PartReport:
+    """How a host call runs, and why."""
+    node = call.node
+    form = node.op.form
+    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    reason = (
+        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
+    )
+    return PartReport(kind, node.op.name, reason, node)

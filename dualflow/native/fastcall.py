@@ -204,7 +204,7 @@ _C_API = (
     "PyObject_Vectorcall",
     "PyObject_CallOneArg",
     "PyErr_Fetch",
-    "PyErr_NoMemory",
+    "PyErr_Clear",
     "PyErr_Restore",
     "PyMem_RawMalloc",
     "PyMem_RawFree",

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualflow.core.locks import SharedLock
+from dualflow.core.locks import UNFORKABLE
 from dualflow.native import jit
 from dualflow.native.gemm_blocks import emit_blocks, emit_entry
 from dualflow.native.gemm_kernel import Field, Tile, emit_dot, emit_tiles
@@ -178,7 +178,7 @@ class Gemm:
 
     def library(self) -> jit.Library:
         """The machine code, compiled once in a process."""
-        with _lock.lock:
+        with UNFORKABLE:
             return _library(self)
 
     def _copies(self, a: Operand, inner: int) -> bool:
@@ -198,9 +198,6 @@ class Gemm:
 def gemm(char: str) -> Gemm:
     """Products of matrices of a type on this processor."""
     return Gemm(char, vector_bits())
-
-
-_lock = SharedLock()
 
 
 @functools.cache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
+
+from dualflow.core.locks import imported
 
 _TELLING = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
 _FIRST_PROCESSOR_BYTES = 16384
@@ -16,7 +17,7 @@ def fingerprint() -> str:
     lines = _described_by_linux()
     if lines:
         return "\n".join(lines)
-    compiler = importlib.import_module("dualflow.native.compiler")
+    compiler = imported("dualflow.native.compiler")
     return f"{compiler.TRIPLE} {compiler.CPU} {compiler.FEATURES}"
 
 
@@ -31,7 +32,7 @@ def features() -> frozenset[str]:
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
             return frozenset(value.split())
-    compiler = importlib.import_module("dualflow.native.compiler")
+    compiler = imported("dualflow.native.compiler")
     return frozenset(name[1:] for name in compiler.FEATURES.split(",") if name.startswith("+"))
 
 
@@ -40,7 +41,7 @@ def _described_by_linux() -> list[str]:
     if sys.platform != "linux":
         return []
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(_FIRST_PROCESSOR_BYTES).partition("\n\n")[0]
     except OSError:
         return []

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import functools
 import hashlib
-import importlib
 import os
 import re
 import sys
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import llvmlite
 
 from dualflow.core.errors import InternalError
+from dualflow.core.locks import imported
 from dualflow.native import elf, host, object_cache
 from dualflow.native.object_file import UnsupportedObject
 
@@ -159,7 +159,7 @@ def _settings() -> str:
 
 def _compiler() -> Any:
     """The module that imports LLVM, imported when first needed."""
-    return importlib.import_module("dualflow.native.compiler")
+    return imported("dualflow.native.compiler")
 
 
 def _finish(

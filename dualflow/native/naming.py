@@ -19,7 +19,7 @@ class Memory:
     """
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
-        self.inputs = list(_input_names(graph))
+        self.inputs = list(input_names(graph))
         self.outputs = _numbered("out", len(plan.outputs))
         self._arena = plan.arena
         self._fixed = [
@@ -72,7 +72,7 @@ class Memory:
         self._held[start] = end, name
 
 
-def _input_names(graph: Graph) -> Iterator[str]:
+def input_names(graph: Graph) -> Iterator[str]:
     """Each input's own name where it has one, made unique."""
     given = [v.spec.name for v in graph.arguments]
     given += [getattr(c.source, "name", None) for c in graph.captures]

@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from dualflow.graph.compiled import PartReport
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.native.assembly import pieces
-from dualflow.native.executable import Executable, PartReport
+from dualflow.native.executable import Executable
 from dualflow.native.listing import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.native.naming import Memory
 from dualflow.native.nest import Layout, contiguous_strides
@@ -36,7 +37,7 @@ def kernels(executable: Executable) -> str:
     """The calls of a compiled graph in order, each kernel with its loops; the module says how to read them.
 
     Args:
-        executable: what :func:`dualflow.native.executable.build` answers.
+        executable: what :func:`dualflow.native.backend.build` returns.
     """
     return "\n".join(str(row).rstrip() for row in _program(executable))
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from dataclasses import dataclass
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import UNFORKABLE
 from dualflow.native import jit
 
 MOST_THREADS = 64
@@ -104,7 +104,7 @@ def set_num_threads(count: int) -> None:
             f"can't use {count} threads: this process has from 1 to {_max_threads}; "
             f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         )
-    with _lock:
+    with UNFORKABLE:
         _threads[0] = count
         for pool in _shared:
             _field(pool, _WANTED).value = count - 1
@@ -112,7 +112,7 @@ def set_num_threads(count: int) -> None:
 
 def pool() -> Pool:
     """The pool of this process, made on the first call; the first loop that needs workers starts them."""
-    with _lock:
+    with UNFORKABLE:
         if not _shared:
             _shared.append(make_pool(_threads[0] - 1))
         return _shared[0]
@@ -173,7 +173,7 @@ def _processors() -> int:
     """Processors this process may use: its affinity mask, within its control group's quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+        with open("/sys/fs/cgroup/cpu.max", encoding="utf-8") as file:
             quota, period = file.read().split()
         return max(1, min(count, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no such group, or no quota ("max")
@@ -197,13 +197,11 @@ def _restart_in_child() -> None:
         wanted = _field(pool, _WANTED).value
         ctypes.memset(pool.address, 0, _POOL_BYTES)
         _field(pool, _WANTED).value = wanted
-    _lock.release()
 
 
-_lock = threading.RLock()
 _pools: list[Pool] = []
 _shared: list[Pool] = []
 _max_threads = _configured_threads()
 _threads = [_max_threads]
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_restart_in_child)
+    os.register_at_fork(after_in_child=_restart_in_child)

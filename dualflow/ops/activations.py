@@ -19,7 +19,7 @@ from dualflow.ops.exponential import exp, expm1, sigmoid
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain
-from dualflow.ops.special import erf
+from dualflow.ops.special import erfc
 from dualflow.ops.trigonometric import tanh
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     x = _floating(features, "gelu")
     if approximate:
         return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+    return 0.5 * x * erfc(x * -math.sqrt(0.5))  # 1 + erf would lose the small values
 
 
 def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:

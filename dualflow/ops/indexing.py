@@ -51,10 +51,14 @@ def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
     for entry in key:
         if entry is None:
             found.append(1)
-        elif type(entry) is tuple:
+        elif isinstance(entry, tuple):
             found.append(_sliced(next(dims), entry))
         else:
-            next(dims)
+            size = next(dims)
+            if size is not None and not -size <= entry < size:  # known only now, as it was left open
+                raise OutOfRangeError(
+                    f"index {entry} is out of range for an axis of size {size}; check the arguments' sizes."
+                )
     return TensorSpec.of(Shape([*found, *dims]), x.dtype)
 
 
@@ -217,7 +221,8 @@ def _masked(x: Any, mask: Any) -> Any:
     """``x[mask]``; one bool makes a first axis of one row or none."""
     if not len(shape_of(mask)):
         x, mask = expand_dims(x, 0), reshape(mask, [1])
-    if dispatch.current().eager or known_value(mask) is None:
+    sizes = shape_of(x)[: len(shape_of(mask))]
+    if dispatch.current().eager or known_value(mask) is None or None in sizes:
         return boolean_mask(x, mask)
     return pick(convert_to_tensor(x), list(enumerate(places(mask, shape_of(x)))), 0)
 

@@ -57,7 +57,7 @@ LABELS = register(
         doc="""``labels``, once each is known to be in ``[0, classes)``.""",
         infer=_labels_infer,
         kernel=_labels_kernel,
-        form=Element(_labels_code),
+        form=Element(_labels_code, error=OutOfRangeError),
         samples=(Sample((integers(0, 5),), {"classes": 5}),),
     )
 )

@@ -20,7 +20,7 @@ sin, cos, tan = np.sin, np.cos, np.tan
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 sinh, cosh, tanh = np.sinh, np.cosh, np.tanh
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
-sqrt, pow = np.sqrt, np.power
+sqrt = np.sqrt
 abs, sign, copysign = np.abs, np.sign, np.copysign
 floor, ceil, trunc = np.floor, np.ceil, np.trunc
 maximum, minimum = np.maximum, np.minimum
@@ -32,6 +32,32 @@ where, isnan, isinf, isfinite = np.where, np.isnan, np.isinf, np.isfinite
 def round(x: Any) -> Any:
     """The nearest integer, ties to even."""
     return np.asarray(x).round()
+
+
+def pow(x: Any, y: Any) -> Any:
+    """``x ** y`` as IEEE 754 has it: inf for -inf to the power 0.5, and 0 for -0.0.
+
+    NumPy takes the square root where it finds one exponent of 0.5 for many numbers, which differs in these.
+    """
+    x, y = np.asarray(x), np.asarray(y)
+    if x.dtype.kind != "f" or (x.shape == y.shape and y.flags.c_contiguous and y.ndim):
+        return np.power(x, y)
+    if y.ndim == 0:
+        return _root(x) if y.item() == 0.5 else np.power(x, y)
+    corner = (y == 0.5) & ((x == 0) | (x == -np.inf))
+    return np.where(corner, np.abs(x), np.power(x, y))
+
+
+_CORNERS = {char: (np.array(0, char), np.array(-np.inf, char)) for char in "efdg"}
+"""0 and -inf of each kind of float, which as Python's numbers NumPy would convert in each call."""
+
+
+def _root(x: Any) -> Any:
+    """``x ** 0.5``."""
+    zero, lowest = _CORNERS[x.dtype.char]
+    found = np.sqrt(x) + zero  # no -0.0
+    low = np.equal(x, lowest)
+    return np.where(low, -x, found) if np.count_nonzero(low) else found
 
 
 def rsqrt(x: Any) -> Any:

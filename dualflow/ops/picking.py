@@ -77,7 +77,7 @@ def places(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
     if known.shape != tuple(sizes[: known.ndim]):
         raise InvalidArgumentError(
             f"A mask of shape {known.shape} does not fit axes of sizes {tuple(sizes[: known.ndim])}; they "
-            "must be equal."
+            "must be known and equal."
         )
     return list(np.nonzero(known))
 

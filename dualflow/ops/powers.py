@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
@@ -70,7 +71,7 @@ _NEGATIVE_POWER = "an integer to a negative power is not an integer. Cast the ba
 def _pow_kernel(x: Any, y: Any) -> Any:
     if y.dtype.kind == "i" and (y < 0).any():
         raise InvalidArgumentError(_NEGATIVE_POWER)
-    return np.power(x, y)
+    return maths_reference.pow(x, y)
 
 
 def _pow(m: Any, x: Any, y: Any) -> Any:

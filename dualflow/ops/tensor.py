@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, TensorLike
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
-from dualflow.core.shape import Shape, broadcast
+from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.arrangement import transpose
@@ -256,6 +256,20 @@ class Tensor(Operators, AbstractTensor):
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
         def __dlpack__(self, **options: Any) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
+
+    @entry
+    def set_shape(self, shape: Any) -> None:
+        """State what the shape is known to be, where None stands for any size; the tensor stays as it is.
+
+        Raises:
+            InvalidArgumentError: the tensor has another shape, or ``shape`` tells an open size, which
+                :func:`dualflow.ensure_shape` gives to a tensor of its own.
+        """
+        wanted = as_shape(shape)
+        if self.shape.merge_with(wanted) != self.shape:
+            raise InvalidArgumentError(
+                f"set_shape can't change shape {self.shape} to {wanted}; use x = df.ensure_shape(x, shape)."
+            )
 
     def static_value(self) -> np.ndarray[Any, Any] | None:
         """The value if it is known before anything runs; None for a symbol, whose class overrides this."""

@@ -67,3 +67,13 @@ def test_functions_take_the_names() -> None:
 
 def test_the_base_of_a_dtype_is_itself() -> None:
     assert df.float32.base_dtype is df.float32
+
+
+def test_dtypes_have_a_real_one_and_know_their_names():
+    assert (df.complex64.real_dtype, df.float64.real_dtype, df.int8.base_dtype) == (
+        df.float32,
+        df.float64,
+        df.int8,
+    )
+    assert df.float32.is_compatible_with("float32")
+    assert not df.float32.is_compatible_with(np.float64)

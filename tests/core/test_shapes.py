@@ -58,3 +58,73 @@ def test_a_spec_of_unknown_rank_takes_every_shape_of_its_dtype() -> None:
     assert spec.is_compatible_with(df.TensorSpec(None))
     assert not spec.is_compatible_with(df.constant([1]))
     assert not df.TensorSpec([2]).is_compatible_with(spec)
+
+
+S = df.TensorShape
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "together", "alike"),
+    [
+        ([2, 3], [2, 3], [2, 3], [2, 3]),
+        ([2, None], [None, 3], [2, 3], [None, None]),
+        ([2, None], [2, 3], [2, 3], [2, None]),
+        ([], [], [], []),
+        ([None], None, [None], None),
+        (None, None, None, None),
+    ],
+)
+def test_compatible_shapes_merge(x: Any, y: Any, together: Any, alike: Any) -> None:
+    for a, b in ((S(x), y), (S(y), x)):
+        assert a.is_compatible_with(b)
+        assert a.merge_with(b) == S(together)
+        assert a.most_specific_compatible_shape(b) == S(alike)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "alike"), [([2], [3], [None]), ([2], [2, 3], None), ([2, 1], [2, 3], [2, None])]
+)
+def test_incompatible_shapes_do_not(x: Any, y: Any, alike: Any) -> None:
+    for a, b in ((S(x), y), (S(y), x)):
+        assert not a.is_compatible_with(b)
+        assert a.most_specific_compatible_shape(b) == S(alike)
+        with pytest.raises(ValueError, match="incompatible"):
+            a.merge_with(b)
+
+
+def test_shapes_join() -> None:
+    two, rows, sizes = S([2]), S([None, 3]), [2]
+    assert two.concatenate([None, 3]) == two + rows == sizes + rows == [2, None, 3]
+    assert S([2]).concatenate(None) is UNKNOWN.concatenate([2]) is UNKNOWN
+
+
+def test_a_rank_is_asked_for() -> None:
+    assert UNKNOWN.with_rank(2) == [None, None]
+    for shape in (S([2, 3]), UNKNOWN):
+        shape.assert_has_rank(2)
+        shape.assert_same_rank([None, 4])
+        assert shape.with_rank_at_least(2) is shape.with_rank_at_most(2) is shape
+    for refused in (
+        lambda: S([2]).with_rank(2),
+        lambda: S([2]).assert_same_rank([1, 2]),
+        lambda: S([2]).with_rank_at_least(2),
+        lambda: S([2]).with_rank_at_most(0),
+        lambda: S([None]).assert_is_fully_defined(),
+        lambda: UNKNOWN.assert_is_fully_defined(),
+    ):
+        with pytest.raises(ValueError, match=r"incompatible|should have|not fully defined"):
+            refused()
+
+
+@pytest.mark.parametrize("shape", [[2, 3], [None, 3], None])
+def test_set_shape_states_what_is_known(shape: Any) -> None:
+    df.ones([2, 3]).set_shape(shape)
+    df.function(lambda x: x.set_shape(shape))(df.ones([2, 3]))
+
+
+def test_set_shape_changes_nothing() -> None:
+    with pytest.raises(ValueError, match=r"Shapes \(2, 3\) and \(3,\) are incompatible"):
+        df.ones([2, 3]).set_shape([3])
+    opened = df.function(lambda x: x.set_shape([2]), input_signature=[df.TensorSpec([None])])
+    with pytest.raises(ValueError, match="ensure_shape"):
+        opened(df.ones([2]))

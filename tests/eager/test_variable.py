@@ -151,3 +151,12 @@ def test_a_pickled_variable_comes_back():
     w.assign_add([1.0, 1.0])
     assert (w.numpy().tolist(), w.name, w.trainable, w.dtype) == ([2.0, 3.0], "w:0", False, df.float32)
     assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_parts_are_read_by_their_indices():
+    v = df.Variable([[1.0, 2.0], [3.0, 4.0]])
+    assert v.gather_nd([[1, 0]]).numpy().tolist() == [3.0]
+    assert v.sparse_read([1, 1]).numpy().tolist() == [[3.0, 4.0], [3.0, 4.0]]
+    with df.GradientTape() as tape:
+        y = df.reduce_sum(v.sparse_read([0, 0]))
+    assert tape.gradient(y, v).numpy().tolist() == [[2.0, 2.0], [0.0, 0.0]]

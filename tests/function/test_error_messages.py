@@ -169,6 +169,18 @@ CASES = {
         "ConcreteFunction in_place.* can't be pickled",
         "Pickle the function that it was traced from",
     ),
+    "a backend that isn't there": (
+        lambda: df.function(lambda x: x, backend="cuda"),
+        Invalid,
+        "no backend 'cuda'",
+        "one of llvm, numba, numpy",
+    ),
+    "the source of another backend": (
+        lambda: in_place.get_concrete_function(SPEC).source("llvm"),
+        Invalid,
+        "no source for the backend 'llvm'",
+        "take 'numba'",
+    ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
         Wrong,
@@ -298,12 +310,6 @@ CASES = {
         Invalid,
         "tensors of other shapes",
         "Give the variable a full shape",
-    ),
-    "a size that depends on data": (
-        lambda: run(lambda x: df.boolean_mask(x, x > 1.0), V),
-        Invalid,
-        "depends on data",
-        "keep the size and choose with df.where",
     ),
     "a method of nothing": (method_of_nothing, Late, "no longer exists", "keep it in a variable"),
     "a method of a slotted object": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import signal
 import sys
 from contextlib import contextmanager
@@ -28,6 +29,11 @@ def in_machine_code():
         return place == before and (Path(frame.f_code.co_filename).name, frame.f_code.co_name) in CALLERS
 
     return where
+
+
+def at_the_end_of_machine_code(frame):
+    """Whether compiled code has just come to its end: it lets Python run no handler before."""
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == "call(*addresses)"
 
 
 def in_leave(frame):
@@ -180,6 +186,31 @@ def test_an_interrupted_call_of_python_leaves_what_was_assigned_before_it():
         with pytest.raises(KeyboardInterrupt):
             f()
         assert s.state() == [[1.0, 2.0], [3.0, 4.0], i]
+
+
+def test_an_interrupt_that_comes_late_loses_nothing():
+    """Products don't look for signals: the handler runs when they are done."""
+    s, square = World(), df.ones([700, 700]) / 700.0
+
+    @df.function
+    def f(x):
+        s.n.assign_add(1)
+        y = df.py_function(lambda x: s.log.append(1) or x, [x], df.TensorSpec([700, 700]))
+        for _ in range(30):
+            y = y @ x
+        s.v.assign(y[0, :2])
+        s.w.assign_add(s.v)
+
+    def call_again_and_again():
+        while True:
+            f(square)
+
+    with interrupting(at_the_end_of_machine_code), pytest.raises(KeyboardInterrupt):
+        call_again_and_again()
+    calls = len(s.log)
+    assert int(s.n) == calls
+    np.testing.assert_allclose(s.v, [1.0 / 700.0] * 2, rtol=1e-4)
+    np.testing.assert_allclose(s.w, [3.0 + calls / 700.0, 4.0 + calls / 700.0], rtol=1e-4)
 
 
 def test_an_interrupt_while_it_is_settled_leaves_what_was_reached():

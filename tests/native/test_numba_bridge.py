@@ -19,7 +19,8 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import GraphBuilder, Update, Value
 from dualflow.graph.passes.fusion import fuse
-from dualflow.native.executable import Executable, build
+from dualflow.native.backend import build
+from dualflow.native.executable import Executable
 from dualflow.native.numba_bridge import as_njit
 from dualflow.ops.record import REGISTRY
 
@@ -239,7 +240,7 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
             from dualflow.core.spec import TensorSpec
             from dualflow.graph.ir import GraphBuilder
             from dualflow.graph.passes.fusion import fuse
-            from dualflow.native.executable import build
+            from dualflow.native.backend import build
             from dualflow.native.numba_bridge import as_njit
             from dualflow.ops.record import REGISTRY
 

@@ -16,8 +16,9 @@ from dualflow.core.dtypes import ALL
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, GraphBuilder, Origin, Update, Value
 from dualflow.graph.passes.fusion import fuse
+from dualflow.native.backend import build
 from dualflow.native.copying import COPY, FILL
-from dualflow.native.executable import Executable, build
+from dualflow.native.executable import Executable
 from dualflow.native.naming import subscript
 from dualflow.native.product import routine
 from dualflow.native.pseudocode import kernels

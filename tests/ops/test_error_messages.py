@@ -295,6 +295,12 @@ CASES = {
     ),
     # picking
     "an index too far": (lambda: V[7], Outside, "index 7 is out of range for axis 0", "which has size 3"),
+    "an index too far for an open size": (
+        lambda: df.function(lambda x: x[1], input_signature=[df.TensorSpec([None])])(V[:1]),
+        Outside,
+        "index 1 is out of range for an axis of size 1",
+        "check the arguments",
+    ),
     "too many indices": (lambda: V[0, 0], Invalid, "2 indices", "one index an axis"),
     "a text as an index": (lambda: V["a"], Wrong, "'a' is no index", "integers in an array"),
     "a step of 0": (lambda: V[::0], Invalid, "step can't be 0", "leave it out"),
@@ -387,6 +393,12 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "a shape that is set": (
+        lambda: traced(lambda x: x.set_shape([2]), [None]),
+        Invalid,
+        r"can't change shape \(None,\) to \(2,\)",
+        "df.ensure_shape",
+    ),
     "rows of unknown width": (
         lambda: df.function(lambda n: df.sequence_mask(n))(NUMBERS),
         Invalid,

@@ -140,6 +140,31 @@ def test_a_mask_that_is_known_picks_in_both_modes(run):
     np.testing.assert_array_equal(run(lambda x: x[1:, mask])(df.constant(X)).numpy(), X[1:, mask])
 
 
+OPEN = [
+    lambda x: x[[0, -1]],
+    lambda x: x[:, [0, -1]],
+    lambda x: x[[0, -1], [1, 2]],
+    lambda x: x[1, [0, 1]],
+    lambda x: x[..., [0], None],
+]
+
+
+@pytest.mark.parametrize("use", OPEN)
+@pytest.mark.parametrize("sizes", [[None, 4], [None, None]])
+def test_sizes_that_are_left_open_are_picked_from(use, sizes):
+    opened = df.function(use, input_signature=[df.TensorSpec(sizes)])
+    for x in (X, X[:2]):
+        np.testing.assert_array_equal(opened(x).numpy(), use(x))
+
+
+@pytest.mark.parametrize("use", [lambda x: x[1], lambda x: x[-2], lambda x: x[[1]], lambda x: x[1, [0, 1]]])
+def test_indices_are_checked_once_the_sizes_are_known(use):
+    opened = df.function(use, input_signature=[df.TensorSpec([None, 4])])
+    for x in (X[:1], X[:0]):
+        with pytest.raises(Invalid, match="out of range"):
+            opened(x)
+
+
 @MODES
 def test_variables_are_picked_from_as_tensors_are(run):
     v = df.Variable(X)
@@ -171,7 +196,7 @@ CASES = {
         lambda: T[:, np.array([True, False])],
         Invalid,
         r"shape \(2,\) does not fit .* \(4,\)",
-        "must be equal",
+        "must be known and equal",
     ),
     "a mask that only runs tell": (
         lambda: df.function(lambda x: x[1:, x[0] > 0])(T),

@@ -189,7 +189,50 @@ print(json.dumps(growth_of(call, warm=50, count=200)))
     assert answer(METER + program) < MIB
 
 
+def test_short_memory_is_an_error_that_names_the_function(answer: Callable[..., Any]) -> None:
+    """In the first call, and in a repeated one, which goes another way; with memory back, all is well."""
+    program = """
+import resource
+x = df.constant(np.ones(16 << 20, np.float32))
+
+def told(f):
+    resource.setrlimit(resource.RLIMIT_AS, (resident("VmSize") + (16 << 20), -1))
+    try:
+        f(x)
+    except df.errors.ResourceExhaustedError as error:
+        return str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+
+first = df.function(lambda x: (x * 2.0, x + 1.0), name="first")
+first(df.ones([3]))  # what compiling needs is there
+repeated = df.function(lambda x: (x * 2.0, x + 1.0), name="repeated")
+repeated(x), repeated(x)
+print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
+"""
+    first, repeated, value = answer(METER + program)
+    assert first.startswith("first needs more memory than there is")
+    assert repeated.startswith("repeated needs more memory than there is")
+    assert value == 2.0
+
+
+def test_compilations_leave_nothing_behind(answer: Callable[..., Any]) -> None:
+    """Each of another text: of a kilobyte that LLVM kept of each, these would leave 600 KiB."""
+    program = """
+from dualflow.native import jit
+count = 0
+def call():
+    global count
+    count += 1
+    text = f"define double @scaled(double %x) {{ %y = fmul double %x, {count}.0  ret double %y }}"
+    jit.compile_text(text, ["scaled"], {})
+print(json.dumps(growth_of(call, warm=300, count=600)))
+"""
+    assert answer(METER + program, DUALFLOW_CACHE_DIR="") < MIB / 4
+
+
 def test_forgotten_traces_are_freed(answer: Callable[..., Any]) -> None:
+    """But for the lines of ``explain()``, of which the latest 256 are kept."""
     program = """
 f = df.function(lambda x, n: df.reduce_sum(df.exp(x) * n))
 count = 0
@@ -199,6 +242,6 @@ def call():
     f(df.constant(np.ones(10 + count, np.float32)), count)
     if count % 20 == 0:
         f.clear_cache()
-print(json.dumps(growth_of(call, warm=100, count=300)))
+print(json.dumps(growth_of(call, warm=400, count=300)))
 """
     assert answer(METER + program) < MIB

@@ -371,3 +371,14 @@ cost(1000)
 print(json.dumps(min(cost(5000), cost(5001)) / max(cost(1000), cost(1001))))
 """
     assert answer(LONG + program, DUALFLOW_CACHE_DIR="") < 10
+
+
+def test_a_warm_process_compiles_and_calls_without_llvm(answer: Answer) -> None:
+    program = """
+import json, sys
+import dualflow as df
+f = df.function(lambda x: df.reduce_sum(df.exp(x) @ x))
+f(df.ones([8, 8])), f(df.ones([8, 8]))
+print(json.dumps("llvmlite.binding" in sys.modules))
+"""
+    assert [answer(program), answer(program)] == [True, False]

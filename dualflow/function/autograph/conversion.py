@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.tracebacks import USER_CODE
 from dualflow.function.autograph.foresight import foresees
 from dualflow.function.errors import RecursiveTraceError
@@ -92,7 +92,7 @@ def converted(function: Callable[..., Any], error: Exception) -> Converted:
 
 
 def _convert(function: Callable[..., Any]) -> Converted:
-    converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    converter = imported("dualflow.function.autograph.convert")  # imports malt, which takes a while
     return Converted(converter.convert(function))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
+
+from dualflow.core.locks import imported
 
 
 def to_code(
@@ -27,5 +28,5 @@ def to_code(
     >>> df.autograph.to_code(marks.is_as_written).splitlines()[0]
     'def ag__is_as_written(function: Any) -> bool:'
     """
-    converter = import_module("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    converter = imported("dualflow.function.autograph.convert")  # imports malt, which takes a while
     return textwrap.dedent(inspect.getsource(converter.convert(getattr(entity, "python_function", entity))))

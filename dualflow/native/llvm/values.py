@@ -125,6 +125,12 @@ class Value:
     def __repr__(self) -> str:
         return f"{self.type} {self.text}"
 
+    @property
+    def literal(self) -> int | None:
+        """The bits of a scalar integer constant; None for any other value."""
+        known = self.type.kind in "iu" and self.type.lanes == 1 and self.text.isdecimal()
+        return int(self.text) if known else None
+
     def __bool__(self) -> bool:
         raise DTypeError(f"{self!r} has no truth value while code is written: use `select` or `if_then`")
 
@@ -207,8 +213,8 @@ class Value:
 
     def ne(self, other: Operand) -> Value:
         """Not equal; true where a float is NaN. Integer constants are compared now."""
-        if isinstance(other, int) and self.type.kind in "iu" and self.text.isdecimal():
-            differs = int(self.text) != other & ((1 << self.type.bits) - 1)
+        if isinstance(other, int) and self.literal is not None:
+            differs = self.literal != other & ((1 << self.type.bits) - 1)
             return Value(self.emitter, BOOL, BOOL.literal(differs))
         return self._compare(_NE, other)
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dualflow.native.llvm import F64, Type, Value
 from dualflow.native.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
 
-_TRAPPING = {"0", *(str((1 << bits) - 1) for bits in (8, 16, 32, 64))}
-"""Divisors at which the processor's division may trap: 0, and -1 in each width."""
-
 
 def fmod(x: Value, y: Value) -> Partial:
     """C's remainder, with the sign of `x`.
@@ -42,8 +39,9 @@ def floor_divide(x: Value, y: Value, rest: Value) -> Value:
 
 
 def is_known(y: Value) -> bool:
-    """Whether `y` is a scalar constant by which integers divide without a trap, by shifts and products."""
-    return y.type.lanes == 1 and not y.text.startswith("%") and y.text not in _TRAPPING
+    """Whether `y` is a scalar constant, neither 0 nor -1: dividing by it is shifts and products."""
+    bits = y.literal
+    return bits is not None and bits not in (0, (1 << y.type.bits) - 1)
 
 
 def integer_floor_divide(x: Value, y: Value) -> Value:
@@ -60,10 +58,10 @@ def integer_mod(x: Value, y: Value) -> Value:
 
 def _known_power(y: Value) -> int | None:
     """The exponent of a scalar constant that is a positive power of two."""
-    if not is_known(y) or (y.type.kind == "i" and int(y.text) >> (y.type.bits - 1)):
+    bits = y.literal
+    if bits is None or not is_known(y) or (y.type.kind == "i" and bits >> (y.type.bits - 1)):
         return None
-    number = int(y.text)
-    return number.bit_length() - 1 if number & (number - 1) == 0 else None
+    return bits.bit_length() - 1 if bits & (bits - 1) == 0 else None
 
 
 def _quotient(x: Value, y: Value) -> Value:

@@ -118,8 +118,7 @@ def test_an_output_that_can_not_be_made_frees_the_others(fast: Any) -> None:
     dtype = fast.vector_spec.dtype
     before = sys.getrefcount(dtype)
     for _ in range(1000):
-        with pytest.raises((MemoryError, ValueError)):
-            call(fast.tensor())
+        assert call(fast.tensor())[0] == "fallback"
     assert abs(sys.getrefcount(dtype) - before) <= 20
 
 

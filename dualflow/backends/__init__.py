@@ -1,0 +1,1 @@
+"""Loop programs in, executables out: a folder for each renderer."""

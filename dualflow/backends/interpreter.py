@@ -1,0 +1,95 @@
+"""The reference backend: each node of a graph by its op's NumPy kernel, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import ResourceExhaustedError
+from dualflow.graph.compiled import CompileCosts, Figures, PartReport
+from dualflow.graph.interpret import evaluate, observed
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
+
+Array = np.ndarray[Any, Any]
+
+
+class Interpreted:
+    """A graph that the interpreter runs.
+
+    Attributes:
+        graph: what it computes, after all passes.
+    """
+
+    __slots__ = ("__weakref__", "_written", "graph")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        place = {v: i for i, v in enumerate(graph.inputs)}
+        self._written = [place[u.input] for u in graph.updates]
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """How each part of the graph runs: all of it through NumPy."""
+        count = len(self.graph.nodes)
+        return (PartReport("numpy", f"{count} nodes, one by one", "the backend is numpy"),)
+
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+        """The graph's outputs; variables are written to when all is computed.
+
+        ``trail`` learns what runs.
+
+        Raises:
+            ResourceExhaustedError: there is no memory for what is computed.
+        """
+        try:
+            results = evaluate(self.graph, arrays) if trail is None else _followed(self.graph, arrays, trail)
+        except MemoryError as error:
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
+        count = len(self.graph.outputs)
+        outputs = [_own(x, arrays) for x in results[:count]]
+        updates = [np.array(x) for x in results[count:]]  # one may be the variable that another replaces
+        for i, value in zip(self._written, updates, strict=True):
+            arrays[i][...] = value
+        return outputs
+
+
+def build(graph: Graph) -> Interpreted:
+    """``graph`` as it is."""
+    return Interpreted(graph)
+
+
+def text(compiled: Interpreted) -> str:
+    """The graph's own text."""
+    return str(compiled.graph)
+
+
+def figures(compiled: Interpreted) -> Figures:
+    """No kernels: every node is a call of NumPy."""
+    return Figures(kernels=(), products=0, hosts=len(compiled.graph.nodes), arena_bytes=0, arena_stays=False)
+
+
+def costs(compiled: Interpreted) -> CompileCosts:
+    """Nothing is compiled."""
+    return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source="none")
+
+
+def _followed(graph: Graph, arrays: Sequence[Array], trail: Trail) -> list[Array]:
+    def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
+        trail.node = node
+        return trail.run(node, given)
+
+    with observed(run):
+        return evaluate(graph, arrays)
+
+
+def _own(result: Array, given: Sequence[Array]) -> Array:
+    """A result in memory of its own, row by row: a kernel may return what it was given, or a view of it."""
+    array = np.ascontiguousarray(result).reshape(np.shape(result))
+    return (
+        array.copy() if any(np.may_share_memory(array, x) for x in given) or array.base is not None else array
+    )

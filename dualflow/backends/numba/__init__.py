@@ -1,0 +1,1 @@
+"""Loop programs as plain Python source for ``numba.njit``: portable, readable, exportable."""

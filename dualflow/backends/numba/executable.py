@@ -1,0 +1,235 @@
+"""A graph that runs through Numba: a Python function that calls kernels, each compiled by Numba once."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from dualflow.backends.numba.program_source import Check, ProgramSource, program
+from dualflow.backends.numba.source_files import module_of
+from dualflow.backends.numba.support import HEADER, ROUTINES
+from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.locks import SharedLock
+from dualflow.graph.compiled import PartReport
+from dualflow.graph.fused import body_of
+from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Halted, Trail
+from dualflow.native.executable import check_error, host_report
+from dualflow.native.naming import input_names
+from dualflow.native.plan import Call, Plan, plan
+from dualflow.native.settle import settled
+
+Array = np.ndarray[Any, Any]
+
+
+class NumbaExecutable:
+    """A compiled graph.
+
+    Attributes:
+        graph: what it computes, after all passes.
+        plan: where values live.
+        source: the program and its kernels.
+        compile_seconds: what Numba took for the kernels, or for loading them.
+        origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
+    """
+
+    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "origin", "plan", "source")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan: Plan = plan(settled(graph))
+        self.source: ProgramSource = program(self.plan, list(input_names(graph)))
+        self._main = self._compiled()
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """How each part of the graph runs."""
+        kernels = len(self.source.kernels)
+        loops = ", its loops in Python" if any(call.turns for call in self.plan.walk()) else ""
+        own = PartReport("native", f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
+        return (own, *map(_report, self.source.hosts))
+
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+        """The graph's outputs.
+
+        Args:
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
+                updated variables are written to.
+            trail: learns what runs outside of kernels, and what ended the call if it fails.
+
+        Raises:
+            InvalidArgumentError: a check inside the graph failed.
+            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+
+        Whatever is raised, no variable has been written to.
+        """
+        token = _trail.set(trail)
+        try:
+            outputs: list[Array] = self._main(*arrays, *self.plan.constants)
+        except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+        except MemoryError as error:
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
+        finally:
+            _trail.reset(token)
+        return outputs
+
+    def _fail(self, number: int, *arrays: Array) -> NoReturn:
+        """End the call by the error of a check that failed, which names the op and the user's line.
+
+        Its expression may read variables, so where there is a trail the error is made when these are settled.
+        """
+        check: Check = self.source.checks[number - 1]
+        make = partial(_error, check, [a.copy() for a in arrays])
+        trail = _trail.get()
+        if trail is None:
+            raise make()
+        trail.node, trail.make = check.node, make
+        raise Halted
+
+    def _mark(self, number: int) -> None:
+        """Note which of the outermost loops runs, for a signal that ends it; -1 for none."""
+        _note(self.source.marks[number] if number >= 0 else None)
+
+    def _compiled(self) -> Callable[..., list[Array]]:
+        """The program as a Python function, whose kernels Numba has compiled."""
+        scope = dict(vars(module_of(HEADER + ROUTINES)))
+        begun, origins = time.perf_counter(), {"none"}
+        for name, kernel in self.source.kernels.items():
+            module = module_of(kernel.file("kernel"))
+            origins.add(_compile(module.kernel, kernel.signature))
+            if name in self.source.shared:
+                origins.add(_compile(module.kernel_parallel, kernel.signature))
+            scope[name] = module.kernel
+            scope[f"{name}_parallel"] = _shared(module.kernel_parallel, module.kernel)
+        self.compile_seconds = time.perf_counter() - begun
+        self.origin = max(origins, key=_ORIGINS.index)
+        scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
+        itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
+        scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
+        source = self.source
+        text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
+        linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+        weakref.finalize(self, linecache.cache.pop, path, None)
+        exec(compile(text, path, "exec"), scope)
+        main: Callable[..., list[Array]] = scope["main"]
+        return main
+
+
+_trail: Final[ContextVar[Trail | None]] = ContextVar("dualflow_numba_trail", default=None)
+
+
+def _note(node: Node | None) -> None:
+    """Tell the trail of this call, if it has one, what runs."""
+    trail = _trail.get()
+    if trail is not None:
+        trail.node = node
+
+
+def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
+    """A method of an object that its program must not keep alive."""
+
+    def call(*args: Any) -> Any:
+        bound = method()
+        assert bound is not None, "the program runs for its object"
+        return bound(*args)
+
+    return call
+
+
+def _error(check: Check, arrays: list[Array]) -> Exception:
+    if check.message is not None:
+        return check_error(check.node, check.message)
+    made: Exception = check.node.attrs["error"](arrays)
+    return made
+
+
+_ORIGINS: Final = ("none", "process", "disk", "compiled")
+
+
+def _compile(kernel: Any, signature: Sequence[Any]) -> str:
+    """Have Numba compile or load a kernel; where it came from."""
+    if tuple(signature) in kernel.overloads:
+        return "process"
+    misses = sum(kernel.stats.cache_misses.values())
+    kernel.compile(tuple(signature))
+    hit = kernel.stats.cache_hits and sum(kernel.stats.cache_misses.values()) == misses
+    return "disk" if hit else "compiled"
+
+
+class _Threads:
+    """Who may use Numba's threads: one thread at a time, and no child of a process that has used them.
+
+    Numba's layers end the process where two threads enter them at once, or where a forked child enters them.
+    """
+
+    def __init__(self) -> None:
+        self.sharing = SharedLock()
+        self.used = self.lost = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._note_fork)
+
+    def _note_fork(self) -> None:
+        self.lost = self.lost or self.used
+
+
+_threads: Final = _Threads()
+
+
+def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callable[..., None]:
+    """A kernel that shares its range between threads where it may, and else runs it on its own."""
+
+    def run(total: int, chunk: int, *given: Any) -> None:
+        lock = _threads.sharing.lock
+        if _threads.lost or not lock.acquire(blocking=False):
+            alone(0, total, *given)
+            return
+        try:
+            _threads.used = True
+            parallel(total, chunk, *given)
+        finally:
+            lock.release()
+
+    return run
+
+
+def _report(call: Call) -> PartReport:
+    """How a call runs that no kernel serves, and why."""
+    body = body_of(call.node)
+    if body is None:
+        return host_report(call)
+    return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
+
+
+def _host(call: Call) -> Callable[..., list[Array]]:
+    """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
+    node = call.node
+
+    def run(*given: Array) -> list[Array]:
+        trail = _trail.get()
+        if trail is None:
+            results: Sequence[Array] = run_node(node, given)
+        else:
+            trail.node = node
+            with observed(trail.run):
+                results = trail.run(node, given)
+        made = []
+        for value, result in zip(node.outputs, results, strict=True):
+            array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
+            made.append(array.copy() if any(np.may_share_memory(array, x) for x in given) else array)
+        return made
+
+    return run

@@ -1,0 +1,216 @@
+"""Functions that kernels call: single instructions as intrinsics, and maths as source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
+from dualflow.native.llvm import Type
+
+HEADER: Final = """\
+import base64
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+u = np.uintp
+b1, inf, nan = np.bool_, np.inf, np.nan
+i8, i16, i32, i64 = np.int8, np.int16, np.int32, np.int64
+u8, u16, u32, u64 = np.uint8, np.uint16, np.uint32, np.uint64
+f32, f64 = np.float32, np.float64
+"""
+"""What every file begins with.
+
+A place in a buffer is unsigned, ``x[u(i)]``: Numba then need not look below 0.
+"""
+
+
+ROUTINES: Final = '''
+def array(flat, offset, shape, strides):
+    """The elements of a flat array that lie at these distances, as an array of this shape."""
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, [s * flat.itemsize for s in strides])
+
+
+def row(stack, start, count, itemsize):
+    """A stretch of a stack, as bytes."""
+    return stack.view(u8)[start * itemsize : (start + count) * itemsize]
+
+
+@njit(error_model="numpy", cache=True)
+def scatter_inside(indices, sizes):
+    """Whether each row of indices names a place of an array of these sizes."""
+    for i in range(indices.shape[0]):
+        for d in range(indices.shape[1]):
+            if not 0 <= i64(indices[i, d]) < sizes[d]:
+                return False
+    return True
+
+
+@njit(error_model="numpy", cache=True)
+def scatter_put(out, indices, rows, sizes):
+    """Put rows where the rows of indices say, in order."""
+    for turn in range(rows.shape[0]):
+        for i in range(indices.shape[0]):
+            place = i64(0)
+            for d in range(indices.shape[1]):
+                place = place * sizes[d] + i64(indices[i, d])
+            for j in range(rows.shape[2]):
+                out[turn, place, j] = rows[turn, i, j]
+
+
+@njit(error_model="numpy", cache=True)
+def scatter_add(out, indices, rows, sizes):
+    """Add rows to those that the rows of indices say, in order."""
+    for turn in range(rows.shape[0]):
+        for i in range(indices.shape[0]):
+            place = i64(0)
+            for d in range(indices.shape[1]):
+                place = place * sizes[d] + i64(indices[i, d])
+            for j in range(rows.shape[2]):
+                out[turn, place, j] += rows[turn, i, j]
+'''
+"""What programs call beside their kernels."""
+
+
+def _instruction(name: str, arity: int) -> str:
+    given = ", ".join("xyz"[:arity])
+    return f'''
+@intrinsic
+def {name}(context, {given}):
+    """llvm.{name}"""
+
+    def code(context, builder, signature, args):
+        type = args[0].type
+        signature = ir.FunctionType(type, [type] * {arity})
+        return builder.call(builder.module.declare_intrinsic("llvm.{name}", [type], signature), args)
+
+    return x({given}), code
+'''
+
+
+def _saturated(type: Type) -> str:
+    name, sign = type_name(type), "s" if type.kind == "i" else "u"
+    return f'''
+@intrinsic
+def saturated_{name}(context, x):
+    """A float as {name}: the nearest end of the range outside it, 0 for nan."""
+
+    def code(context, builder, signature, args):
+        source, target = args[0].type, ir.IntType({type.bits})
+        name = f"llvm.fpto{sign}i.sat.i{type.bits}.f{{x.bitwidth}}"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(target, [source]), name)
+        return builder.call(function, args)
+
+    return types.{type.dtype.name}(x), code
+'''
+
+
+def _division(name: str, stem: str) -> str:
+    return f'''
+@intrinsic
+def {name}(context, x, y):
+    """Integer division towards zero, one instruction."""
+
+    def code(context, builder, signature, args):
+        return (builder.s{stem} if x.signed else builder.u{stem})(*args)
+
+    return x(x, y), code
+'''
+
+
+_PRIMITIVES: Final = {
+    **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
+    "quotient": _division("quotient", "div"),
+    "remainder": _division("remainder", "rem"),
+    "signalled": '''
+@intrinsic
+def signalled(context):
+    """Whether a signal has come whose handler raises. The caller holds the GIL."""
+
+    def code(context, builder, signature, args):
+        type = ir.FunctionType(ir.IntType(32), [])
+        function = cgutils.get_or_insert_function(builder.module, type, "PyErr_CheckSignals")
+        return builder.icmp_signed("!=", builder.call(function, []), ir.IntType(32)(0))
+
+    return types.boolean(), code
+''',
+    "plus": '''
+@intrinsic
+def plus(context, x, y):
+    """x + y, which may be summed in another order, so that a loop can use lanes"""
+
+    def code(context, builder, signature, args):
+        return builder.fadd(*args, flags=("reassoc",))
+
+    return x(x, y), code
+''',
+}
+"""The source of what is one instruction, but no intrinsic of LLVM that takes and returns one type."""
+
+
+@dataclass(slots=True)
+class _Function:
+    """A function of maths while it is written."""
+
+    builder: SourceBuilder
+    args: tuple[SourceValue, ...]
+
+
+@dataclass(slots=True)
+class Support:
+    """The support functions that a file needs, each written when it is first called.
+
+    It stands where native code has its module.
+    """
+
+    _functions: dict[str, tuple[str, Lines]] = field(default_factory=dict)
+    _primitives: dict[str, str] = field(default_factory=dict)
+    _library: dict[str, str] = field(default_factory=dict)
+
+    def instruction(self, name: str, arity: int) -> str:
+        """How the source calls the intrinsic ``llvm.name``, which takes and returns one type."""
+        self._primitives.setdefault(name, _instruction(name, arity))
+        return name
+
+    def primitive(self, name: str) -> str:
+        """How the source calls another single instruction."""
+        self._primitives.setdefault(name, _PRIMITIVES[name])
+        return name
+
+    def called(self, name: str) -> str:
+        """How the source calls a function that :meth:`function` or :meth:`declare` has named."""
+        return self._library.get(name) or name.removeprefix("df.").replace(".", "_")
+
+    def has(self, name: str) -> bool:
+        """Whether the function is written."""
+        return self.called(name) in self._functions
+
+    def declare(self, name: str, ret: Type, args: Sequence[Type], attributes: str = "") -> str:
+        """Name a function of C's library, by the name that ends with an f for float32; NumPy has the same."""
+        self._library[name] = f"np.{name.removesuffix('f') if ret.bits == 32 else name}"
+        return name
+
+    def function(
+        self,
+        name: str,
+        ret: Type,
+        args: Sequence[tuple[str, Type]],
+        attributes: str = "",
+        internal: bool = True,
+    ) -> _Function:
+        """A new function, to be filled through its builder."""
+        called, lines = self.called(name), Lines()
+        self._functions[called] = f"def {called}({', '.join(n for n, _ in args)}):", lines
+        builder = SourceBuilder(lines, self)
+        return _Function(builder, tuple([builder.named(t, n) for n, t in args]))
+
+    def pieces(self) -> list[str]:
+        """The source of each function that was called."""
+        options = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
+        written = [("", options, head, *lines.text, "") for head, lines in self._functions.values()]
+        return [*self._primitives.values(), *("\n".join(lines) for lines in written)]

@@ -1,0 +1,59 @@
+"""Graphs in which sizes depend on data: compiled code allocates before it runs, so NumPy runs these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.control import with_effects
+from dualflow.graph.interpret import evaluate
+from dualflow.graph.ir import Graph, Node, Update
+from dualflow.ops.forms import Element, Loop, Opaque
+from dualflow.ops.record import Op
+
+Array = np.ndarray[Any, Any]
+
+
+def sized_by_data(graph: Graph) -> Node | None:
+    """The first node whose result has a size that only the data tell.
+
+    What loops keep of their turns is read by loops, or computed with row by row.
+    """
+    for node in graph.nodes:
+        opened = not all(spec.shape.is_static for spec in node.specs)
+        if opened and not isinstance(node.op.form, Loop | Element):
+            return node
+        for _, body in node.bodies:
+            found = sized_by_data(body)
+            if found is not None:
+                return found
+    return None
+
+
+def as_one_node(graph: Graph, cause: Node) -> Graph:
+    """``graph`` as one node, which runs it op by op through NumPy on account of ``cause``."""
+    body = Graph(graph.name, graph.inputs, graph.nodes, graph.results)
+    where = f" in line {cause.origin.line}" if cause.origin is not None else ""
+    reason = f"the size of what {cause.op.name}{where} makes depends on data"
+    op = Op(
+        name="all_ops",
+        doc="A graph, op by op.",
+        infer=_infer,
+        kernel=_run,
+        form=Opaque(reason),
+        outputs=None,
+    )
+    node = Node(with_effects(op, [body]), graph.inputs, {"body": body}, [v.spec for v in graph.results])
+    count = len(graph.outputs)
+    updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
+    return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))
+
+
+def _infer(*specs: TensorSpec, body: Graph) -> tuple[TensorSpec, ...]:
+    return tuple(v.spec for v in body.outputs)
+
+
+def _run(*arrays: Array, body: Graph) -> tuple[Array, ...]:
+    return tuple(evaluate(body, arrays))

@@ -1,0 +1,124 @@
+"""What a backend makes of a graph: something that runs, and tells how.
+
+Whoever calls, compares or explains a compiled graph asks these questions, and looks into no backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Trail
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """How a part of a graph runs.
+
+    Attributes:
+        kind: ``native``, ``numpy`` or ``python``.
+        what: what it does.
+        reason: why it isn't native, or what it does without.
+        node: the node that has no native code; None for a part that has.
+    """
+
+    kind: str
+    what: str
+    reason: str = ""
+    node: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """A kernel: its name, and the nodes it computes."""
+
+    name: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a compiled graph consists of.
+
+    Attributes:
+        kernels: its loop nests.
+        products: how many matrix products it computes.
+        hosts: how many nodes run through NumPy or in Python.
+        arena_bytes: the memory of its intermediates.
+        arena_stays: whether that is kept between calls.
+    """
+
+    kernels: tuple[KernelReport, ...]
+    products: int
+    hosts: int
+    arena_bytes: int
+    arena_stays: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCosts:
+    """Seconds of compiling a graph whose passes have run.
+
+    Attributes:
+        emission: the memory plan, and writing the code.
+        compilation: the compiler's work when nothing is cached.
+        linking: loading what has been compiled.
+        paid: what this process spent on the latter two.
+        source: where the code came from: ``compiled``, ``disk`` (an earlier process compiled it), ``process``
+            (another graph has the same code), or ``none`` (there is no compiled code).
+    """
+
+    emission: float
+    compilation: float
+    linking: float
+    paid: float
+    source: str
+
+
+class Compiled(Protocol):
+    """A graph that runs.
+
+    Attributes:
+        graph: what it computes, after all passes.
+    """
+
+    graph: Graph
+
+    @property
+    def parts(self) -> Sequence[PartReport]:
+        """How each part runs."""
+        ...
+
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+        """The graph's outputs, for a C-contiguous array of the input's dtype and shape for each input.
+
+        The arrays of updated variables are written to, after everything in the graph that may fail.
+        ``trail`` learns what runs through NumPy and Python, and what ended the call if it fails.
+        """
+        ...
+
+
+class Backend(Protocol):
+    """A module that compiles graphs, and tells what it made of them."""
+
+    def build(self, graph: Graph) -> Compiled:
+        """Compile ``graph``, whose sizes are static and whose passes have run."""
+        ...
+
+    def text(self, compiled: Any) -> str:
+        """The program as a person reads it: kernels, and the calls between them."""
+        ...
+
+    def figures(self, compiled: Any) -> Figures:
+        """What the program consists of."""
+        ...
+
+    def costs(self, compiled: Any) -> CompileCosts:
+        """What compiling it takes, measured now where it can be."""
+        ...

@@ -1,0 +1,394 @@
+"""A loop nest becomes a kernel: loads, elements, folds and stores as statements, in the order they run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.ir import Value
+from dualflow.native.blocking import JOIN, block_sizes, rounds
+from dualflow.native.lower import stage_steps
+from dualflow.native.nest import Access, Nest, Step
+from dualflow.native.nest import Operand as NestOperand
+from dualflow.native.nest import Store as NestStore
+from dualflow.native.workspace import workspace
+from dualflow.ops import maths_reference
+from dualflow.ops.forms import Choice, Fold, Loop, Take
+from dualflow.schedule.loop_program import (
+    SHARE,
+    Argument,
+    Blocks,
+    Bound,
+    Bounds,
+    Control,
+    Edge,
+    End,
+    FoldFinish,
+    FoldMerge,
+    FoldStart,
+    FoldStep,
+    For,
+    Guarded,
+    Kernel,
+    Let,
+    Literal,
+    Load,
+    LoopKind,
+    Number,
+    Operand,
+    Place,
+    Register,
+    Row,
+    Run,
+    Scalar,
+    Shares,
+    Single,
+    Statement,
+    Store,
+)
+
+Accumulator = tuple[Register, ...]
+"""What a fold carries."""
+LANES = 16
+"""Neighbouring turns of a lane loop that blocks are made for; a renderer may run more or fewer at once."""
+
+
+def run_of(nest: Nest) -> Run:
+    """The kernel of ``nest``, and what it is given."""
+    return _Writer(nest).run()
+
+
+@dataclass(slots=True)
+class _Given:
+    """What the caller gives a kernel: each different buffer and number has one place."""
+
+    buffers: dict[tuple[int, DType], int] = field(default_factory=dict)
+    numbers: dict[tuple[object, int], Number] = field(default_factory=dict)
+    scalars: dict[object, tuple[Scalar, np.generic]] = field(default_factory=dict)
+
+    def buffer(self, access: Access) -> int:
+        return self.buffers.setdefault((access.buffer, access.dtype), len(self.buffers))
+
+    def number(self, key: object, value: int) -> Number:
+        return self.numbers.setdefault((key, value), Number(len(self.numbers)))
+
+    def scalar(self, operand: NestOperand) -> Scalar:
+        literal: Any = operand.literal
+        found = self.scalars.get(operand)
+        if found is None:
+            found = Scalar(len(self.scalars), as_dtype(literal.dtype)), literal
+            self.scalars[operand] = found
+        return found[0]
+
+
+class _Writer:
+    """Writes one nest.
+
+    Attributes:
+        known: the registers of values and loads at this point; a loop's body forgets what it has made.
+    """
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.given = _Given()
+        self.known: dict[object, Operand] = {}
+        self.registers = 0
+        self.rows: dict[Value, int] = {}
+        self.space = workspace(nest, LANES)
+        self.blocks = block_sizes(nest, self.space, LANES)
+
+    def run(self) -> Run:
+        nest = self.nest
+        if nest.whole:
+            return self._whole()
+        body = (*self._rows(), *self._steps_at(0), *self._kept(0))
+        total = nest.loops[0].extent if nest.loops else 1
+        return self._made(body, total)
+
+    def _made(
+        self, body: Sequence[Statement], total: int, partials: Sequence[DType] = (), join: Run | None = None
+    ) -> Run:
+        given, work = self.given, math.prod(loop.extent for loop in self.nest.loops) * self.nest.cost
+        scalars = [value for _, value in given.scalars.values()]
+        kernel = Kernel(
+            buffers=(*(dtype for _, dtype in given.buffers), *partials),
+            scalars=tuple([as_dtype(x.dtype) for x in scalars]),
+            numbers=len(given.numbers),
+            body=tuple(body),
+        )
+        arguments = tuple([Argument(buffer, dtype) for buffer, dtype in given.buffers])
+        numbers = tuple([value for _, value in given.numbers])
+        return Run(kernel, arguments, tuple(scalars), numbers, total, work, tuple(partials), join)
+
+    # Loops
+
+    def _kept(self, at: int) -> tuple[Statement, ...]:
+        """The kept loops from ``at`` inwards."""
+        if at == self.nest.kept:
+            return tuple(self._inside())
+        begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
+        return (self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._kept(at + 1))),)
+
+    def _loop(self, at: int, begin: Bound, end: Bound, body: Any) -> For:
+        known = dict(self.known)
+        kind = LoopKind.LANES if at == self.nest.vector else LoopKind.SERIAL
+        made = For(at, begin, end, kind, tuple(body()))
+        self.known = known
+        return made
+
+    def _extent(self, loop: int) -> Number:
+        return self.given.number(("extent", loop), self.nest.loops[loop].extent)
+
+    def _inside(self) -> Iterator[Statement]:
+        """All stages of the reduced loops for one turn of the kept ones, and the stores of both."""
+        nest = self.nest
+        yield from self._stores(self._kept_stores(0))
+        if len(nest.loops) == nest.kept:
+            return
+        for stage in range(nest.stages):
+            accumulators = [self._accumulator(s) for s in self._folds(stage)]
+            yield from self._starts(stage, accumulators)
+            yield from self._reduced(nest.kept, End.ZERO, self._extent(nest.kept), stage, accumulators)
+            yield from self._finish(stage, accumulators)
+
+    def _reduced(
+        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+    ) -> tuple[Statement, ...]:
+        """Loop ``at`` of the reduced ones, and those inside it, of one stage."""
+        nest, turn = self.nest, stage_steps(self.nest, stage)
+        innermost = at + 1 == len(nest.loops)
+
+        def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+            pending = iter(accumulators)
+            for step in turn:
+                if innermost and step.folds:
+                    yield from self._taken(step, next(pending))
+                elif step.level == at + 1:
+                    yield from self._step(step, stage)
+            if innermost:
+                inner = [s for s in nest.stores if s.level > nest.kept and s.stage == stage]
+                yield from self._stores(inner)
+            else:
+                yield from self._reduced(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
+
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+            return (self._loop(at, begin, end, lambda: inside(accumulators)),)
+
+        return self._by_blocks(at, begin, end, stage, accumulators, run)
+
+    def _by_blocks(
+        self,
+        at: int,
+        begin: Bound,
+        end: Bound,
+        stage: int,
+        accumulators: Sequence[Accumulator],
+        run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[Statement, ...]],
+        level: int = 0,
+    ) -> tuple[Statement, ...]:
+        """``run`` for each block of loop ``at``, whose accumulators begin anew and are merged in order."""
+        folds, sizes = self._folds(stage), self.blocks.get(at, ())
+        if level == len(sizes) or not any(map(rounds, folds)):
+            return run(begin, end, accumulators)
+        part = [self._accumulator(s) for s in folds]
+        inner = self._by_blocks(
+            at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1
+        )
+        merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
+        size = self.given.number(("block", at, level), sizes[level])
+        return (Blocks(at, level, begin, end, size, (*self._starts(stage, part), *inner, *merges)),)
+
+    # Folds
+
+    def _folds(self, stage: int) -> list[Step]:
+        return [s for s in self.nest.steps if s.folds and s.stage == stage]
+
+    def _accumulator(self, step: Step) -> Accumulator:
+        return tuple([self._register(dtype) for dtype in _carried(step)])
+
+    def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+            yield FoldStart(accumulator, step.node)
+
+    def _taken(self, step: Step, accumulator: Accumulator) -> Iterator[Statement]:
+        loads, value = self._operand(step.operands[0])
+        yield from loads
+        index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
+        yield FoldStep(accumulator, step.node, value, index)
+
+    def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        """The results of the folds of ``stage``, then what waited for them."""
+        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+            register = self._bind(step.node.output)
+            yield FoldFinish(register, step.node, accumulator)
+        for step in self.nest.steps:
+            if step.level <= self.nest.kept and step.stage == stage + 1:
+                yield from self._step(step, stage + 1)
+        yield from self._stores(self._kept_stores(stage + 1))
+
+    # One whole reduction, by blocks
+
+    def _whole(self) -> Run:
+        """Stretches of the first loop give partial results, which are joined in order."""
+        dtypes = [dtype for step in self._folds(0) for dtype in _carried(step)]
+        before = tuple(self._steps_at(0))
+        accumulators = [self._accumulator(s) for s in self._folds(0)]
+        size, extent = self.given.number("stretch", self.space.block), self._extent(0)
+        turn = [*self._starts(0, accumulators)]
+        turn += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
+        first = self._buffers_used()
+        registers = [r for accumulator in accumulators for r in accumulator]
+        turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
+        join = _Writer(self.nest)._join(dtypes)
+        return self._made((*before, Shares(0, size, extent, tuple(turn))), self.space.blocks, dtypes, join)
+
+    def _buffers_used(self) -> int:
+        """How many buffers of the program the nest touches: partial results come after them."""
+        for step in self.nest.steps:
+            for operand in step.operands:
+                if operand.access is not None:
+                    self.given.buffer(operand.access)
+        for store in self.nest.stores:
+            self.given.buffer(store.access)
+        return len(self.given.buffers)
+
+    def _join(self, dtypes: Sequence[DType]) -> Run:
+        """Join the partial results in order, finish the folds, and store what belongs to no stretch."""
+        first, folds = self._buffers_used(), self._folds(0)
+        accumulators = [self._accumulator(s) for s in folds]
+
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+            parts = [self._accumulator(s) for s in folds]
+            loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
+            merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
+            return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
+
+        body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
+        count = self.given.number("stretches", self.space.blocks)
+        body += self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
+        body += self._finish(0, accumulators)
+        return self._made(body, 1, dtypes)
+
+    # Steps
+
+    def _steps_at(self, level: int) -> Iterator[Statement]:
+        for step in self.nest.steps:
+            if step.level == level and step.stage == 0 and level <= self.nest.kept:
+                yield from self._step(step, 0)
+
+    def _step(self, step: Step, stage: int) -> Iterator[Statement]:
+        """The value of a step, or its row read back where an earlier stage has kept it."""
+        value, form = step.node.output, step.node.op.form
+        if value in self.nest.cached and step.stage < stage:
+            yield Load(self._bind(value), self._row(value))
+            return
+        if isinstance(form, Take):
+            yield from self._take(step)
+            return
+        found = [self._operand(o) for o in step.operands]
+        for loads, _ in found:
+            yield from loads
+        operands = tuple([operand for _, operand in found])
+        if isinstance(form, Fold):
+            yield Single(self._bind(value), step.node, operands[0])
+        elif isinstance(form, Choice | Loop):
+            yield Control(tuple(map(self._bind, step.node.outputs)), step.node, operands)
+        else:
+            yield Let(self._bind(value), step.node, operands, step.own)
+        if value in self.nest.cached and step.level > self.nest.kept:
+            yield Store(self._row(value), self.known[value])
+
+    def _take(self, step: Step) -> Iterator[Statement]:
+        """An element of the first operand, looked up along its picked axis."""
+        params, indices = step.operands
+        assert params.access is not None
+        assert step.pick is not None
+        loads, position = self._operand(indices)
+        yield from loads
+        index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
+        yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
+        place = self._place(params.access)
+        picked = Place(
+            place.buffer, place.offset, place.terms, (index, self._stride(("pick", step), step.pick.stride))
+        )
+        yield Guarded(Load(self._bind(step.node.output), picked), inside)
+
+    def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
+        """An operand, and the load before its first use."""
+        if operand.made is not None:
+            return [], self.known[operand.made]
+        if operand.access is None:
+            literal: Any = operand.literal
+            return [], Literal(bool(literal)) if literal.dtype.kind == "b" else self.given.scalar(operand)
+        if operand.access in self.known:
+            return [], self.known[operand.access]
+        register = self._register(operand.access.dtype)
+        self.known[operand.access] = register
+        return [Load(register, self._place(operand.access))], register
+
+    def _register(self, dtype: DType) -> Register:
+        self.registers += 1
+        return Register(self.registers - 1, dtype)
+
+    def _bind(self, value: Value) -> Register:
+        register = self._register(value.spec.dtype)
+        self.known[value] = register
+        return register
+
+    # Memory
+
+    def _rows(self) -> Iterator[Statement]:
+        """Memory for the values that later stages read back, of one turn of the kept loops."""
+        nest = self.nest
+        length = tuple([self._extent(i) for i in range(nest.kept, len(nest.loops))])
+        first = self._buffers_used()
+        for i, value in enumerate(nest.cached):
+            self.rows[value] = first + i
+            yield Row(first + i, value.spec.dtype, length)
+
+    def _row(self, value: Value) -> Place:
+        """A kept value of this turn of the reduced loops."""
+        loops = range(self.nest.kept, len(self.nest.loops))
+        inner = [math.prod(self.nest.loops[k].extent for k in loops if k > i) for i in loops]
+        terms = tuple(
+            [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
+        )
+        return Place(self.rows[value], None, terms)
+
+    def _kept_stores(self, stage: int) -> list[NestStore]:
+        return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]
+
+    def _stores(self, stores: Sequence[NestStore]) -> Iterator[Statement]:
+        for store in stores:
+            yield Store(self._place(store.access), self.known[store.value])
+
+    def _place(self, access: Access) -> Place:
+        offset = self.given.number(("offset", access), access.offset) if access.offset else None
+        terms = [
+            (i, None if i == self.nest.vector and stride == 1 else self._stride((access, i), stride))
+            for i, stride in enumerate(access.strides)
+            if stride
+        ]
+        return Place(self.given.buffer(access), offset, tuple(terms))
+
+    def _stride(self, key: object, stride: int) -> Number:
+        return self.given.number(("stride", key), stride)
+
+
+def _partial(buffer: int) -> Place:
+    """The partial result of a stretch."""
+    return Place(buffer, None, ((SHARE, None),))
+
+
+def _carried(step: Step) -> list[DType]:
+    """The dtypes of what a fold carries."""
+    form = step.node.op.form
+    assert isinstance(form, Fold)
+    dtype = step.node.inputs[0].spec.dtype
+    start = form.start(maths_reference, dtype)
+    return [as_dtype(x.dtype) if isinstance(x, np.generic | np.ndarray) else dtype for x in start]

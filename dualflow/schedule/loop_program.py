@@ -1,0 +1,325 @@
+"""The loop program: what a kernel does, as frozen statements that a renderer walks.
+
+    kernel(lo, hi, buffers, numbers, status):
+        For loop0 in lo .. hi
+            FoldStart r0
+            For loop1 in 0 .. number 3
+                Load r1 = buffer 0 [loop0 * number 4 + loop1]
+                Let r2 = exp(r1)
+                FoldStep r0, r2
+            FoldFinish r3 = r0
+            Store buffer 1 [loop0] = r3
+
+A kernel names its own buffers, and numbers that are known at run time only (sizes, strides, offsets), by
+place: kernels of graphs that differ in sizes alone are the same statements. What an op computes for one
+element stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over its own values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.graph.ir import Node
+
+
+class LoopKind(Enum):
+    """How a loop may run: turn by turn, or several neighbouring turns at once in the lanes of a vector."""
+
+    SERIAL = "serial"
+    LANES = "lanes"
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A value of one element: the result of a statement, written once, or the accumulator of a fold."""
+
+    number: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that the caller gives at run time, by its place."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number of some dtype that the caller gives at run time, as an operand of element code."""
+
+    place: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A truth value that is part of the kernel."""
+
+    value: bool
+
+
+Operand = Register | Scalar | Literal
+
+
+class End(Enum):
+    """An end of the kernel's own range, or 0."""
+
+    ZERO = "0"
+    LOW = "lo"
+    HIGH = "hi"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The beginning, or the ``end``, of the present block of a loop that runs by blocks."""
+
+    loop: int
+    level: int
+    end: bool
+
+
+Bound = Number | End | Edge
+
+SHARE = -1
+"""The number of the loop over the stretches of a whole reduction, each with partial results of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element of a buffer: ``offset`` and, for each loop it follows, ``index * stride``; None is 1.
+
+    ``picked`` adds a register, which holds a position, times a stride.
+    """
+
+    buffer: int
+    offset: Number | None
+    terms: tuple[tuple[int, Number | None], ...]
+    picked: tuple[Register, Number] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For:
+    """``body`` for each index of ``loop`` from ``begin`` to ``end``, the latter excluded."""
+
+    loop: int
+    begin: Bound
+    end: Bound
+    kind: LoopKind
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """``body`` for each stretch of ``size`` turns of ``loop`` between two bounds, the last one cut short.
+
+    Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
+    """
+
+    loop: int
+    level: int
+    begin: Bound
+    end: Bound
+    size: Number
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """``body`` for each stretch of ``size`` turns of ``loop`` whose number the kernel's range has.
+
+    The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of that level to the
+    other, and ends at ``extent``.
+    """
+
+    loop: int
+    size: Number
+    extent: Number
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let:
+    """The result of a node's element code.
+
+    ``positions`` has for each axis of the output the loop that runs along it, None for an axis of size 1.
+    """
+
+    register: Register
+    node: Node
+    operands: tuple[Operand, ...]
+    positions: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """The results of a choice or loop over scalars, whose bodies are graphs."""
+
+    registers: tuple[Register, ...]
+    node: Node
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """An element of a buffer."""
+
+    register: Register
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """An element written to a buffer, converted to the buffer's dtype."""
+
+    place: Place
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
+
+    ``inside`` holds whether it is inside.
+    """
+
+    register: Register
+    inside: Register
+    position: Operand
+    extent: Number
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """A load that is 0 where ``inside`` does not hold: there is nothing to read."""
+
+    load: Load
+    inside: Register
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldStart:
+    """The accumulator of a fold at its beginning, one register for each of its elements."""
+
+    accumulator: tuple[Register, ...]
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldStep:
+    """One more element for a fold, at an index along the reduced loops, outermost first with extents."""
+
+    accumulator: tuple[Register, ...]
+    node: Node
+    value: Operand
+    index: tuple[tuple[int, Number], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldMerge:
+    """Another accumulator joined to a fold's."""
+
+    accumulator: tuple[Register, ...]
+    node: Node
+    other: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldFinish:
+    """The result of a fold."""
+
+    register: Register
+    node: Node
+    accumulator: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Single:
+    """The result of a fold over axes of size 1: one step."""
+
+    register: Register
+    node: Node
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
+
+    buffer: int
+    dtype: DType
+    length: tuple[Number, ...]
+
+
+Statement = (
+    For
+    | Blocks
+    | Shares
+    | Let
+    | Control
+    | Load
+    | Store
+    | Bounds
+    | Guarded
+    | FoldStart
+    | FoldStep
+    | FoldMerge
+    | FoldFinish
+    | Single
+    | Row
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Statements that run for the indices ``lo`` to ``hi`` of the outermost loop, or of its blocks.
+
+    Attributes:
+        buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
+        scalars: the dtype of each number of element code, by place.
+        numbers: how many other numbers it is given.
+    """
+
+    buffers: tuple[DType, ...]
+    scalars: tuple[DType, ...]
+    numbers: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """A buffer of the program, as a kernel sees it: elements of ``dtype``."""
+
+    buffer: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A kernel with what it is given: ``total`` turns of its outermost loop, or blocks, of ``work`` in all.
+
+    ``join`` is run once after it, over the partial results of ``total`` blocks; ``work`` is in additions.
+    """
+
+    kernel: Kernel
+    buffers: tuple[Argument, ...]
+    scalars: tuple[np.generic, ...]
+    numbers: tuple[int, ...]
+    total: int
+    work: float
+    partials: tuple[DType, ...] = ()
+    join: Run | None = None
+
+
+def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """All statements, those inside loops too, in order."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, For | Blocks | Shares):
+            yield from walk(statement.body)

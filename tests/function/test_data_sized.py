@@ -1,0 +1,86 @@
+"""Functions in which sizes depend on data: they run op by op, give what eager gives, and say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.tree import leaves
+
+X = df.constant([1.0, 2.0, 3.0])
+
+
+def positive(x):
+    return df.boolean_mask(x, x > 1.5)
+
+
+def summed(x):
+    y = positive(x)
+    return df.reduce_sum(y * y + 1.0), df.shape(y)
+
+
+def in_a_branch(x):
+    if df.reduce_sum(x) > 5.0:
+        return df.reduce_sum(df.boolean_mask(x, x > 1.5))
+    return df.reduce_sum(x)
+
+
+@pytest.mark.parametrize("program", [positive, summed, in_a_branch, lambda x: df.where(x > 1.5)])
+@pytest.mark.parametrize("x", [X, X * 0.0, X * 2.0])
+def test_results_are_those_of_eager(program, x):
+    found, expected = df.function(program)(x), program(x)
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_gradients_flow_through():
+    f = df.function(lambda x: summed(x)[0])
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        y = f(X)
+    assert tape.gradient(y, X).numpy().tolist() == [0.0, 4.0, 6.0]
+
+    @df.function
+    def slope(x):
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = summed(x)[0]
+        return inner.gradient(y, x)
+
+    assert slope(X).numpy().tolist() == [0.0, 4.0, 6.0]
+
+
+def test_variables_hold_what_eager_would_have_left_after_an_error():
+    v, w = df.Variable(1.0), df.Variable(5.0)
+
+    @df.function
+    def f(x):
+        v.assign_add(1.0)
+        w.assign(df.gather(positive(x), 1))
+
+    f(X)
+    assert (v.numpy(), w.numpy()) == (2.0, 3.0)
+    with pytest.raises(IndexError):
+        f(X * 0.0)
+    assert (v.numpy(), w.numpy()) == (3.0, 3.0)
+
+
+def test_results_share_no_memory():
+    v = df.Variable(X)
+
+    @df.function
+    def f(x):
+        return positive(x), x, v.value(), df.reshape(x, [3, 1])
+
+    first = f(X)
+    v.assign(X * 10.0)
+    assert [t.numpy().ravel().tolist() for t in first[1:]] == [[1.0, 2.0, 3.0]] * 3
+
+
+def test_status_says_why_and_strict_refuses():
+    f = df.function(positive)
+    f(X)
+    assert "the size of what boolean_mask" in f.status()
+    with pytest.raises(df.errors.FailedPreconditionError, match="boolean_mask"):
+        df.function(positive, strict=True)(X)
