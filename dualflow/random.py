@@ -158,7 +158,7 @@ class _Streams:
 
         The ops of an explicit graph have streams of their own.
         """
-        own: ops.Source | None = dispatch.current().unrecorded.stream(seed, self._seed)
+        own: ops.Source | None = dispatch.current().unrecorded.stream(seed)
         if own is not None:
             return own
         if seed is None:

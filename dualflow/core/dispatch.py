@@ -123,11 +123,8 @@ class Engine:
         """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
 
-    def stream(self, seed: int | None, default: int | None) -> Any:
-        """What a new op with this seed draws from, where ``default`` is the seed of all ops.
-
-        None if that is what all engines share.
-        """
+    def stream(self, seed: int | None) -> Any:
+        """What a new op with this seed draws from; None if that is what all engines share."""
         return None
 
     def take_seed(self, seed: int) -> bool:

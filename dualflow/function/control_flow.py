@@ -17,6 +17,7 @@ from dualflow.function.errors import here
 from dualflow.function.outputs import collect
 from dualflow.function.raising import Branch, Ended, check
 from dualflow.function.staging import choice_node, loop_node
+from dualflow.function.tensor_array import TensorArray
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
 from dualflow.ops.choice import where
@@ -155,6 +156,8 @@ def while_loop(
     >>> int(total)
     10
     """
+    if not dispatch.current().eager:
+        loop_vars = _with_shapes(body, loop_vars)
     flat, structure = flatten(loop_vars)
     limit = None if maximum_iterations is None else int(maximum_iterations)
     initial = [convert_to_tensor(x) for x in flat]
@@ -168,6 +171,26 @@ def without_gradient(found: Any) -> Any:
     leaves, structure = flatten(found)
     stopped = [stop_gradient(x) if isinstance(x, AbstractTensor) else x for x in leaves]
     return unflatten(structure, stopped)
+
+
+def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
+    """The loop variables, where TensorArrays have the shape of what ``body`` writes to them first."""
+    if not isinstance(loop_vars, list | tuple):
+        return loop_vars
+    unshaped = [isinstance(x, TensorArray) and x.is_unshaped for x in loop_vars]
+    if not any(unshaped):
+        return loop_vars
+    flat, structure = flatten(loop_vars)
+    specs = [TensorSpec.of(x.shape, x.dtype) for x in map(convert_to_tensor, flat)]
+    turn = trace_body(
+        lambda *xs: _as_vars(structure, body(*xs)), specs, lambda symbols: _arguments(structure, symbols)
+    )
+    kinds = [child.kind for child in turn.structure.children]
+    shapes = [getattr(kind, "element_shape", None) for kind in kinds]
+    return type(loop_vars)(
+        x.shaped(shape) if is_unshaped and shape is not None else x
+        for x, is_unshaped, shape in zip(loop_vars, unshaped, shapes, strict=True)
+    )
 
 
 def _in_order(branches: Any) -> list[Callable[[], Any]]:

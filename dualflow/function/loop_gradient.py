@@ -185,7 +185,7 @@ def _kept(loop: _Loop, halves: Halves) -> dict[Source, Value]:
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in halves.sources if kind == "input" and i < carried]
     if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
-        before = [min(range(carried), key=lambda i: loop.body.inputs[i].spec.nbytes)]
+        before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
     after = [i for kind, i in halves.sources if kind == "output" and i < carried]
     residuals = range(len(first.outputs) - count)
     return {
@@ -193,6 +193,10 @@ def _kept(loop: _Loop, halves: Halves) -> dict[Source, Value]:
         **{("output", i): first.outputs[i] for i in after},
         **{("residual", k): first.outputs[count + k] for k in residuals},
     }
+
+
+def _bytes(spec: TensorSpec) -> float:
+    return spec.nbytes if spec.shape.is_static else math.inf
 
 
 def _segment(loop: _Loop, kept: dict[Source, Value]) -> int | None:

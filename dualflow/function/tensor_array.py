@@ -1,4 +1,4 @@
-"""``TensorArray``: tensors of one shape and dtype, written and read one by one."""
+"""``TensorArray``: tensors of one dtype, written and read one by one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries
+from dualflow.function.array_rows import blank, count, opened, written
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
@@ -31,6 +34,7 @@ class _Kind:
     element_shape: Shape | None
     dynamic: bool
     clear: bool
+    alike: bool = True
 
     def __call__(self, rows: Any) -> TensorArray:
         """The array of this kind whose tensors are the rows of one: how a loop hands it from turn to turn."""
@@ -52,14 +56,18 @@ class TensorArray:
     """Tensors of one shape and dtype in numbered places; a place never written holds zeros.
 
     Eagerly, :meth:`write` changes the array and returns it. While tracing it returns another array: write
-    ``array = array.write(i, x)``, which does both. Loops over tensors carry it, with ``element_shape``.
+    ``array = array.write(i, x)``, which does both. Loops over tensors carry it. Without ``element_shape`` the
+    body of a loop that writes first is traced twice, to see what it writes. Where the size is known only when
+    the function runs (a ``dynamic_size`` in a loop, or a tensor as ``size``), the function runs op by op, as
+    ``status()`` says.
 
     Args:
         dtype: of the tensors.
-        size: how many places; 0 by default.
-        dynamic_size: whether writing beyond the end makes the array longer; while tracing only at an index
-            that is known.
+        size: how many places, an int or a scalar; 0 by default.
+        dynamic_size: whether writing beyond the end makes the array longer.
         clear_after_read: whether what has been read is let go, and can't be read again; eagerly only.
+        infer_shape: whether all tensors have the shape of the first one written; without it they may differ,
+            but for arrays that loops and branches hand on.
         element_shape: the tensors' shape; by default that of the first one written.
 
     The other arguments are TensorFlow's, and ignored.
@@ -86,13 +94,16 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        count = 0 if size is None else _known(size)
-        if count is None:
-            raise InvalidArgumentError("The size of a TensorArray must be known while tracing: pass an int.")
+        places = 0 if size is None else _known(size)
         shape = None if element_shape is None else as_shape(element_shape)
         known = shape if shape is not None and shape.is_static else None
-        self._kind = _Kind(as_dtype(dtype), known, bool(dynamic_size), clear_after_read is not False)
-        self._rows: Any = [None] * count  # a list, or one tensor with the rows: see _dense
+        self._kind = _Kind(
+            as_dtype(dtype), known, bool(dynamic_size), clear_after_read is not False, bool(infer_shape)
+        )
+        # a list, one tensor with the rows (see _dense), or how many there are to be
+        self._rows: Any = size if places is None else [None] * places
+        if places is None and known is not None:
+            self._rows = blank(size, known, self.dtype)
         self._read: set[int] = set()
         self._home: Engine = dispatch.current().unrecorded  # the trace that its tensors belong to
 
@@ -113,10 +124,17 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Any:
         """How many places there are, an int32 tensor."""
+        if self._is_open:
+            return cast(count(self._rows) if self._rows.shape else self._rows, int32)
         return constant(len(self), int32)
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether only the run knows how many places there are."""
+        return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
 
     def read(self, index: Any, name: str | None = None) -> Any:
         """The tensor in one place.
@@ -153,6 +171,8 @@ class TensorArray:
         at = _known(index)
         if at is None or not isinstance(self._rows, list) or self._away():
             rows = self._with(kind, self._rows, self._read)._dense()
+            if self._is_open or self.dynamic_size:
+                return self._with(kind, written(rows, index, value, grows=self.dynamic_size), set())
             return self._with(kind, tensor_scatter_nd_update(rows, [[index]], stack([value])), set())
         if at < 0 or (at >= len(self) and not self.dynamic_size):
             raise OutOfRangeError(
@@ -172,7 +192,14 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Any:
         """All tensors joined along their own first axis."""
-        return concat(unstack(self._dense()), 0)
+        if isinstance(self._rows, list):
+            return concat([self._or_zeros(row) for row in self._rows], 0)
+        rows = self._dense()
+        if len(rows.shape) < 2:
+            raise InvalidArgumentError(
+                "The tensors of this TensorArray are scalars, which can't be joined; use stack()."
+            )
+        return reshape(rows, [-1, *rows.shape[2:]])
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` along its first axis, from the first place on.
@@ -209,8 +236,21 @@ class TensorArray:
         """The array as a structure: what loops and branches carry."""
         if dispatch.current().eager:
             return _Same(self), (), []
-        rows = self._dense()
-        return replace(self._kind, element_shape=rows.shape[1:]), ("rows",), [rows]
+        if self.is_unshaped:
+            return _Same(self), (), []
+        rows = opened(self._dense()) if self.dynamic_size else self._dense()
+        return replace(self._kind, element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
+
+    @property
+    def is_unshaped(self) -> bool:
+        """Whether nobody knows the shape of its tensors yet."""
+        written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
+        return self.element_shape is None and not written
+
+    def shaped(self, element: Shape) -> TensorArray:
+        """An array without tensors as one of tensors of that shape."""
+        kind = replace(self._kind, element_shape=element)
+        return _make(kind, _make(kind, self._rows, set())._dense(), set())
 
     def __repr__(self) -> str:
         return f"<TensorArray of {len(self)} x {self.element_shape} {self.dtype.name}>"
@@ -247,6 +287,8 @@ class TensorArray:
                 f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype.name}"
             )
         shape = self.element_shape
+        if not self._kind.alike and isinstance(self._rows, list) and not self._away():
+            return self._kind
         if shape is not None and shape != value.shape:
             raise InvalidArgumentError(f"Incompatible shape for value ({value.shape}), expected ({shape})")
         return self._kind if shape is not None else replace(self._kind, element_shape=value.shape)
@@ -261,10 +303,18 @@ class TensorArray:
             )
         return zeros(self.element_shape, self.dtype)
 
+    def _shape_of_rows(self) -> Shape:
+        if self.element_shape is None:
+            self._or_zeros(None)
+        assert self.element_shape is not None
+        return self.element_shape
+
     def _dense(self) -> Any:
         """One tensor whose rows are the array's."""
         if not isinstance(self._rows, list):
-            return self._rows
+            if self._rows.shape:
+                return self._rows
+            return blank(self._rows, self._shape_of_rows(), self.dtype)
         if any(row is not None for row in self._rows):
             return stack([self._or_zeros(row) for row in self._rows])
         if self._rows and self.element_shape is None:

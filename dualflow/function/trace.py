@@ -156,8 +156,8 @@ class Tracer(Engine):
     def note(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
 
-    def stream(self, seed: int | None, default: int | None) -> Any:
-        return None if self.outer is None else self.outer.stream(seed, default)
+    def stream(self, seed: int | None) -> Any:
+        return None if self.outer is None else self.outer.stream(seed)
 
     def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
         if self.creation is None:

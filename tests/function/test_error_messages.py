@@ -475,6 +475,7 @@ CASES = {
     ),
 }
 OTHERWISE_TESTED = {
+    "function/array_rows.py": "test_row_error_messages.py",
     "function/loop_gradient.py": "test_control_flow.py",
     "function/maps.py": "test_row_error_messages.py",
     "function/scan.py": "test_row_error_messages.py",

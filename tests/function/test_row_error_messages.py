@@ -93,11 +93,25 @@ CASES = {
         "",
     ),
     # arrays of tensors
-    "an array of open size": (
+    "an array of open size and shape": (
         lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
         Invalid,
-        "size of a TensorArray",
-        "pass an int",
+        "Nothing has been written",
+        "element_shape",
+    ),
+    "joining scalars": (
+        lambda: run(lambda n: df.TensorArray(df.float32, n, element_shape=[]).concat(), df.constant(2)),
+        Invalid,
+        "are scalars",
+        "use stack",
+    ),
+    "writing too far when it runs": (
+        lambda: run(
+            lambda n: df.TensorArray(df.float32, n, element_shape=[]).write(n, 1.0).stack(), df.constant(2)
+        ),
+        Outside,
+        "index 2",
+        "not resizeable",
     ),
     "reading too far": (lambda: array().read(5), Outside, "index 5", "array size is: 2"),
     "reading twice": (read_twice, Invalid, "Could not read index 0 twice", "clear_after_read = false"),
@@ -142,7 +156,7 @@ def test_the_traceback_shows_where(case):
 
 def test_every_refusal_has_a_case(raises_without_case):
     missing = raises_without_case(
-        ["function/maps.py", "function/scan.py", "function/tensor_array.py"],
+        ["function/maps.py", "function/scan.py", "function/tensor_array.py", "function/array_rows.py"],
         [case[0] for case in CASES.values()],
     )
     assert missing == []

@@ -6,6 +6,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.core.tree import leaves
 
 WAYS = pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
 
@@ -161,9 +162,9 @@ def test_gradients_flow_through_an_array_that_a_loop_carries(way):
     assert float(tape.gradient(y, x)) == 1 + 4 + 12
 
 
-def test_a_traced_loop_needs_the_shape():
-    with pytest.raises(InvalidArgumentError, match="element_shape"):
-        df.function(powers)(df.constant(2.0), df.constant(3))
+def test_a_traced_loop_finds_the_shape():
+    x, n = df.constant(2.0), df.constant(3)
+    assert df.function(powers)(x, n).numpy().tolist() == powers(x, n).numpy().tolist()
 
 
 def test_branches_carry_the_array():
@@ -203,3 +204,148 @@ def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_told():
 def test_writing_changes_the_array_where_ops_run_now():
     array = df.TensorArray(df.float32, 1)
     assert array.write(0, 1.0) is array
+
+
+# Sizes that only the run knows
+
+
+def grown(n):
+    array = df.TensorArray(df.float32, size=0, dynamic_size=True)
+    for i in df.range(n):
+        array = array.write(i, df.ones([2]) * df.cast(i, df.float32))
+    return array.stack(), array.size()
+
+
+def selected(n):
+    array = df.TensorArray(df.int32, size=0, dynamic_size=True)
+    for i in df.range(n):
+        if i % 2 == 1:
+            array = array.write(array.size(), i)
+    return array.stack()
+
+
+def in_two_loops(n):
+    array = df.TensorArray(df.int32, size=0, dynamic_size=True)
+    for i in df.range(n):
+        for j in df.range(i + 1):
+            array = array.write(array.size(), 10 * i + j)
+    return array.stack()
+
+
+def by_while(n):
+    array, i = df.TensorArray(df.int32, size=0, dynamic_size=True), df.constant(0)
+    while i < n:
+        array = array.write(i, i * i)
+        i += 1
+    return array.gather([0, n - 1])
+
+
+def by_while_loop(n):
+    def body(i, array):
+        return i + 1, array.write(i, [i, i])
+
+    start = df.constant(0), df.TensorArray(df.int32, size=0, dynamic_size=True)
+    _, array = df.while_loop(lambda i, array: i < n, body, start)
+    return array.concat()
+
+
+def of_a_known_size_by_while_loop(n):
+    start = df.constant(0), df.TensorArray(df.int32, size=5)
+    _, array = df.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, i)), start)
+    return array.stack()
+
+
+def of_a_tensors_size(n):
+    array = df.TensorArray(df.int32, size=n)
+    for i in df.range(n):
+        array = array.write(i, i + 1)
+    return array.stack()
+
+
+def reading_what_was_written(n):
+    array = df.TensorArray(df.int32, size=0, dynamic_size=True, clear_after_read=False)
+    array = array.write(0, 1).write(1, 1)
+    for i in df.range(2, n):
+        array = array.write(i, array.read(i - 1) + array.read(i - 2))
+    return array.stack()
+
+
+def in_one_branch(n):
+    array = df.TensorArray(df.int32, size=1)
+    if n > 2:
+        array = array.write(0, n)
+    return array.stack()
+
+
+def test_an_array_written_in_one_branch_has_its_shape_in_both():
+    f = df.function(in_one_branch)
+    assert f(df.constant(3)).numpy().tolist() == [3]
+    assert f(df.constant(1)).numpy().tolist() == [0]
+
+
+def reduced(n):
+    return df.reduce_sum(grown(n)[0])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        grown,
+        selected,
+        in_two_loops,
+        by_while,
+        by_while_loop,
+        of_a_known_size_by_while_loop,
+        of_a_tensors_size,
+        reading_what_was_written,
+        reduced,
+    ],
+)
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_arrays_of_open_size_hold_what_eager_ones_do(program, n):
+    n = df.constant(n)
+    for a, b in zip(leaves(df.function(program)(n)), leaves(program(n)), strict=True):
+        assert a.numpy().tolist() == b.numpy().tolist()
+
+
+def products(x, n):
+    array, y = df.TensorArray(df.float32, size=0, dynamic_size=True), x
+    for i in df.range(n):
+        y = y * x
+        array = array.write(i, y)
+    return df.reduce_sum(array.stack() ** 2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_gradients_flow_through_arrays_that_grow(n):
+    def slope(x, n):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = products(x, n)
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    x, n = df.constant(1.5), df.constant(n)
+    expected = slope(x, n).numpy()
+    assert df.function(slope)(x, n).numpy() == pytest.approx(expected)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.function(products)(x, n)
+    assert tape.gradient(y, x).numpy() == pytest.approx(expected)
+
+
+def test_status_says_that_the_size_is_open():
+    f = df.function(grown)
+    f(df.constant(3))
+    assert "numpy: all_ops" in f.status()
+    assert "depends on data" in f.status()
+
+
+@WAYS
+def test_rows_of_different_shapes_are_joined(way):
+    def joined():
+        array = df.TensorArray(df.float32, size=3, infer_shape=False)
+        array = array.write(0, [1.0, 2.0]).write(1, [3.0]).write(2, [])
+        return array.concat(), array.read(1)
+
+    first, second = way(joined)()
+    assert (first.numpy().tolist(), second.numpy().tolist()) == ([1.0, 2.0, 3.0], [3.0])

@@ -30,6 +30,7 @@ from dualflow.function.errors import here
 from dualflow.function.raising import Branch, Ended, check, conditional, settled, stop
 from dualflow.function.staging import choice_node
 from dualflow.function.symbol import Symbol
+from dualflow.function.tensor_array import TensorArray
 from dualflow.function.trace import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
@@ -169,7 +170,7 @@ class _Merger:
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
             return lambda results: None
         what = _called(name)
-        pair = self._filled(name, main, other)
+        pair = _shaped(*self._filled(name, main, other))
         missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]
@@ -248,6 +249,16 @@ def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
         x = next(results)
         return provisional(x, next(results), name)
     return next(results) if leaf is _NOTHING else leaf
+
+
+def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
+    """Two values; of two TensorArrays that nothing was written to in one branch, with the other's shape."""
+    if isinstance(main, TensorArray) and isinstance(other, TensorArray):
+        if main.is_unshaped and other.element_shape is not None:
+            return main.shaped(other.element_shape), other
+        if other.is_unshaped and main.element_shape is not None:
+            return main, other.shaped(main.element_shape)
+    return main, other
 
 
 def _meeting(a: Any, b: Any) -> DType | None:

@@ -11,6 +11,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.branches import choose
@@ -32,6 +33,7 @@ from dualflow.function.bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.raising import Branch, Ended, stop
 from dualflow.function.staging import loop_node
+from dualflow.function.tensor_array import TensorArray
 from dualflow.function.trace import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
@@ -254,6 +256,9 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
         found = _plan(name, after)
         if is_unreturned(before):  # the flag that goes with it says whether it is read
             return found and replace(found, initial=tuple(map(zeros, found.specs)), unsure=_sure(found))
+        if isinstance(before, TensorArray) and found is not None and isinstance(after, TensorArray):
+            first = _plan(name, before.shaped(Shape(found.specs[0].shape[1:])))
+            return first and replace(found, initial=first.initial)
         if is_undefined(before):
             return found and replace(found, initial=(None,) * len(found.specs))
         if isinstance(before, AbstractVariable) and found is not None and found.structure == LEAF:

@@ -184,8 +184,8 @@ class GraphEngine(Tracer):
             )
         return self._assign(variable, value)
 
-    def stream(self, seed: int | None, default: int | None) -> Any:
-        return self.seeds.stream(seed, default)
+    def stream(self, seed: int | None) -> Any:
+        return self.seeds.stream(seed)
 
     def take_seed(self, seed: int) -> bool:
         self.seeds.graph = seed

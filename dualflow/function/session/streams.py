@@ -51,9 +51,9 @@ class OpSeeds:
         self.graph: int | None = None
         self._unseeded = 0
 
-    def stream(self, op: int | None, default: int | None) -> OpStream:
-        """The stream of a new op with the seed ``op``; ``default`` stands for a graph's that has none."""
-        graph = default if self.graph is None else self.graph
+    def stream(self, op: int | None) -> OpStream:
+        """The stream of a new op with the seed ``op``."""
+        graph = self.graph
         if op is None and graph is None:
             return OpStream(None)
         if op is None:
