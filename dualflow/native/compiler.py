@@ -12,9 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -94,21 +95,48 @@ _machine: list[_Machine] = []
 def _llvm_to_ourselves() -> Iterator[None]:
     """Every use of LLVM, freeing included, is within this: one at a time, and none is cut in half by a fork.
 
-    Ctrl-C waits: raised at the wrong place it would leave llvmlite's own lock taken for ever.
+    Signals wait: raised at the wrong place, a handler's error would leave llvmlite's own lock taken for ever,
+    or have it free an object twice.
     """
     with UNFORKABLE:
-        handler = signal.getsignal(signal.SIGINT)
-        if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
-        arrived: list[tuple[int, FrameType | None]] = []
-        signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
+        handlers = {int(n): h for n in signal.valid_signals() if callable(h := signal.getsignal(n))}
+        arrived: dict[int, FrameType | None] = {}
+        with _blocked(handlers):
+            try:
+                for number in handlers:  # another thread may take a signal that this one blocks
+                    signal.signal(number, arrived.__setitem__)
+                yield
+            finally:
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        _handle(handlers, arrived)
+
+
+@contextlib.contextmanager
+def _blocked(numbers: Iterable[int]) -> Iterator[None]:
+    """This thread gets none of these signals before the end, where the system can hold them back."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _handle(handlers: Mapping[int, Callable[..., Any]], arrived: dict[int, FrameType | None]) -> None:
+    """Call the handlers of signals that have waited, each once; the others too where one raises."""
+    while arrived:
+        number, frame = arrived.popitem()
         try:
-            yield
+            handlers[number](number, frame)
         finally:
-            signal.signal(signal.SIGINT, handler)
-            if arrived:
-                handler(*arrived[0])
+            _handle(handlers, arrived)
 
 
 @dataclass(frozen=True, slots=True)

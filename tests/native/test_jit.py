@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -334,11 +335,18 @@ def test_a_fork_in_the_middle_of_a_compilation() -> None:
     assert codes == [0] * 10
 
 
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
-def test_ctrl_c_in_a_compilation_leaves_everything_usable(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "alarm", [interrupted, lambda *_: signal.raise_signal(signal.SIGINT)], ids=["its own handler", "Ctrl-C"]
+)
+def test_a_signal_in_a_compilation_leaves_everything_usable(alarm: Any, folder: Path) -> None:
     # A shell starts what runs in the background with SIGINT ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    previous = signal.signal(signal.SIGALRM, alarm)
     interruptions = 0
     kept: list[object] = []  # for Python swallows a Ctrl-C that comes while an object is being freed
     try:
