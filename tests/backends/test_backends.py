@@ -190,7 +190,7 @@ w = np.load("w.npy")
 np.savez("out.npz", loss=loss, w=w)
 try:
     exported.step(np.load("x.npy"), np.load("y.npy") + 9, w)
-except ValueError as error:
+except IndexError as error:
     assert "a label is outside" in str(error)
     assert "test_backends.py" in str(error)
 else:
