@@ -1,0 +1,103 @@
+"""Loop nests as statements: in the order in which they run, and the same for every size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dualflow as df
+from dualflow.schedule.kernels import run_of
+from dualflow.schedule.loop_program import (
+    Blocks,
+    FoldFinish,
+    FoldMerge,
+    FoldStart,
+    FoldStep,
+    For,
+    Load,
+    LoopKind,
+    Register,
+    Run,
+    Shares,
+    Statement,
+    Store,
+    walk,
+)
+
+
+def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
+    """The one kernel of a function of float32 tensors, and what it is given."""
+    concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+    (kernel,) = concrete.section.runner.executable.program.kernels
+    return run_of(kernel.nest)
+
+
+def kinds(statements: tuple[Statement, ...]) -> list[type]:
+    return [type(s) for s in walk(statements)]
+
+
+def written(statements: tuple[Statement, ...]) -> Iterator[Register]:
+    for statement in walk(statements):
+        register = getattr(statement, "register", None)
+        if isinstance(register, Register):
+            yield register
+
+
+def test_a_reduction_starts_steps_and_finishes_around_its_loop() -> None:
+    (rows,) = run(lambda x: df.reduce_max(x, 1), [4, 100]).kernel.body
+    assert isinstance(rows, For)
+    start, columns, finish, store = rows.body
+    assert isinstance(start, FoldStart)
+    assert isinstance(columns, For)
+    assert columns.kind is LoopKind.LANES
+    assert [type(s) for s in columns.body] == [Load, FoldStep]
+    assert isinstance(finish, FoldFinish)
+    assert isinstance(store, Store)
+    assert store.value == finish.register
+
+
+def test_a_value_is_loaded_once_in_a_turn() -> None:
+    made = run(lambda x: x * x + x, [100])
+    assert kinds(made.kernel.body).count(Load) == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: df.nn.softmax(x),
+        lambda x: df.reduce_sum(x * x),
+        lambda x: df.reduce_mean(x, 0),
+        lambda x: df.gather(x, [0, 1]),
+    ],
+    ids=["softmax", "whole sum", "mean of columns", "gather"],
+)
+def test_every_register_is_written_by_one_statement(f: Callable[..., Any]) -> None:
+    made = run(f, [600, 700])
+    registers = list(written(made.kernel.body))
+    assert len(registers) == len(set(registers))
+
+
+@pytest.mark.parametrize("f", [df.nn.softmax, lambda x: df.exp(x) + 1.0, lambda x: df.reduce_sum(x, 0)])
+def test_sizes_are_numbers_that_are_given(f: Callable[..., Any]) -> None:
+    small, large = run(f, [300, 301]), run(f, [500, 777])
+    assert kinds(small.kernel.body) == kinds(large.kernel.body)
+    assert small.kernel.numbers == large.kernel.numbers == len(small.numbers)
+    assert (small.total, small.numbers) != (large.total, large.numbers)
+
+
+def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> None:
+    made = run(lambda x: df.reduce_sum(x), [1_000_000])
+    (shares,) = made.kernel.body
+    assert isinstance(shares, Shares)
+    assert made.partials == (df.float32,)
+    assert made.total > 1
+    assert made.join is not None
+    assert FoldMerge in kinds(made.join.kernel.body)
+    assert made.join.total == 1
+
+
+def test_a_long_sum_runs_by_blocks_and_a_maximum_does_not() -> None:
+    assert Blocks in kinds(run(lambda x: df.reduce_sum(x, 1), [4, 100_000]).kernel.body)
+    assert Blocks not in kinds(run(lambda x: df.reduce_max(x, 1), [4, 100_000]).kernel.body)
