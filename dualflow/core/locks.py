@@ -1,27 +1,83 @@
-"""What a fork waits for, locks that a child finds free, and attributes that one thread computes for all."""
+"""What a fork waits for, locks that no signal leaves taken, and attributes that are computed once for all."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
-UNFORKABLE: Final = threading.RLock()
-"""Held during what a child could not go on with if it inherited the half of it: imports, compiling.
 
-A fork waits until it is free. It is one lock for all of these, since a fork that waited for several could
-meet a thread that holds one of them and waits for another. Whoever holds it takes no other lock of this
-package.
-"""
+class _Held:
+    """A lock, and how often this thread had it before."""
+
+    __slots__ = ("_before", "_count", "_lock")
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+        self._count = getattr(lock, "_recursion_count", None)
+        self._before: int = 0 if self._count is None else self._count()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        self._give_back()
+        self.__class__ = _Held  # which has nothing to do when it goes
+
+    def _give_back(self) -> None:
+        if self._count is None:
+            if self._lock.locked():
+                self._lock.release()
+            return
+        while self._count() > self._before:  # of this thread
+            self._lock.release()
+
+
+class Hold(_Held):
+    """``with Hold(lock):`` has the lock until the block ends, however it ends.
+
+    A signal's handler may raise where ``with lock:`` doesn't see it, and the lock stays taken: between
+    taking it and entering the block (Python 3.14), or where a loop in the block jumps back (3.13). The frame
+    that is left then lets go of this object, which gives the lock back.
+
+    Args:
+        lock: an RLock; or a Lock that nobody else takes.
+    """
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_before"):
+            self._give_back()
+
+
+def held(lock: Any) -> AbstractContextManager[Any]:
+    """The lock for a ``with`` block: itself, where Python's own ``with`` is enough."""
+    return Hold(lock) if sys.version_info >= (3, 13) else lock
+
+
+_unforkable: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=UNFORKABLE.acquire, after_in_parent=UNFORKABLE.release, after_in_child=UNFORKABLE.release
+        before=_unforkable.acquire, after_in_parent=_unforkable.release, after_in_child=_unforkable.release
     )
+
+
+def unforkable() -> AbstractContextManager[Any]:
+    """``with unforkable():`` is a time in which no other thread of this package forks.
+
+    It is for what a child could not go on with if it inherited the half of it: imports, compiling. There is
+    one lock for all of these, since a fork that waited for several could meet a thread that holds one of them
+    and waits for another. Whoever holds it takes no other lock of this package.
+    """
+    return held(_unforkable)
 
 
 def imported(name: str) -> ModuleType:
@@ -32,7 +88,7 @@ def imported(name: str) -> ModuleType:
     >>> imported("dualflow.core.locks").imported is imported
     True
     """
-    with UNFORKABLE:
+    with unforkable():
         return import_module(name)
 
 
@@ -43,21 +99,26 @@ class SharedLock:
     has only that one, and a lock that another held would stay taken.
 
     Attributes:
-        lock: the lock itself, whose own ``with`` no Ctrl-C can leave half done.
+        bare: the lock itself, for ``acquire`` and ``release``.
     """
 
-    __slots__ = ("lock",)
+    __slots__ = ("bare",)
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.bare = threading.RLock()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._free_in_child)
 
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """The lock for a ``with`` block."""
+        return held(self.bare)
+
     def _free_in_child(self) -> None:
-        if self.lock.acquire(blocking=False):
-            self.lock.release()
+        if self.bare.acquire(blocking=False):
+            self.bare.release()
         else:
-            self.lock = threading.RLock()
+            self.bare = threading.RLock()
 
 
 def computed_once(lock: SharedLock) -> Callable[[Callable[[Any], T]], ComputedOnce[T]]:

@@ -19,11 +19,12 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock, get_ident
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.locks import SharedLock
+from dualflow.core.locks import SharedLock, held
 from dualflow.eager.tensor import EagerTensor, wrap
 
 GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -71,15 +72,20 @@ class Step:
             Python code which asks, or another thread waits for this one and would be waited for.
     """
 
-    __slots__ = ("_claims", "_seen", "_thread", "_variables", "_waits", "running")
+    __slots__ = ("_claims", "_running", "_seen", "_thread", "_variables", "_waits")
 
     def __init__(self, variables: Sequence[Any], *, compiled: bool = False) -> None:
-        self.running = Lock()
+        self._running = Lock()
         self._variables = tuple(variables)
         self._thread = get_ident()
         self._claims = [Claim(self._thread, compiled) for _ in variables]
         self._waits = True
         self._seen: list[Any] = []
+
+    @property
+    def running(self) -> AbstractContextManager[Any]:
+        """What to hold during the step."""
+        return held(self._running)
 
     def __enter__(self) -> list[Claim]:
         with _lock.lock:
@@ -107,7 +113,7 @@ class Step:
 
     def _take(self) -> bool:
         with _lock.lock:
-            for step in [step for step in _steps if not step.running.locked()]:
+            for step in [step for step in _steps if not step._running.locked()]:
                 step.end()
             # Compiled code leaves a tensor alone that is held here, so this step's turn comes.
             self._seen = [_present(v) for v in self._variables]
@@ -364,7 +370,7 @@ def _before_fork() -> None:
 
     A call that takes longer than a second has hardly come to its writes, which are its last steps.
     """
-    _lock.lock.acquire()
+    _lock.bare.acquire()
     end = time.monotonic() + _FORK_WAITS
     for variable in list(_lendable.values()):
         seen = _present(variable)
@@ -377,7 +383,7 @@ def _before_fork() -> None:
 
 def _after_fork() -> None:
     _kept_for_fork.clear()
-    _lock.lock.release()
+    _lock.bare.release()
 
 
 def _after_fork_in_child() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.locks import UNFORKABLE, SharedLock, computed_once
+from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.buffers import array_of, gather
@@ -75,7 +75,7 @@ class Runner:
             NotNativeError: the runner is strict, and a part of the graph would not run natively.
         """
         backend, graph = self.backend, self.optimised
-        with UNFORKABLE:  # a child would inherit the locks of what is imported and compiled
+        with unforkable():  # a child would inherit the locks of what is imported and compiled
             made = backend.build(graph)
         if self.options.strict:
             require_native(made)

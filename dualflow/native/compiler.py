@@ -20,7 +20,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from dualflow.core.errors import InternalError
-from dualflow.core.locks import UNFORKABLE
+from dualflow.core.locks import unforkable
 
 PASSES = (
     "always_inliner",  # element functions into the loops that use them
@@ -98,7 +98,7 @@ def _llvm_to_ourselves() -> Iterator[None]:
     Signals wait: raised at the wrong place, a handler's error would leave llvmlite's own lock taken for ever,
     or have it free an object twice.
     """
-    with UNFORKABLE:
+    with unforkable():
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.core.locks import UNFORKABLE
+from dualflow.core.locks import unforkable
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
@@ -200,7 +200,7 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
     exports = [p.entry for p in program.parts if p.entry is not None]
     if not exports:
         return None, False
-    with UNFORKABLE:
+    with unforkable():
         found = _libraries.get(program.text)
         if found is not None:
             return found, True

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualflow.core.locks import UNFORKABLE
+from dualflow.core.locks import unforkable
 from dualflow.native import jit
 from dualflow.native.gemm_blocks import emit_blocks, emit_entry
 from dualflow.native.gemm_kernel import Field, Tile, emit_dot, emit_tiles
@@ -178,7 +178,7 @@ class Gemm:
 
     def library(self) -> jit.Library:
         """The machine code, compiled once in a process."""
-        with UNFORKABLE:
+        with unforkable():
             return _library(self)
 
     def _copies(self, a: Operand, inner: int) -> bool:

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.locks import UNFORKABLE
+from dualflow.core.locks import unforkable
 from dualflow.native import jit
 
 MOST_THREADS = 64
@@ -104,7 +104,7 @@ def set_num_threads(count: int) -> None:
             f"can't use {count} threads: this process has from 1 to {_max_threads}; "
             f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         )
-    with UNFORKABLE:
+    with unforkable():
         _threads[0] = count
         for pool in _shared:
             _field(pool, _WANTED).value = count - 1
@@ -112,7 +112,7 @@ def set_num_threads(count: int) -> None:
 
 def pool() -> Pool:
     """The pool of this process, made on the first call; the first loop that needs workers starts them."""
-    with UNFORKABLE:
+    with unforkable():
         if not _shared:
             _shared.append(make_pool(_threads[0] - 1))
         return _shared[0]

@@ -193,7 +193,7 @@ def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callab
     """A kernel that shares its range between threads where it may, and else runs it on its own."""
 
     def run(total: int, chunk: int, *given: Any) -> None:
-        lock = _threads.sharing.lock
+        lock = _threads.sharing.bare
         if _threads.lost or not lock.acquire(blocking=False):
             alone(0, total, *given)
             return

@@ -13,7 +13,7 @@ from malt.operators.function_wrappers import FunctionScope
 from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError, UnsupportedLanguageElementError
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.locks import UNFORKABLE
+from dualflow.core.locks import unforkable
 from dualflow.function.autograph import branches, loops, parts, raising
 from dualflow.function.autograph.calls import Converter
 from dualflow.function.autograph.lambdas import is_lambda, isolated
@@ -114,7 +114,7 @@ def convert(function: Any) -> Callable[..., Any]:
     if hasattr(function, "autograph_info__"):
         return function
     try:
-        with UNFORKABLE:  # malt has a lock of its own, which a child would inherit taken
+        with unforkable():  # malt has a lock of its own, which a child would inherit taken
             converted, _, lines = _transformed(function)
     except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
         code = function.__code__

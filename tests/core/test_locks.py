@@ -1,0 +1,85 @@
+"""Locks that are given back however a block is left, by a signal's handler at any place too."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from dualflow.core.locks import Hold, SharedLock, held
+
+
+@pytest.mark.parametrize("make", [threading.RLock, threading.Lock])
+def test_a_lock_is_held_within_the_block(make: Any) -> None:
+    lock = make()
+    with Hold(lock):
+        assert not free_for_another_thread(lock)
+    assert free_for_another_thread(lock)
+
+
+def test_an_inner_block_leaves_the_outer_one_its_lock() -> None:
+    lock = threading.RLock()
+    with Hold(lock):
+        with Hold(lock):
+            pass
+        assert not free_for_another_thread(lock)
+    assert free_for_another_thread(lock)
+
+
+def test_a_hold_that_was_never_left_gives_the_lock_back() -> None:
+    lock = threading.RLock()
+    lost = Hold(lock)
+    lost.__enter__()
+    assert not free_for_another_thread(lock)
+    del lost
+    assert free_for_another_thread(lock)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+@pytest.mark.parametrize("make", [threading.RLock, threading.Lock])
+def test_no_interrupt_leaves_a_lock_taken(make: Any) -> None:
+    lock = make()
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    interrupted = 0
+    try:
+        for attempt in range(500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
+                while True:
+                    with held(lock):
+                        for _ in range(3):  # a jump back within the block
+                            pass
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert free_for_another_thread(lock)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted == 500
+
+
+def test_a_shared_lock_is_reentrant() -> None:
+    shared = SharedLock()
+    with shared.lock, shared.lock:
+        assert not free_for_another_thread(shared.bare)
+    assert free_for_another_thread(shared.bare)
+
+
+def free_for_another_thread(lock: Any) -> bool:
+    found: list[bool] = []
+
+    def take() -> None:
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found[0]
