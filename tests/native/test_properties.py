@@ -125,7 +125,7 @@ def picked(x: Any, y: Any, axis: int, k: int) -> Any:
     size = x.shape[axis]
     if len(y.shape) > 1 or x.shape.num_elements() // size * y.shape.num_elements() > MOST_ELEMENTS:
         return x
-    return df.gather(x, df.cast(y * 7, df.int64 if k & 4 else df.int32) % size, axis)
+    return df.gather(x, df.cast(y * 7, df.int64 if k & 4 else df.int32) % size, axis=axis)
 
 
 def numbered(x: Any, y: Any, axis: int, k: int) -> Any:
