@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 
 from dualflow.core.locks import imported
@@ -12,7 +11,6 @@ from dualflow.native import threads
 from dualflow.native.executable import KEPT_ARENA, Executable
 from dualflow.native.plan import plan
 from dualflow.native.program import write
-from dualflow.native.pseudocode import kernels
 
 _COST_RUNS = 3
 
@@ -24,7 +22,8 @@ def build(graph: Graph) -> Executable:
 
 def text(compiled: Executable) -> str:
     """See :func:`dualflow.native.pseudocode.kernels`."""
-    return kernels(compiled)
+    found: str = imported("dualflow.native.pseudocode").kernels(compiled)
+    return found
 
 
 def figures(compiled: Executable) -> Figures:
@@ -52,7 +51,7 @@ def costs(compiled: Executable) -> CompileCosts:
         linking = report.link_ms / 1e3
         paid = 0.0 if compiled.reused else report.total_ms / 1e3
     return CompileCosts(
-        emission=statistics.median(_emission_seconds(compiled.graph) for _ in range(_COST_RUNS)),
+        emission=sorted(_emission_seconds(compiled.graph) for _ in range(_COST_RUNS))[_COST_RUNS // 2],
         compilation=compilation,
         linking=linking,
         paid=paid,
