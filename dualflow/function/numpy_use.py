@@ -6,12 +6,12 @@ import ast
 import linecache
 import os
 import sys
+from importlib import import_module
 from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.absent import explain
 from dualflow.graph.origin import PACKAGE
 from dualflow.ops.record import REGISTRY
 
@@ -41,6 +41,7 @@ def replacement(name: str) -> str | None:
     same = [op.name for op in REGISTRY.values() if op.kernel is getattr(np, name, None)]
     if same and same[0] in public:
         return f"use df.{same[0]}"
+    explain = import_module("dualflow.core.absent").explain
     _, _, advice = explain(_MODULE, name, []).partition(": ")
     return advice.removesuffix(".") if advice.startswith("use ") else None
 
