@@ -23,6 +23,7 @@ from dualflow.function.creation import Creation
 from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
+from dualflow.function.leaf import kinds_of
 from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.open_sizes import relaxed
 from dualflow.function.options import CompileOptions, get_backend, known_backend
@@ -76,6 +77,7 @@ class Function(Copied, Generic[P, R]):
             "backend": None if backend is None else known_backend(backend),
         }
         self._as_traced = python_function
+        self._as_written: set[Hashable] = set()
         self._creation = Creation(self._name)
         self._methods = MethodTable()
         self._tracing: set[Key] = set()
@@ -264,8 +266,12 @@ class Function(Copied, Generic[P, R]):
             builder=builder,
         )
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
-            early = converted_early(self.python_function, args, kwargs)
+            early, kinds = None, kinds_of(call.key)
+            if kinds not in self._as_written:
+                args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
+                early = converted_early(self.python_function, args, kwargs)
+            if early is None:
+                self._as_written.add(kinds)
             try:
                 if early is None:
                     plain = as_written(self.python_function)
