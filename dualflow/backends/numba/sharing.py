@@ -1,0 +1,74 @@
+"""A kernel's range shared between threads: whoever is awake claims the next chunk, the caller first of all.
+
+The threads are Python's; kernels run without the GIL. Numba's own threads, which ``prange`` uses, are not asked:
+their code takes several times as long to compile as the kernel itself, and the process ends where two threads
+come at once or where a forked child comes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from dualflow.core.locks import SharedLock
+from dualflow.native import threads
+
+
+class _Team:
+    """The threads of this process that help callers, made when they are first needed."""
+
+    def __init__(self) -> None:
+        self.lock = SharedLock()
+        self.pool: ThreadPoolExecutor | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """A forked child has none of its parent's threads."""
+        self.pool = None
+
+    def helpers(self) -> ThreadPoolExecutor:
+        with self.lock.lock:
+            if self.pool is None:
+                self.pool = ThreadPoolExecutor(max(threads.max_threads() - 1, 1), "dualflow-numba")
+            return self.pool
+
+
+_team: Final = _Team()
+
+
+def shared(kernel: Callable[..., None]) -> Callable[..., None]:
+    """A function of a range's length, a chunk's, and the rest that ``kernel`` takes behind its range.
+
+    Chunks are the same for any number of threads.
+    """
+
+    def run(total: int, chunk: int, *given: Any) -> None:
+        waiting = deque(range(0, total, chunk))
+
+        def work() -> None:
+            while True:
+                try:
+                    begin = waiting.popleft()
+                except IndexError:
+                    return
+                kernel(begin, min(begin + chunk, total), *given)
+
+        helping = []
+        try:
+            for _ in range(min(threads.num_threads(), len(waiting)) - 1):
+                helping.append(_team.helpers().submit(work))
+        except RuntimeError:  # no thread can be started, or Python is ending: the caller does it all
+            pass
+        try:
+            work()
+        finally:
+            waiting.clear()
+            for help in helping:
+                if not help.cancel():
+                    help.result()
+
+    return run
