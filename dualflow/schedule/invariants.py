@@ -46,4 +46,3 @@ def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:
         else:
             changed.update(lp.written(statement))
     return found
-

@@ -23,7 +23,7 @@ from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, R
 WIDTH = 128
 """Turns of a strip at most."""
 FOLDED = 32
-"""Turns of a strip that are folded side by side, a power of two: each has to be begun, and joined in the end."""
+"""Turns of a strip that are folded side by side, a power of two: each has to be begun and joined."""
 
 _SIMPLE = (
     lp.Let,

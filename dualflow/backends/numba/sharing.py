@@ -1,8 +1,8 @@
-"""A kernel's range shared between threads: whoever is awake claims the next chunk, the caller first of all.
+"""A kernel's range shared between threads: whoever is awake claims the next chunk, the caller too.
 
-The threads are Python's; kernels run without the GIL. Numba's own threads, which ``prange`` uses, are not asked:
-their code takes several times as long to compile as the kernel itself, and the process ends where two threads
-come at once or where a forked child comes.
+The threads are Python's, and kernels run without the GIL. Numba's own threads, which ``prange`` uses, stay
+out of it: code for them takes several times as long to compile as the kernel itself, and they end the process
+where two threads or a forked child come to them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 
 from dualflow.core.locks import SharedLock
@@ -40,6 +41,11 @@ class _Team:
 _team: Final = _Team()
 
 
+def _helpers(chunks: int) -> int:
+    """How many threads are to help a caller with so many chunks."""
+    return min(threads.num_threads(), chunks) - 1
+
+
 def shared(kernel: Callable[..., None]) -> Callable[..., None]:
     """A function of a range's length, a chunk's, and the rest that ``kernel`` takes behind its range.
 
@@ -57,12 +63,10 @@ def shared(kernel: Callable[..., None]) -> Callable[..., None]:
                     return
                 kernel(begin, min(begin + chunk, total), *given)
 
-        helping = []
-        try:
-            for _ in range(min(threads.num_threads(), len(waiting)) - 1):
-                helping.append(_team.helpers().submit(work))
-        except RuntimeError:  # no thread can be started, or Python is ending: the caller does it all
-            pass
+        helping = deque[Future[None]]()
+        # Where no thread can be started, or Python is ending, the caller does what is left.
+        with suppress(RuntimeError):
+            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(waiting))))
         try:
             work()
         finally:

@@ -212,8 +212,14 @@ class Support:
     def room(self, type: Type, count: int) -> str:
         """How the source asks for an array of ``count`` elements on the stack."""
         name = f"room{count}_{type_name(type)}"
-        self._primitives.setdefault(name, _room(name, type.dtype.name if type.kind != "b" else "boolean", count))
+        self._primitives.setdefault(
+            name, _room(name, type.dtype.name if type.kind != "b" else "boolean", count)
+        )
         return name
+
+    def has_primitive(self, name: str) -> bool:
+        """Whether the source calls this single instruction."""
+        return name in self._primitives
 
     def called(self, name: str) -> str:
         """How the source calls a function that :meth:`function` or :meth:`declare` has named."""
