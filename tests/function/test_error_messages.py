@@ -14,7 +14,7 @@ import pytest
 
 import dualflow as df
 from dualflow.function import RecursiveTraceError, SymbolicValueError
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.tracing.tracer import Tracer, tracing
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 Outside, Away = df.errors.OutOfRangeError, df.errors.InaccessibleTensorError
@@ -475,12 +475,12 @@ CASES = {
     ),
 }
 OTHERWISE_TESTED = {
-    "function/array_rows.py": "test_row_error_messages.py",
-    "function/loop_gradient.py": "test_control_flow.py",
-    "function/maps.py": "test_row_error_messages.py",
-    "function/scan.py": "test_row_error_messages.py",
-    "function/tensor_array.py": "test_row_error_messages.py",
-    "function/raising.py": "test_autograph_raising.py",
+    "function/control/array_rows.py": "test_row_error_messages.py",
+    "function/control/loop_gradient.py": "test_control_flow.py",
+    "function/control/maps.py": "test_row_error_messages.py",
+    "function/control/row_loop.py": "test_row_error_messages.py",
+    "function/control/tensor_array.py": "test_row_error_messages.py",
+    "function/control/raising.py": "test_autograph_raising.py",
 }
 OPEN = df.Variable(V, shape=[None])
 

@@ -13,7 +13,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.diagram import Box, diagram
+from dualflow.graph.draw.diagram import Box, diagram
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimise
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualflow.graph.diagram import Box, Diagram, Wire
-from dualflow.graph.layout import Label, Picture, PlacedBox, place, spread, text_width
+from dualflow.graph.draw.diagram import Box, Diagram, Wire
+from dualflow.graph.draw.layout import Label, Picture, PlacedBox, place, spread, text_width
 
 
 @st.composite

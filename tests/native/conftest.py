@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.native.jit import compile_text
-from dualflow.native.llvm import I64, PTR, VOID, Module, Type, Value
+from dualflow.backends.llvm.runtime.jit import compile_text
+from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Type, Value
 
 ElementCode = Callable[[Module], Callable[..., Value]]
 ArrayFunction = Callable[..., np.ndarray]

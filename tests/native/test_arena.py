@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.native.arena import ALIGNMENT, Lifetime, assign
+from dualflow.schedule.arena import ALIGNMENT, Lifetime, assign
 
 lifetimes = st.lists(
     st.builds(

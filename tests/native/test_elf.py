@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dualflow.backends.llvm.runtime import compiler, elf, jit
+from dualflow.backends.llvm.runtime.object_file import UnsupportedObject
 from dualflow.core.errors import InternalError
-from dualflow.native import compiler, elf, jit
-from dualflow.native.object_file import UnsupportedObject
 
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the linker is for 64-bit Linux on x86-64")
 
@@ -213,7 +213,7 @@ def test_what_is_refused_is_left_to_llvm() -> None:
 def test_a_warm_process_does_not_import_llvm(tmp_path: Path) -> None:
     program = """
 import sys
-from dualflow.native import jit
+from dualflow.backends.llvm import jit
 library = jit.compile_text("define void @warm() { ret void }", ["warm"], {})
 print(library.report.from_cache, "llvmlite.binding" in sys.modules)
 """

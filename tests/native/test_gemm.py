@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualflow.native import threads
-from dualflow.native.gemm import DEPTH, MOST_ROWS, Gemm, Operand, gemm
-from dualflow.native.gemm_kernel import Field
+from dualflow.backends.llvm.product.gemm import DEPTH, MOST_ROWS, Gemm, Operand, gemm
+from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.runtime import threads
 
 Array = np.ndarray[Any, Any]
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dualflow.native import compiler, host
+from dualflow.backends.llvm.runtime import compiler, cpu_fingerprint
 
 
 @pytest.mark.parametrize("feature", ["avx2", "avx512f", "fma"])
 def test_linux_and_llvm_agree_on_extensions(feature: str) -> None:
-    assert (feature in host.features()) == (f"+{feature}" in compiler.FEATURES.split(","))
+    assert (feature in cpu_fingerprint.features()) == (f"+{feature}" in compiler.FEATURES.split(","))
 
 
 def test_the_fingerprint_is_stable() -> None:
-    before = host.fingerprint()
-    host.fingerprint.cache_clear()
-    assert host.fingerprint() == before != ""
+    before = cpu_fingerprint.fingerprint()
+    cpu_fingerprint.fingerprint.cache_clear()
+    assert cpu_fingerprint.fingerprint() == before != ""
     assert "MHz" not in before

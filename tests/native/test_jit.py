@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from dualflow.backends.llvm.runtime import jit, object_cache
 from dualflow.core.errors import InternalError
-from dualflow.native import jit, object_cache
 
 SOURCE_ROOT = Path(jit.__file__).parents[2]
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
@@ -179,7 +179,7 @@ def test_the_second_compilation_comes_from_disk() -> None:
 def test_another_process_finds_the_object() -> None:
     compiled(TWICE, "twice")
     program = (
-        "import sys; from dualflow.native import jit;"
+        "import sys; from dualflow.backends.llvm import jit;"
         "sys.exit(not jit.compile_text(sys.argv[1], ['twice'], {}).report.from_cache)"
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE_ROOT)}

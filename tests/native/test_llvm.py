@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualflow.backends.llvm.runtime.jit import compile_text
+from dualflow.backends.llvm.text import BOOL, F16, F32, F64, I8, I32, I64, PTR, U64, VOID, Module, Type
 from dualflow.core.errors import DTypeError, InternalError
-from dualflow.native.jit import compile_text
-from dualflow.native.llvm import BOOL, F16, F32, F64, I8, I32, I64, PTR, U64, VOID, Module, Type
 
 DTYPES = [np.dtype(c) for c in "?bBhHiIqQefd"]
 FLOATS = [d for d in DTYPES if d.kind == "f"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.native import threads
+from dualflow.backends.llvm.runtime import threads
 from dualflow.ops.summation import total
 
 Array = np.ndarray

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.native.executable import Executable
-from dualflow.native.plan import Call
+from dualflow.backends.llvm.executable import Executable
+from dualflow.schedule.plan import Call
 
 SPEC = df.TensorSpec((6, 6))
 COUNT = df.TensorSpec((), df.int32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.native.backend import build
+from dualflow.backends.llvm.backend import build
 
 SHAPE = (5, 37)
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dualflow.backends.llvm.maths import Maths
+from dualflow.backends.llvm.text import F32, I32, Module
 from dualflow.core.errors import DTypeError
-from dualflow.native.llvm import F32, I32, Module
-from dualflow.native.maths import Maths
 from dualflow.ops import maths_reference
 
 Array = np.ndarray[Any, Any]

@@ -16,12 +16,12 @@ import pytest
 
 import dualflow as df
 import dualflow.ops
+from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
 from dualflow.core.errors import DualflowError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.native.executable import Executable
 from dualflow.ops.cases import SPECIAL, Case, cases, draw
 from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion

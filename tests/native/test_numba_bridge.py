@@ -15,13 +15,13 @@ import pytest
 from numba.core.errors import TypingError
 
 import dualflow as df
+from dualflow.backends.llvm.backend import build
+from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.numba.bridge import as_njit
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import GraphBuilder, Update, Value
 from dualflow.graph.passes.fusion import fuse
-from dualflow.native.backend import build
-from dualflow.native.executable import Executable
-from dualflow.native.numba_bridge import as_njit
 from dualflow.ops.record import REGISTRY
 
 
@@ -240,8 +240,8 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
             from dualflow.core.spec import TensorSpec
             from dualflow.graph.ir import GraphBuilder
             from dualflow.graph.passes.fusion import fuse
-            from dualflow.native.backend import build
-            from dualflow.native.numba_bridge import as_njit
+            from dualflow.backends.llvm.backend import build
+            from dualflow.backends.numba.bridge import as_njit
             from dualflow.ops.record import REGISTRY
 
             builder = GraphBuilder("graph")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
-from dualflow.native.executable import Executable
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.native import blas, jit, product
-from dualflow.native.gemm import gemm
-from dualflow.native.llvm import I64, PTR, VOID, Module, Value
-from dualflow.native.nest import Layout
-from dualflow.native.product import Batch, Product
+from dualflow.backends.llvm.product import blas, product
+from dualflow.backends.llvm.product.gemm import gemm
+from dualflow.backends.llvm.product.product import Batch, Product
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Value
+from dualflow.schedule.nest import Layout
 
 Array = np.ndarray[Any, Any]
 OWN = pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.backends.llvm import entry as native_entry
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
-from dualflow.native import entry as native_entry
-from dualflow.native import workspace
+from dualflow.schedule import workspace
 
 Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]

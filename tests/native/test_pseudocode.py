@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 import dualflow as df  # noqa: F401  registers the ops
+from dualflow.backends.llvm.backend import build
+from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.product.product import routine
+from dualflow.backends.llvm.pseudocode import kernels
 from dualflow.core.dtypes import ALL
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, GraphBuilder, Origin, Update, Value
 from dualflow.graph.passes.fusion import fuse
-from dualflow.native.backend import build
-from dualflow.native.copying import COPY, FILL
-from dualflow.native.executable import Executable
-from dualflow.native.naming import subscript
-from dualflow.native.product import routine
-from dualflow.native.pseudocode import kernels
 from dualflow.ops import maths_reference
 from dualflow.ops.cases import Case, cases
 from dualflow.ops.forms import Assemble, Element, Fold
 from dualflow.ops.record import REGISTRY, Op
+from dualflow.schedule.copying import COPY, FILL
+from dualflow.schedule.naming import subscript
 
 Apply = Callable[..., Value]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.native.executable import Executable
+from dualflow.backends.llvm.executable import Executable
 
 Function = Callable[..., Any]
 

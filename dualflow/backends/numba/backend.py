@@ -8,9 +8,9 @@ from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
-from dualflow.native.naming import input_names
-from dualflow.native.plan import plan
-from dualflow.native.settle import settled
+from dualflow.schedule.host_fallback import settled
+from dualflow.schedule.naming import input_names
+from dualflow.schedule.plan import plan
 
 
 def build(graph: Graph) -> NumbaExecutable:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.native import fastcall, jit
+from dualflow.backends.llvm.runtime import fastcall, jit
 
 Array = np.ndarray[Any, Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dualflow.backends.llvm.runtime.fastcall import ArraySpec, Fixed
 from dualflow.core.errors import InternalError
-from dualflow.native.fastcall import ArraySpec, Fixed
 
 # A call that fits.
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.native import jit
-from dualflow.native.fastcall import ArraySpec
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime.fastcall import ArraySpec
 
 # Freeing.
 
@@ -197,7 +197,7 @@ def test_a_heavy_kernel_releases_the_gil_and_holds_its_variables(fast: Any) -> N
 def test_a_process_may_end_with_functions_alive(fast: Any) -> None:
     program = """
 import numpy as np
-from dualflow.native import fastcall, jit
+from dualflow.backends.llvm import fastcall, jit
 
 class Tensor:
     __slots__ = ("_array",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dualflow.native import fastcall
+from dualflow.backends.llvm.runtime import fastcall
 
 
 def test_slots_are_found_where_they_are(fast: Any) -> None:
