@@ -83,8 +83,8 @@ class ConcreteFunction:
     ) -> Callable[..., Any]:
         """This trace as a function of values like these, of which those at ``places`` are its inputs.
 
-        See :func:`dualflow.function.calling.builtin_call.short_way`. What it can't serve it gives to ``long_way``, with the
-        last values by these names.
+        See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
+        the last values by these names.
         """
         runner = self._section([values[i] for i in places]).runner
         way = len(values), names, long_way

@@ -12,7 +12,7 @@ from dualflow.ops.forms import Literal, Opaque
 from dualflow.schedule.operands import is_control, kind_of
 
 
-def settled(graph: Graph) -> Graph:
+def with_host_fallbacks(graph: Graph) -> Graph:
     """``graph`` where each choice or loop that can't run natively is opaque, with the reason."""
     reasons = {n: found for n in graph.nodes if is_control(n) and (found := why_not(n)) is not None}
     reasons |= _strangers(graph, reasons)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dualflow.backends.llvm.product.gemm import ELEMENTS
-from dualflow.backends.llvm.product.product import own, readable
-from dualflow.backends.llvm.scatter import BOUNDS, scatters
 from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
@@ -15,6 +12,10 @@ from dualflow.graph.scalars import LOOP_KINDS
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.scattering import BOUNDS, scatters
+
+PRODUCT_CHARS = "fd"
+"""The characters of the dtypes whose matrix products have native code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ def kind_of(node: Node) -> str:
         return "check"
     if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
         return "assembly"
-    if isinstance(form, Contraction) and dtype is not None and dtype.char in ELEMENTS:
+    if isinstance(form, Contraction) and dtype is not None and dtype.char in PRODUCT_CHARS:
         return "product"
     if isinstance(form, Scatter) and dtype is not None and scatters(form, dtype):
         return "scatter"
@@ -64,13 +65,26 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 
 
-def with_copies(nodes: Iterable[Node]) -> list[Step]:
-    """The steps for ``nodes``, with a copy before the first that reads what strides can't express."""
-    return _Resolver().run(nodes)
+def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[Step]:
+    """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
+
+    Args:
+        nodes: the nodes in order.
+        strided_products: whether products read matrices of any strides; else only such as BLAS can.
+    """
+    return _Resolver(strided_products).run(nodes)
+
+
+def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
+    """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
+    down, across = strides[-2:]
+    by_rows = across == 1 and (down >= columns or rows == 1)
+    return by_rows or (down == 1 and (across >= rows or columns == 1))
 
 
 @dataclass(slots=True)
 class _Resolver:
+    strided_products: bool
     steps: list[Step] = field(default_factory=list)
     resolved: dict[Value, Value] = field(default_factory=dict)
     strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
@@ -112,10 +126,10 @@ class _Resolver:
         self._learn(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:
-        """A value that products can read: ours take any strides."""
+        """A value that products can read."""
         found = self._resolve(value)
         rows, columns = sizes(value)[-2:]
-        if own() or readable(self.strides[found], rows, columns):
+        if self.strided_products or readable(self.strides[found], rows, columns):
             return found
         return self._copy(value)
 

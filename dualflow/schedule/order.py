@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.scatter import bounds_node
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
@@ -13,6 +12,7 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Literal
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import kind_of
+from dualflow.schedule.scattering import bounds_node
 
 
 @dataclass(frozen=True, slots=True)

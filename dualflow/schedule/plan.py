@@ -128,9 +128,15 @@ class Plan:
             yield from call.walk()
 
 
-def plan(graph: Graph) -> Plan:
-    """Give every value of ``graph`` a place; see the module's first lines."""
-    table = _Table()
+def plan(graph: Graph, *, strided_products: bool) -> Plan:
+    """Give every value of ``graph`` a place; see the module's first lines.
+
+    Args:
+        graph: the graph after its passes.
+        strided_products: whether the backend's matrix products read operands of any strides; where not,
+            what BLAS can't read is copied first.
+    """
+    table = _Table(strided_products)
     scope = _Scope(graph, table, lasting=True)
     starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(table.constants)}
     starts["temporary"] = starts["output"] + len(graph.outputs)
@@ -153,6 +159,7 @@ def plan(graph: Graph) -> Plan:
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
+    strided_products: bool
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
     temporaries: list[TensorSpec] = field(default_factory=list)
     slots: int = 0
@@ -215,7 +222,7 @@ class _Scope:
         self.held = held
         self.table = table
         nodes, self.targets = ordered(graph, lasting=lasting)
-        self.steps = with_copies(nodes)
+        self.steps = with_copies(nodes, strided_products=table.strided_products)
         self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
+from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import threads
 from dualflow.core.locks import imported
@@ -63,7 +64,7 @@ def costs(compiled: Executable) -> CompileCosts:
 
 def _emission_seconds(graph: Graph) -> float:
     begun = time.perf_counter()
-    write(plan(graph), threads.max_threads())
+    write(plan(graph, strided_products=product.own()), threads.max_threads())
     return time.perf_counter() - begun
 
 

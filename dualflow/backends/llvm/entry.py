@@ -13,7 +13,7 @@ from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, Product
 from dualflow.backends.llvm.runtime.target import vector_bits
-from dualflow.backends.llvm.scatter import OUTSIDE, bounds_routine, depth_of, routine, table_of
+from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
@@ -24,6 +24,7 @@ from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 from dualflow.schedule.workspace import Workspace, workspace
 
 HEAVY_NS = 0.02

@@ -27,7 +27,7 @@ from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
-from dualflow.schedule.host_fallback import settled
+from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Call, Plan, plan
 
@@ -70,7 +70,7 @@ class Executable:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.plan: Plan = plan(settled(graph))
+        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=product.own())
         self.program: Program = write(self.plan, threads.max_threads())
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)

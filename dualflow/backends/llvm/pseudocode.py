@@ -23,13 +23,14 @@ from itertools import islice
 
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.kernel_text import WIDTH, KernelText, Row, call_text, lines_of
-from dualflow.backends.llvm.product.product import TRANSPOSED, Matrix, readable, routine
+from dualflow.backends.llvm.product.product import TRANSPOSED, Matrix, routine
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.naming import Memory
 from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.operands import readable
 from dualflow.schedule.plan import Block, Call, Turns
 
 

@@ -24,7 +24,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
-from dualflow.schedule.host_fallback import settled
+from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.naming import input_names
 from dualflow.schedule.plan import Call, Plan, plan
 
@@ -46,7 +46,7 @@ class NumbaExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.plan: Plan = plan(settled(graph))
+        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=True)
         self.source: ProgramSource = program(self.plan, list(input_names(graph)))
         self._main = self._compiled()
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dualflow.backends.llvm.scatter import OUTSIDE, depth_of, table_of
 from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.values import Lines, type_name
@@ -31,6 +30,7 @@ from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
+from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""

@@ -36,7 +36,7 @@ def short_way(
     places: Sequence[int] | None = None,
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """``runner`` as a function of positional values; see :func:`dualflow.function.calling.builtin_call.short_way`."""
+    """``runner`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
     module = imported("dualflow.function.calling.builtin_call")
     found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
     return found

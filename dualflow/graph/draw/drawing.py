@@ -1,4 +1,4 @@
-"""Graphs as pictures, ``graph.draw("step.svg")``: matplotlib paints what ``graph/draw/layout.py`` has laid out.
+"""Graphs as pictures, ``graph.draw("step.svg")``: matplotlib paints what ``layout.py`` has laid out.
 
 The file is written whole or not at all.
 """

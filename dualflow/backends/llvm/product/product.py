@@ -7,7 +7,7 @@ on processors without them, NumPy's BLAS is called, if it can be found.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -58,13 +58,6 @@ class Matrix:
         return cls(TRANSPOSED, max(across, rows, 1))
 
 
-def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
-    """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
-    down, across = strides[-2:]
-    by_rows = across == 1 and (down >= columns or rows == 1)
-    return by_rows or (down == 1 and (across >= rows or columns == 1))
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Matrices to multiply: ``out = scale * (x @ y)``, or with ``keep`` ``out += scale * (x @ y)``.
@@ -112,7 +105,7 @@ class Product:
             self.builder.call(name, [table, *pointers, scratch, pool, pfor])
 
     def call_blas(self, batch: Batch) -> None:
-        """Call BLAS for each product; the operands are :func:`readable`."""
+        """Call BLAS for each product; the operands are :func:`dualflow.schedule.operands.readable`."""
         b = self.builder
         rows, columns, inner = batch.sizes
         x, y, _ = batch.layouts
