@@ -39,7 +39,8 @@ ORDER = [
     ["function"],
     ["graph_mode"],
 ]
-"""The rooms from the lowest up; those in one row don't see each other. All else is a front: it may import every room."""
+"""The rooms from the lowest up; those in one row don't see each other. All else is a front: it may
+import every room."""
 
 APART = {
     ("eager", room) for row in ORDER for room in row if room.startswith(("graph.", "schedule", "backends"))

@@ -38,7 +38,7 @@ def work():
     df.function(grown)(df.ones([4]))
 
 def make_the_pool():
-    from dualflow.backends.llvm import threads
+    from dualflow.backends.llvm.runtime import threads
     threads.pool()
 
 do = globals()[sys.argv[3]]

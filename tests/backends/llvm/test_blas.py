@@ -110,7 +110,7 @@ import numpy, sys
 def libraries():
     return {line.split("/", 1)[1] for line in open("/proc/self/maps") if ".so" in line and "/" in line}
 before = libraries()
-from dualflow.backends.llvm import blas
+from dualflow.backends.llvm.product import blas
 before |= libraries()
 found = blas.find()
 sys.exit(libraries() != before)

@@ -18,7 +18,7 @@ from dualflow.backends.llvm.runtime import compiler, elf, jit, object_cache, obj
 
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the linker is for 64-bit Linux on x86-64")
 
-SOURCE_ROOT = Path(jit.__file__).parents[2]
+SOURCE_ROOT = Path(jit.__file__).parents[4]
 MUTATIONS = 5000
 
 TEXT = """
@@ -46,7 +46,7 @@ define double @f(double %x) {
 # The mutations are drawn and linked in a process of their own, so that a crash is seen.
 FUZZ = """
 import json, random, struct, sys
-from dualflow.backends.llvm import elf, object_file
+from dualflow.backends.llvm.runtime import elf, object_file
 
 whole = open(sys.argv[1], "rb").read()
 drawn = random.Random(7)

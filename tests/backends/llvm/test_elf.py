@@ -18,7 +18,7 @@ from dualflow.core.errors import InternalError
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the linker is for 64-bit Linux on x86-64")
 
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
-SOURCE_ROOT = Path(jit.__file__).parents[2]
+SOURCE_ROOT = Path(jit.__file__).parents[4]
 
 # Each way in which code refers to something: constants, a table of jumps, pointers within data,
 # data that changes, functions elsewhere, variables elsewhere, functions of its own.
@@ -213,7 +213,7 @@ def test_what_is_refused_is_left_to_llvm() -> None:
 def test_a_warm_process_does_not_import_llvm(tmp_path: Path) -> None:
     program = """
 import sys
-from dualflow.backends.llvm import jit
+from dualflow.backends.llvm.runtime import jit
 library = jit.compile_text("define void @warm() { ret void }", ["warm"], {})
 print(library.report.from_cache, "llvmlite.binding" in sys.modules)
 """

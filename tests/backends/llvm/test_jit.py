@@ -19,7 +19,7 @@ import pytest
 from dualflow.backends.llvm.runtime import jit, object_cache
 from dualflow.core.errors import InternalError
 
-SOURCE_ROOT = Path(jit.__file__).parents[2]
+SOURCE_ROOT = Path(jit.__file__).parents[4]
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 
 TWICE = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
@@ -179,7 +179,7 @@ def test_the_second_compilation_comes_from_disk() -> None:
 def test_another_process_finds_the_object() -> None:
     compiled(TWICE, "twice")
     program = (
-        "import sys; from dualflow.backends.llvm import jit;"
+        "import sys; from dualflow.backends.llvm.runtime import jit;"
         "sys.exit(not jit.compile_text(sys.argv[1], ['twice'], {}).report.from_cache)"
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCE_ROOT)}

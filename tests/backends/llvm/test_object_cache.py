@@ -17,7 +17,7 @@ from dualflow.backends.llvm.runtime import object_cache
 
 KEY = "ab" * 32
 PAYLOAD = bytes(range(256))
-SOURCE_ROOT = Path(object_cache.__file__).parents[2]
+SOURCE_ROOT = Path(object_cache.__file__).parents[4]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_store_leaves_only_the_entry(folder: Path) -> None:
 def test_another_process_reads_it(folder: Path) -> None:
     object_cache.store(KEY, PAYLOAD)
     program = (
-        "import sys; from dualflow.backends.llvm import object_cache;"
+        "import sys; from dualflow.backends.llvm.runtime import object_cache;"
         "sys.exit(object_cache.load(sys.argv[1]) != bytes(range(256)))"
     )
     assert python(program, KEY).wait() == 0
@@ -153,7 +153,7 @@ def test_a_folder_that_takes_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
     program = """
 import resource, sys
-from dualflow.backends.llvm import object_cache
+from dualflow.backends.llvm.runtime import object_cache
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 object_cache.store(sys.argv[1], bytes(5000))
 sys.exit(object_cache.load(sys.argv[1]) is not None)
@@ -243,7 +243,7 @@ def test_stores_keep_the_folder_within_its_bound(folder: Path, monkeypatch: pyte
 
 _HAMMER = """
 import sys
-from dualflow.backends.llvm import object_cache
+from dualflow.backends.llvm.runtime import object_cache
 for round in range(150):
     for key in ("00" * 32, "ab" * 32, "cd" * 32):  # every store of the first one also evicts
         object_cache.store(key, bytes([round]) * 5000)

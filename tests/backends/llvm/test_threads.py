@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from dualflow.backends.llvm.runtime import jit, threads
 from dualflow.core.errors import InvalidArgumentError
 
-SOURCE_ROOT = Path(jit.__file__).parents[2]
+SOURCE_ROOT = Path(jit.__file__).parents[4]
 Array = np.ndarray
 
 needs_workers = pytest.mark.skipif(not threads.available(), reason="no worker threads on this platform")
@@ -281,7 +281,7 @@ def test_a_fork_while_another_thread_is_inside_a_loop(crowd: Loops) -> None:
 
 _START = """
 import ctypes, os, resource, signal, sys
-from dualflow.backends.llvm import jit, threads
+from dualflow.backends.llvm.runtime import jit, threads
 pool = threads.pool()
 kernel = jit.compile_text(
     "define void @nothing(ptr %c, i64 %lo, i64 %hi, i64 %slot) { ret void }", ["nothing"], {}
@@ -386,7 +386,7 @@ def test_an_impossible_setting_is_refused(setting: str) -> None:
     program = """
 from dualflow.core.errors import InvalidArgumentError
 try:
-    from dualflow.backends.llvm import threads
+    from dualflow.backends.llvm.runtime import threads
 except InvalidArgumentError as refusal:
     print(refusal)
 """

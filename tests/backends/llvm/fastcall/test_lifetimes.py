@@ -197,7 +197,7 @@ def test_a_heavy_kernel_releases_the_gil_and_holds_its_variables(fast: Any) -> N
 def test_a_process_may_end_with_functions_alive(fast: Any) -> None:
     program = """
 import numpy as np
-from dualflow.backends.llvm import fastcall, jit
+from dualflow.backends.llvm.runtime import fastcall, jit
 
 class Tensor:
     __slots__ = ("_array",)
@@ -210,7 +210,7 @@ descriptor = fastcall.Descriptor(
 call = fastcall.builtin(fastcall.probe(Tensor), descriptor, print)
 print(call()._array.shape)
 """
-    environment = os.environ | {"PYTHONPATH": str(Path(jit.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(jit.__file__).parents[4])}
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "(3,)", "")
