@@ -34,6 +34,8 @@ from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
+LANES = 16
+"""So many turns of a lane loop the blocks of long sums are made for."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
@@ -124,7 +126,7 @@ class ProgramSource:
             self._host(Call(node, tuple(inputs), tuple(outputs)), whole=False)
             return
         nest = lower(node, inputs, outputs)
-        run, nodes = run_of(nest), tuple([step.node for step in nest.steps])
+        run, nodes = run_of(nest, LANES), tuple([step.node for step in nest.steps])
         partials = []
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
@@ -143,7 +145,7 @@ class ProgramSource:
         if nodes:
             self.runs.append((name, nodes))
         given = [
-            *(self._buffer(a.buffer, a.dtype) for a in run.buffers),
+            *(self._buffer(a.buffer, a.dtype) + (f"[{a.offset}:]" if a.offset else "") for a in run.buffers),
             *partials,
             *(scalar(x) for x in run.scalars),
             *map(str, run.numbers),
