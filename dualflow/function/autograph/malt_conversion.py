@@ -20,6 +20,7 @@ from dualflow.function.autograph.lambdas import is_lambda, isolated
 from dualflow.function.autograph.merge_values import symbolic
 from dualflow.function.autograph.syntax import lowered
 from dualflow.function.bound_method import WeakMethod
+from dualflow.function.control.raising import settled
 from dualflow.function.errors import here
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import register_generated
