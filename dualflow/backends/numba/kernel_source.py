@@ -11,13 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numba import from_dtype, types
 
+from dualflow.backends.llvm.text import I64, Type, Value
+from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node
-from dualflow.native.llvm import I64, Type, Value
-from dualflow.native.maths.floating import Partial
-from dualflow.native.maths.namespace import Maths
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
@@ -78,81 +77,6 @@ def source(kernel: Kernel) -> KernelSource:
     return _Writer(in_strips(invariants_first(kernel), probe.is_partial)).source()
 
 
-class _ElementMaths(Maths):
-    """The maths namespace of element code in a kernel: its numbers are constants, and it knows its place."""
-
-    node: Node
-    positions: tuple[int | None, ...]
-
-    def __init__(self, writer: _Writer) -> None:
-        super().__init__(writer.support)  # type: ignore[arg-type]  # support functions stand for the module
-        self._writer = writer
-        self.wrong: list[Value] | None = None
-
-    def _called(self, name: str, code: Callable[..., Value], *args: Value) -> Value:
-        """A call of a function; where ``wrong`` is a list, the code itself of one that may be wrong."""
-        if self.wrong is None:
-            return super()._called(name, code, *args)
-        lines, noted = self._writer.lines, len(self.wrong)
-        length = len(lines.text)
-        result = code(self._writer.builder, *args)
-        if len(self.wrong) > noted:
-            return result
-        del lines.text[length:]
-        return super()._called(name, code, *args)
-
-    def _completed(self, b: Any, result: Value | Partial) -> Value:
-        """The whole result; or where ``wrong`` is a list, what is right in most lanes, the others noted."""
-        if self.wrong is None or isinstance(result, Value):
-            return super()._completed(b, result)
-        self.wrong.append(result.wrong)
-        return result.value
-
-    def maximum(self, x: Any, y: Any) -> Value:
-        """The larger; of what a fold carries along lanes, by one instruction, which lanes can do."""
-        if isinstance(x, _Accumulator) and x.type.kind == "f":
-            return x.emitter.intrinsic("llvm.maximum", x, y)
-        return super().maximum(x, y)
-
-    def minimum(self, x: Any, y: Any) -> Value:
-        """The smaller; of what a fold carries along lanes, by one instruction, which lanes can do."""
-        if isinstance(x, _Accumulator) and x.type.kind == "f":
-            return x.emitter.intrinsic("llvm.minimum", x, y)
-        return super().minimum(x, y)
-
-    def cast(self, x: Value | float, target: DType) -> Value:
-        """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, Value):
-            return super().cast(x, target)
-        return self._writer.builder.constant(Type.of_dtype(target.dtype), x)
-
-    def index(self, axis: int) -> Value:
-        """The element's position along an axis of the output, an int64."""
-        loop = self.positions[axis]
-        builder = self._writer.builder
-        return builder.constant(I64, 0) if loop is None else builder.named(I64, f"i64(i{loop})")
-
-    def check(self, ok: Value, message: str) -> None:
-        """Stop the graph with ``message`` unless ``ok`` holds."""
-        self._writer.fail_unless(ok.text, message, self.node)
-
-
-class _Accumulator(SourceValue):
-    """What a fold carries along lanes: floats may be added and multiplied in another order."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> Value:
-        return self._joined("plus", other) if self.type.kind == "f" else super().__add__(other)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._joined("times", other) if self.type.kind == "f" else super().__mul__(other)
-
-    def _joined(self, name: str, other: Any) -> Value:
-        call = f"{self.emitter.support.primitive(name)}({self.text}, {self._other(other).text})"
-        return self.emitter.expression(self.type, call)
-
-
 class _Writer:
     """Writes one kernel.
 
@@ -165,7 +89,7 @@ class _Writer:
         self.support = Support()
         self.lines = Lines()
         self.builder = SourceBuilder(self.lines, self.support)
-        self.maths = _ElementMaths(self)
+        self.maths = ElementMaths(self.support, self.builder, self.fail_unless)
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
@@ -339,7 +263,7 @@ class _Writer:
         """What a fold carries around the present loop."""
         if register not in self.carried:
             return self._register(register)
-        return _Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
+        return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
 
     def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
         """The position along the reduced loops."""

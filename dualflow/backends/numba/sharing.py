@@ -14,8 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
+from dualflow.backends.llvm.runtime import threads
 from dualflow.core.locks import SharedLock
-from dualflow.native import threads
 
 
 class _Team:
