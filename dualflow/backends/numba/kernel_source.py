@@ -15,7 +15,7 @@ from dualflow.backends.llvm.text import I64, Type, Value
 from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
-from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
@@ -313,7 +313,7 @@ class _Writer:
         form, dtype = _fold(single.node), single.node.inputs[0].spec.dtype
         element = self._operand(single.value)
         start = form.start(self.maths, dtype)
-        begun = tuple([self._typed(x, _as_carried(x, dtype)) for x in start])
+        begun = tuple([x if isinstance(x, Value) else self._typed(x, dtype) for x in start])
         self._bind(
             single.register,
             form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))),
@@ -410,11 +410,6 @@ def _fold(node: Node) -> Fold:
     form = node.op.form
     assert isinstance(form, Fold)
     return form
-
-
-def _as_carried(start: Any, dtype: DType) -> DType:
-    """The dtype of one of the values that a fold carries, given its start."""
-    return as_dtype(start.dtype) if isinstance(start, np.generic | np.ndarray) else dtype
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
