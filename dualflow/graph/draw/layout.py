@@ -1,0 +1,246 @@
+"""Where the boxes and wires of a diagram lie: rows from top to bottom, no two boxes on each other.
+
+The sizes of boxes and the ways of wires are here; ``layers.py`` finds rows, their order, and how far each box
+is to the side. A wire over several rows has a place of its own in each; one over very many is cut and goes on
+from a small box with the value's name. Lengths are points, 1/72 inch; y grows downwards.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import ceil
+
+from dualflow.graph.draw.diagram import Box, Diagram
+from dualflow.graph.draw.layers import Link, Place, Rows, move_to_sides, order, rows_of
+
+FONT = 8.0
+SMALL = 6.5
+LINE = 1.3
+"""How far lines are apart, as a share of the font's size."""
+
+PAD = 6.0
+"""The room between a box and what is inside."""
+
+FARTHEST = 40
+"""How many rows a wire runs down at most; nobody follows one over more pages."""
+
+_ADVANCE = 0.602  # of a monospaced letter, as a share of the font's size
+_GAP_Y = 26.0
+_WIRE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A picture inside of a box, at ``left`` and ``top``, and the rectangle around it and its title."""
+
+    title: str
+    x: float
+    y: float
+    width: float
+    height: float
+    left: float
+    top: float
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBox:
+    """A box and its rectangle, with its panels inside; all positions are from the picture's corner."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a wire: straight down inside of a row, a curve between two; the last has an arrowhead."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text, centred at a point."""
+
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A diagram laid out."""
+
+    width: float
+    height: float
+    boxes: tuple[PlacedBox, ...]
+    stretches: tuple[Stretch, ...]
+    labels: tuple[Label, ...]
+
+
+def place(diagram: Diagram) -> Picture:
+    """Lay out ``diagram``, those inside of its boxes first."""
+    return _Layout(diagram).picture()
+
+
+def text_width(text: str, size: float) -> float:
+    """How wide a monospaced text is."""
+    return len(text) * size * _ADVANCE
+
+
+class _Layout:
+    def __init__(self, diagram: Diagram) -> None:
+        rows = rows_of(len(diagram.boxes), [(wire.source, wire.target) for wire in diagram.wires])
+        self._diagram, rows = _cut(diagram, rows)
+        self._inside = [[(title, place(d)) for title, d in box.panels] for box in self._diagram.boxes]
+        self._boxes = [
+            Place(row, *_size(box, inside))
+            for box, inside, row in zip(self._diagram.boxes, self._inside, rows, strict=True)
+        ]
+        self._rows: Rows = [[] for _ in range(max(rows, default=0) + 1)]
+        for box in self._boxes:
+            self._rows[box.row].append(box)
+        self._links = self._linked()
+
+    def picture(self) -> Picture:
+        self._rows = order(self._rows, self._links)
+        move_to_sides(self._rows, self._links)
+        left = min((p.x for row in self._rows for p in row), default=0)
+        for row in self._rows:
+            for p in row:
+                p.x -= left
+        heights = [max((p.height for p in row), default=0.0) for row in self._rows]
+        tops = list(accumulate((height + _GAP_Y for height in heights[:-1]), initial=0.0))
+        width = max((p.x + p.width for row in self._rows for p in row), default=0)
+        boxes = [self._placed(i, tops) for i in range(len(self._boxes))]
+        bottoms = {p: box.y + box.height for p, box in zip(self._boxes, boxes, strict=True)}
+        return Picture(
+            width,
+            tops[-1] + heights[-1],
+            tuple(boxes),
+            tuple(self._stretches(tops, heights, bottoms)),
+            tuple(label for placed in boxes for label in _labels(placed)),
+        )
+
+    def _linked(self) -> list[Link]:
+        """The links of all wires; wires of one value share their way down."""
+        boxes = self._diagram.boxes
+        targets: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for wire in self._diagram.wires:
+            targets[wire.source, wire.port].append((wire.target, wire.slot))
+        links: list[Link] = []
+        for (source, port), readers in targets.items():
+            here, out = self._boxes[source], _port(boxes[source], port, self._boxes[source].width)
+            ways = {here.row: (here, out)}
+            for row in range(here.row + 1, max(self._boxes[t].row for t, _ in readers)):
+                step = Place(row, _WIRE, wire=True)
+                self._rows[row].append(step)
+                links.append(Link(here, step, out, _WIRE // 2, False))
+                here, out = ways[row] = step, _WIRE // 2
+            for target, slot in readers:
+                below = self._boxes[target]
+                above, start = ways[below.row - 1]
+                links.append(Link(above, below, start, _slot(boxes[target], slot, below.width), True))
+        return links
+
+    def _placed(self, index: int, tops: Sequence[float]) -> PlacedBox:
+        box, p = self._diagram.boxes[index], self._boxes[index]
+        y = tops[p.row]
+        height = p.height - _label_room(box)
+        panels = []
+        x, top = p.x + PAD, y + _header(box)
+        for title, picture in self._inside[index]:
+            width, head = _panel_width(title, picture), _panel_head(title)
+            high = head + picture.height + PAD
+            panels.append(Panel(title, x, top, width, high, x + PAD, top + head, picture))
+            x += width + PAD
+        return PlacedBox(box, p.x, y, p.width, height, tuple(panels))
+
+    def _stretches(
+        self, tops: Sequence[float], heights: Sequence[float], bottoms: dict[Place, float]
+    ) -> list[Stretch]:
+        found: dict[Stretch, None] = {}
+        for link in self._links:
+            row = link.above.row
+            x, y = link.above.x + link.out, tops[row] + heights[row]
+            found[Stretch(x, bottoms.get(link.above, tops[row]), x, y, False)] = None
+            found[Stretch(x, y, link.below.x + link.into, tops[row + 1], link.arrives)] = None
+        return list(found)
+
+
+def _cut(diagram: Diagram, rows: list[int]) -> tuple[Diagram, list[int]]:
+    """``diagram`` without wires over more than ``FARTHEST`` rows, and the rows of its boxes."""
+    boxes, rows = list(diagram.boxes), list(rows)
+    wires = []
+    for wire in diagram.wires:
+        if rows[wire.target] - rows[wire.source] > FARTHEST:
+            name = boxes[wire.source].names[wire.port]
+            rows.append(rows[wire.target] - 1)
+            boxes.append(Box("reference", name, labels=("",), names=(name,)))
+            wire = replace(wire, source=len(boxes) - 1, port=0)
+        wires.append(wire)
+    return Diagram(tuple(boxes), tuple(wires)), rows
+
+
+def _size(box: Box, inside: Sequence[tuple[str, Picture]]) -> tuple[int, float]:
+    """A box's width and height, with room below for the labels of its wires."""
+    lines = [text_width(box.title, FONT), *(text_width(line, SMALL) for line in box.details)]
+    labels = sum(_label_width(label) for label in box.labels)
+    panels = sum(_panel_width(title, picture) + PAD for title, picture in inside) - PAD if inside else 0.0
+    width = max([*lines, panels, _WIRE * (box.inputs + 1)]) + 2 * PAD
+    height = _header(box)
+    if inside:
+        height += max(_panel_head(title) + picture.height for title, picture in inside) + 2 * PAD
+    return ceil(max(width, labels)), height + _label_room(box)
+
+
+def _header(box: Box) -> float:
+    """How high the title and the details are."""
+    return PAD + FONT * LINE + len(box.details) * SMALL * LINE + PAD / 2
+
+
+def _panel_width(title: str, picture: Picture) -> float:
+    return max(picture.width, text_width(title, SMALL)) + 2 * PAD
+
+
+def _panel_head(title: str) -> float:
+    return SMALL * LINE + PAD / 2 if title else PAD
+
+
+def _label_width(label: str) -> float:
+    return text_width(label, SMALL) + PAD
+
+
+def _label_room(box: Box) -> float:
+    return SMALL * LINE + 2.0 if any(box.labels) else 0.0
+
+
+def _port(box: Box, port: int, width: int) -> int:
+    """Where a wire leaves the box: below the middle of its label's part of the box."""
+    widths = [_label_width(label) for label in box.labels]
+    return round(width * (sum(widths[:port]) + widths[port] / 2) / sum(widths))
+
+
+def _slot(box: Box, slot: int, width: int) -> int:
+    """Where a wire meets the box that reads it."""
+    return round(width * (slot + 1) / (box.inputs + 1))
+
+
+def _labels(placed: PlacedBox) -> list[Label]:
+    y = placed.y + placed.height + _label_room(placed.box) / 2 + 1.0
+    return [
+        Label(text, placed.x + _port(placed.box, i, ceil(placed.width)), y)
+        for i, text in enumerate(placed.box.labels)
+        if text
+    ]
