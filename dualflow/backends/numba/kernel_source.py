@@ -12,6 +12,7 @@ from numba import from_dtype, types
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.native.llvm import BOOL, I64, Type, Value
 from dualflow.native.maths.namespace import Maths
@@ -290,7 +291,7 @@ class _Writer:
         form = node.op.form
         if isinstance(form, Choice):
             index, *rest = operands
-            return self._choose(index, node.attrs["branches"], rest)
+            return self._choose(index, branches_of(node), rest)
         if isinstance(form, Loop):
             return self._turns(node, operands)
         dtype = node.output.spec.dtype
@@ -321,17 +322,19 @@ class _Writer:
         )
 
     def _turns(self, node: Node, operands: Sequence[Value]) -> list[Value]:
-        limit: int | None = node.attrs["length"]
+        spec = loop_of(node)
+        limit, condition = spec.length, spec.condition
+        assert condition is not None, "loops over scalars have a condition"
         count = len(node.outputs)
         rest = list(operands[count:])
         with self.builder.while_loop([*operands[:count], self.builder.constant(I64, 0)]) as loop:
             *carried, turns = loop.carried
-            (goes_on,) = self._graph(node.attrs["condition"], [*carried, *rest])
+            (goes_on,) = self._graph(condition, [*carried, *rest])
             loop.test(goes_on if limit is None else goes_on & (turns < limit))
             signalled = self.support.primitive("signalled")
             with self.lines.block(f"if {turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
                 self.lines.add("break")
-            loop.next(*self._graph(node.attrs["body"], [*carried, *rest]), turns + 1)
+            loop.next(*self._graph(spec.body, [*carried, *rest]), turns + 1)
         return list(loop.results[:count])
 
     # Operands and memory

@@ -30,7 +30,7 @@ ASSIGNMENT: Final = Op(
 
 def acting(nodes: Iterable[Node]) -> list[Node]:
     """Those of ``nodes`` that have an effect when they run, which noting an assignment is not."""
-    return [n for n in nodes if n.op.effect not in (None, Effect.ASSIGN)]
+    return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
 def drop_assignments(graph: Graph) -> Graph:

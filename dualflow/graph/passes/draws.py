@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from dualflow.core.memory import loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import reading
 from dualflow.ops.forms import Loop
@@ -32,7 +34,7 @@ def draw_before_loops(graph: Graph) -> Graph:
     for node in graph.nodes:
         made = reading(node, moved)
         if node in drawn:
-            many = _drawn(drawn[node], node.attrs["length"])
+            many = _drawn(drawn[node], loop_of(node).length or 0)
             nodes.append(many)
             made = _reading_rows(made, drawn[node], many.output)
         nodes.append(made)
@@ -43,7 +45,7 @@ def draw_before_loops(graph: Graph) -> Graph:
 
 def only_draw(body: Graph, length: int) -> Node | None:
     """The draw in a body that runs so many times, if it is its only effect and can be made at once."""
-    effects = [n for n in body.nodes if n.op.effect not in (None, Effect.ASSIGN)]
+    effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
         return None
     nbytes = length * effects[0].output.spec.nbytes
@@ -72,11 +74,10 @@ def with_rows(body: Graph, draw: Node, at: int) -> Graph:
 
 def _draw_of(loop: Node) -> Node | None:
     """The draw that can be made before ``loop``."""
-    if not isinstance(loop.op.form, Loop) or loop.op.effect is not Effect.RANDOM or loop.attrs["reverse"]:
+    if not isinstance(loop.op.form, Loop) or loop.effect is not Effect.RANDOM:
         return None
-    if loop.attrs["condition"] is not None or not loop.attrs["length"]:
-        return None
-    return only_draw(loop.attrs["body"], loop.attrs["length"])
+    spec = loop_of(loop)
+    return only_draw(spec.body, spec.turns) if spec.turns and not spec.reverse else None
 
 
 def _drawn(draw: Node, length: int) -> Node:
@@ -87,7 +88,8 @@ def _drawn(draw: Node, length: int) -> Node:
 
 def _reading_rows(loop: Node, draw: Node, rows: Value) -> Node:
     """``loop`` with a row of ``rows`` in the place of ``draw``."""
-    at = loop.attrs["carried"] + loop.attrs["mapped"]
-    body = with_rows(loop.attrs["body"], draw, at)
-    attrs = {**loop.attrs, "body": body, "mapped": loop.attrs["mapped"] + 1}
-    return Node(LOOP, (*loop.inputs[:at], rows, *loop.inputs[at:]), attrs, loop.specs, loop.origin, loop.also)
+    spec = loop_of(loop)
+    at = spec.end
+    reading = replace(spec, body=with_rows(spec.body, draw, at), mapped=spec.mapped + 1)
+    inputs = (*loop.inputs[:at], rows, *loop.inputs[at:])
+    return Node(LOOP, inputs, {"loop": reading}, loop.specs, loop.origin, loop.also)

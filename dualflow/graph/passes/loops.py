@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import reading
 from dualflow.ops.forms import Loop
@@ -14,7 +15,7 @@ def merge_loops(graph: Graph) -> Graph:
 
     The gradient of a loop runs it once more and keeps what the way back reads: this makes one run of the two.
     """
-    loops = [n for n in graph.nodes if isinstance(n.op.form, Loop) and n.op.effect is None]
+    loops = [n for n in graph.nodes if isinstance(n.op.form, Loop) and n.effect is None]
     stands_for = {n: _longest(n, loops) for n in loops}
     if all(n is found for n, found in stands_for.items()):
         return graph
@@ -33,6 +34,6 @@ def merge_loops(graph: Graph) -> Graph:
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
     """The first loop that goes on furthest from where ``node`` ends, itself if none does."""
-    lineage = node.attrs["lineage"]
-    found = [n for n in loops if n.inputs == node.inputs and n.attrs["lineage"][: len(lineage)] == lineage]
-    return max(found, key=lambda n: len(n.attrs["lineage"]))
+    loop = loop_of(node)
+    found = [n for n in loops if n.inputs == node.inputs and loop_of(n).extends(loop)]
+    return max(found, key=lambda n: len(loop_of(n).lineage))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP, loop_attrs
+from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element
 
@@ -34,8 +35,8 @@ def _looped(node: Node) -> Node:
     one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
     mapped, others = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
-    attrs = loop_attrs(body, 0, len(mapped), None)
-    return Node(LOOP, [*mapped, *others], attrs, node.specs, node.origin, node.also)
+    loop = LoopSpec(body, carried=0, mapped=len(mapped), length=None)
+    return Node(LOOP, [*mapped, *others], {"loop": loop}, node.specs, node.origin, node.also)
 
 
 def _row(spec: TensorSpec) -> TensorSpec:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dualflow.graph.control import loop_attrs
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import reading
@@ -19,7 +19,7 @@ def trim_control(graph: Graph) -> Graph:
     needed: list[Node] = []
     live = set(graph.results)
     for node in reversed(graph.nodes):
-        if node.op.effect is None and live.isdisjoint(node.outputs):
+        if node.effect is None and live.isdisjoint(node.outputs):
             continue
         needed.append(node)
         if isinstance(node.op.form, Choice | Loop):
@@ -38,7 +38,7 @@ def trim_control(graph: Graph) -> Graph:
             moved.update({node.outputs[o]: made.inputs[i] for o, i in needs[node].same.items()})
             made = _trimmed(made, needs[node])
             moved.update(zip([node.outputs[i] for i in needs[node].outputs], made.outputs, strict=True))
-            if not made.outputs and made.op.effect is None:
+            if not made.outputs and made.effect is None:
                 continue
         elif made is not node:
             moved.update(zip(node.outputs, made.outputs, strict=True))
@@ -62,7 +62,7 @@ class _Needs:
 
 
 def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
-    branches: tuple[Graph, ...] = node.attrs["branches"]
+    branches = branches_of(node)
     same: dict[int, int] = {}
     for i in range(len(node.outputs)):
         places = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
@@ -74,9 +74,8 @@ def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
 
 
 def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
-    body: Graph = node.attrs["body"]
-    test: Graph | None = node.attrs["condition"]
-    carried, end = node.attrs["carried"], node.attrs["carried"] + node.attrs["mapped"]
+    loop = loop_of(node)
+    body, test, carried, end = loop.body, loop.condition, loop.carried, loop.end
     constant = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
     stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
     read = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is mapped
@@ -88,7 +87,7 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
             break
         read |= found
     mapped = [i for i in range(carried, end) if i in read]
-    if not mapped and end > carried and node.attrs["length"] is None:
+    if not mapped and end > carried and loop.length is None:
         mapped = [carried]  # its rows are counted
     rest = [i for i in sorted(read) if i >= end or i in constant]
     return _Needs((*sorted(needed), *mapped, *rest), (*sorted(needed), *stacks), constant)
@@ -96,38 +95,37 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
 
 def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
     """The places of the inputs on which ``wanted`` and the effects of ``graph`` depend."""
-    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.op.effect is not None])
+    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.effect is not None])
     return {i for i, v in enumerate(graph.inputs) if v in sources}
 
 
 def _trimmed(node: Node, needs: _Needs) -> Node:
+    attrs: dict[str, Any]
     if isinstance(node.op.form, Loop):
-        attrs = _loop(node, needs)
+        attrs = {"loop": _loop(loop_of(node), needs, len(node.outputs))}
     else:
         operands = [i - 1 for i in needs.inputs[1:]]
-        parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in node.attrs["branches"]]
-        attrs = {"branches": tuple(parts)}
+        parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in branches_of(node)]
+        attrs = {"choice": ChoiceSpec(tuple(parts))}
     specs = [node.outputs[i].spec for i in needs.outputs]
     return Node(node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.also)
 
 
-def _loop(node: Node, needs: _Needs) -> dict[str, Any]:
-    """The attributes of a trimmed loop, which is another one than those of its lineage if it keeps less."""
-    a, body, test = node.attrs, node.attrs["body"], node.attrs["condition"]
-    end = a["carried"] + a["mapped"]
-    carried = sum(o < a["carried"] for o in needs.outputs)
-    mapped = sum(a["carried"] <= i < end for i in needs.inputs)
-    turn = _part(body, needs.inputs, [body.outputs[i] for i in needs.outputs])
-    if test is not None:
-        test = _part(test, needs.inputs, test.outputs)
-    attrs = loop_attrs(
-        turn, carried, mapped, a["length"], condition=test, reverse=a["reverse"], again=a["again"]
+def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
+    """A trimmed loop, which is another one than those of its lineage if it keeps less than ``outputs``."""
+    body, test = loop.body, loop.condition
+    trimmed = replace(
+        loop,
+        body=_part(body, needs.inputs, [body.outputs[i] for i in needs.outputs]),
+        carried=sum(o < loop.carried for o in needs.outputs),
+        mapped=sum(loop.carried <= i < loop.end for i in needs.inputs),
+        condition=None if test is None else _part(test, needs.inputs, test.outputs),
     )
-    return attrs if len(needs.outputs) < len(node.outputs) else {**attrs, "lineage": a["lineage"]}
+    return trimmed if len(needs.outputs) == outputs else trimmed.another()
 
 
 def _part(graph: Graph, inputs: Iterable[int], outputs: Sequence[Value]) -> Graph:
-    effects = [n for n in graph.nodes if n.op.effect is not None]
+    effects = [n for n in graph.nodes if n.effect is not None]
     needed, _ = ancestors(outputs, (), effects)
     nodes = tuple([n for n in graph.nodes if n in needed])
     return Graph(graph.name, tuple([graph.inputs[i] for i in inputs]), nodes, tuple(outputs))
