@@ -141,7 +141,7 @@ class LoopSpec(BodySpec):
 
     def extended(self, body: Graph) -> LoopSpec:
         """The loop that gives what this one gives and, behind it, the further rows of ``body``."""
-        return replace(self, body=body, lineage=(*self.lineage, *_new_lineage()))
+        return replace(self, body=body, recompute=False, lineage=(*self.lineage, *_new_lineage()))
 
     def extends(self, other: LoopSpec) -> bool:
         """Whether its results begin with those of ``other`` over the same inputs."""

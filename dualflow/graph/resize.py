@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
-from dualflow.graph.ir import Graph, GraphBuilder, Node, Value
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.ops.forms import Choice, Loop
 
 
@@ -32,13 +34,16 @@ def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
     """``graph``, a body, whose inputs have ``specs``."""
     if all(v.spec == spec for v, spec in zip(graph.inputs, specs, strict=True)):
         return graph
-    builder = GraphBuilder(graph.name)
-    known: dict[Value, Value] = {
-        v: builder.argument(TensorSpec(spec.shape, spec.dtype, v.spec.name))
-        for v, spec in zip(graph.inputs, specs, strict=True)
-    }
-    for node in graph.nodes:
-        inputs = [known[v] for v in node.inputs]
-        new = builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
-        known.update(zip(node.outputs, new.outputs, strict=True))
-    return builder.finish([known[v] for v in graph.outputs])
+    named = zip(graph.inputs, specs, strict=True)
+    inputs = [Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in named]
+    moved = dict(zip(graph.inputs, inputs, strict=True))
+    return replace(rebuild(graph, _inferred, moved), inputs=tuple(inputs))
+
+
+def _inferred(node: Node, current: Node) -> Expansion | None:
+    """``current`` with the outputs that its inputs make."""
+    if current is node:
+        return None
+    specs = [v.spec for v in current.inputs]
+    attrs = dict(attrs_for(node, specs))
+    return by(Node(node.op, current.inputs, attrs, node.op.specs(specs, attrs), node.origin, node.also))

@@ -20,7 +20,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batchable import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY, Op
@@ -80,11 +80,7 @@ class _Writer:
         new = [Value(p.node.output.spec) for p in found.before]
         moved = {p.node.output: v for p, v in zip(found.before, new, strict=True)}
         gone = {p.node for p in found.before}
-        nodes: list[Node] = []
-        for node in body.nodes:
-            if node not in gone:
-                nodes.append(reading(node, moved))
-                moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
+        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, moved)
         outputs = list(body.outputs)
         for s in found.sums:
             outputs[s.place], more = _sum([moved.get(v, v) for v in s.kept], outputs[s.place].node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dualflow.graph.ir import BodySpec, Graph, Node
-from dualflow.graph.rewrite import Expansion, expand
+from dualflow.graph.rewrite import Expansion, by, expand
 from dualflow.ops.forms import Choice, Loop
 
 Transform = Callable[[Graph], Graph]
@@ -42,7 +42,6 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
         new = spec.with_bodies(change)
         if new is spec:
             return None
-        made = Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also)
-        return Expansion((made,), made.outputs)
+        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
 
     return expand(graph, changed)

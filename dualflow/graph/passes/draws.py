@@ -11,7 +11,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import reading
+from dualflow.graph.rewrite import Expansion, expand, rebuild, without
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
@@ -26,21 +26,21 @@ def draw_before_loops(graph: Graph) -> Graph:
 
     Without a host call in its body, it is machine code.
     """
-    drawn = {n: found for n in graph.nodes if (found := _draw_of(n)) is not None}
-    if not drawn:
-        return graph
-    moved: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        made = reading(node, moved)
-        if node in drawn:
-            many = _drawn(drawn[node], loop_of(node).length or 0)
-            nodes.append(many)
-            made = _reading_rows(made, drawn[node], many.output)
-        nodes.append(made)
-        if made is not node:
-            moved.update(zip(node.outputs, made.outputs, strict=True))
-    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+    return expand(graph, _drawn_before)
+
+
+def _drawn_before(node: Node) -> Expansion | None:
+    if not isinstance(node.op.form, Loop) or node.effect is not Effect.RANDOM:
+        return None
+    loop = loop_of(node)
+    draw = only_draw(loop.body, loop.turns) if loop.turns and not loop.reverse else None
+    if draw is None or loop.turns is None:
+        return None
+    many = _drawn(draw, loop.turns)
+    reading = replace(loop, body=with_rows(loop.body, draw, loop.end), mapped=loop.mapped + 1)
+    inputs = (*node.inputs[: loop.end], many.output, *node.inputs[loop.end :])
+    made = Node(LOOP, inputs, {"loop": reading}, node.specs, node.origin, node.also)
+    return Expansion((many, made), made.outputs)
 
 
 def only_draw(body: Graph, length: int) -> Node | None:
@@ -60,36 +60,11 @@ def for_all_turns(draw: Node, length: int) -> dict[str, Any]:
 def with_rows(body: Graph, draw: Node, at: int) -> Graph:
     """``body`` with a row, the input of place ``at``, for ``draw``."""
     row = Value(draw.output.spec)
-    moved = {draw.output: row}
-    nodes: list[Node] = []
-    for node in body.nodes:
-        if node is draw:
-            continue
-        nodes.append(reading(node, moved))
-        if nodes[-1] is not node:
-            moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
-    outputs = tuple([moved.get(v, v) for v in body.outputs])
-    return Graph(body.name, (*body.inputs[:at], row, *body.inputs[at:]), tuple(nodes), outputs)
-
-
-def _draw_of(loop: Node) -> Node | None:
-    """The draw that can be made before ``loop``."""
-    if not isinstance(loop.op.form, Loop) or loop.effect is not Effect.RANDOM:
-        return None
-    spec = loop_of(loop)
-    return only_draw(spec.body, spec.turns) if spec.turns and not spec.reverse else None
+    found = rebuild(body, lambda node, _: without(node) if node is draw else None, {draw.output: row})
+    return replace(found, inputs=(*body.inputs[:at], row, *body.inputs[at:]))
 
 
 def _drawn(draw: Node, length: int) -> Node:
     attrs = for_all_turns(draw, length)
     spec = TensorSpec.of(Shape(attrs["shape"]), draw.output.spec.dtype)
     return Node(draw.op, (), attrs, [spec], draw.origin, draw.also)
-
-
-def _reading_rows(loop: Node, draw: Node, rows: Value) -> Node:
-    """``loop`` with a row of ``rows`` in the place of ``draw``."""
-    spec = loop_of(loop)
-    at = spec.end
-    reading = replace(spec, body=with_rows(spec.body, draw, at), mapped=spec.mapped + 1)
-    inputs = (*loop.inputs[:at], rows, *loop.inputs[at:])
-    return Node(LOOP, inputs, {"loop": reading}, loop.specs, loop.origin, loop.also)

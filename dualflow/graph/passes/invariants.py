@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dualflow.graph.axes import base_of, is_generated
 from dualflow.graph.control import LOOP
@@ -12,8 +12,9 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
+from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Loop, View
 
 
@@ -111,11 +112,6 @@ def _without(place: int, parts: Sequence[_Steady]) -> Graph:
             inputs.append(Value(value.spec))
             if i == place:
                 moved[value] = inputs[-1]
-    nodes = []
-    for node in graph.nodes:
-        if moved.keys().isdisjoint(node.outputs):
-            nodes.append(reading(node, moved))
-            moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
-    outputs = [moved.get(v, v) for v in graph.outputs]
-    needed, _ = ancestors(outputs, (), [n for n in nodes if n.effect is not None])
-    return Graph(graph.name, tuple(inputs), tuple([n for n in nodes if n in needed]), tuple(outputs))
+    gone = {v.node for v in moved}
+    lighter = rebuild(graph, lambda node, _: without(node) if node in gone else None, moved)
+    return eliminate_dead_code(replace(lighter, inputs=tuple(inputs)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.graph.control_spec import loop_of
-from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import reading
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.forms import Loop
 
 
@@ -19,17 +19,18 @@ def merge_loops(graph: Graph) -> Graph:
     stands_for = {n: _longest(n, loops) for n in loops}
     if all(n is found for n, found in stands_for.items()):
         return graph
-    moved: dict[Value, Value] = {}
     placed: dict[Node, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        wanted = stands_for.get(node, node)
-        if wanted not in placed:
-            placed[wanted] = reading(wanted, moved)
-            nodes.append(placed[wanted])
-        if placed[wanted] is not node:
-            moved.update(zip(node.outputs, placed[wanted].outputs, strict=False))
-    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+    def merged(node: Node, current: Node) -> Expansion | None:
+        wanted = stands_for.get(node)
+        if wanted is None:
+            return None
+        before = placed.get(wanted)
+        made = before or (current if wanted is node else wanted.with_inputs(current.inputs))
+        placed[wanted] = made
+        return Expansion((made,) if before is None else (), made.outputs[: len(node.outputs)])
+
+    return rebuild(graph, merged)
 
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:

@@ -9,19 +9,19 @@ from typing import Any
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import reading
+from dualflow.graph.rewrite import Expansion, rebuild, without
 from dualflow.ops.forms import Choice, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
     """``graph`` whose choices and loops read, carry and answer only what somebody needs."""
     needs: dict[Node, _Needs] = {}
-    needed: list[Node] = []
+    needed: set[Node] = set()
     live = set(graph.results)
     for node in reversed(graph.nodes):
         if node.effect is None and live.isdisjoint(node.outputs):
             continue
-        needed.append(node)
+        needed.add(node)
         if isinstance(node.op.form, Choice | Loop):
             found = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.form, Loop) else _choice_needs(node, live)
@@ -30,20 +30,14 @@ def trim_control(graph: Graph) -> Graph:
             live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
         else:
             live.update(node.inputs)
-    moved: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in reversed(needed):
-        made = reading(node, moved)
-        if node in needs and not needs[node].all_of(node):
-            moved.update({node.outputs[o]: made.inputs[i] for o, i in needs[node].same.items()})
-            made = _trimmed(made, needs[node])
-            moved.update(zip([node.outputs[i] for i in needs[node].outputs], made.outputs, strict=True))
-            if not made.outputs and made.effect is None:
-                continue
-        elif made is not node:
-            moved.update(zip(node.outputs, made.outputs, strict=True))
-        nodes.append(made)
-    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+    def trimmed(node: Node, current: Node) -> Expansion | None:
+        if node not in needed:
+            return without(node)
+        found = needs.get(node)
+        return None if found is None or found.all_of(node) else _expansion(current, found)
+
+    return rebuild(graph, trimmed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +53,17 @@ class _Needs:
 
     def all_of(self, node: Node) -> bool:
         return len(self.inputs) == len(node.inputs) and len(self.outputs) == len(node.outputs)
+
+
+def _expansion(node: Node, needs: _Needs) -> Expansion:
+    """The trimmed node, and what becomes of all outputs; where nothing of it is needed, no node."""
+    made = _trimmed(node, needs)
+    values = list(node.outputs)
+    for output, place in needs.same.items():
+        values[output] = node.inputs[place]
+    for output, value in zip(needs.outputs, made.outputs, strict=True):
+        values[output] = value
+    return Expansion((made,) if made.outputs or made.effect is not None else (), values)
 
 
 def _choice_needs(node: Node, live: Container[Value]) -> _Needs:

@@ -11,7 +11,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trips import trip_count
-from dualflow.graph.rewrite import Expansion, copied, expand
+from dualflow.graph.rewrite import Expansion, by, copied, expand
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Literal, Loop
 from dualflow.ops.record import REGISTRY
@@ -40,8 +40,7 @@ def _counted(node: Node) -> Expansion | None:
         return None  # scalars stay in registers; stacks grow with the turns that there are
     attrs = {"loop": loop.another(condition=None, length=turns)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
-    made = Node(LOOP, node.inputs, attrs, specs, node.origin, node.also)
-    return Expansion((made,), made.outputs)
+    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
 
 
 def _takes_little(node: Node, turns: int) -> bool:
