@@ -1,0 +1,65 @@
+"""Traced bodies as nodes: a choice between them, and one that runs while another holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.function.control.bodies import Body, aligned, operands
+from dualflow.function.control.choice_gradient import pull_choice
+from dualflow.function.control.loop_gradient import pull_loop
+from dualflow.graph.control import CHOICE_GRADIENT, LOOP_GRADIENT, run_choice, run_loop
+from dualflow.graph.control_spec import LoopSpec
+
+
+def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
+    """The outputs of ``bodies[index]``; variables that a body assigns get their new values.
+
+    Args:
+        index: an int32 scalar of the current engine.
+        bodies: their outputs have the same specs.
+    """
+    written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
+    sources = {key: source for b in bodies for key, (source, _) in b.reads.items()} | written
+    graphs = []
+    for body, inputs in zip(bodies, aligned(bodies, sources), strict=True):
+        place = dict(zip(sources, inputs, strict=True))
+        news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
+        graphs.append(body.graph(inputs, [*body.outputs, *news]))
+    results = run_choice(index, operands(list(sources.values())), graphs)
+    count = len(bodies[0].outputs)
+    for variable, value in zip(written.values(), results[count:], strict=True):
+        dispatch.current().unrecorded.update(variable, value, results)
+    return results[:count]
+
+
+def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
+    """What is carried from turn to turn while ``test`` holds, from ``initial``; assigned variables likewise.
+
+    Args:
+        test: of the carried values, answers a bool scalar.
+        turn: of the carried values, answers the next ones.
+        initial: tensors of the current engine.
+        limit: the most turns.
+    """
+    written = {key: variable for key, (variable, _) in turn.writes.items()}
+    read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
+    kept = {key: source for key, source in read.items() if key not in written}
+    graphs = []
+    for traced, carried, rest in zip(
+        (test, turn), aligned((test, turn), written), aligned((test, turn), kept), strict=True
+    ):
+        inputs = [*traced.arguments, *carried, *rest]
+        news = [] if traced is test else [value for _, value in turn.writes.values()]
+        graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
+    state = operands([*written.values(), *kept.values()])
+    loop = LoopSpec(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
+    results = run_loop(loop, [*initial, *state])
+    for variable, value in zip(written.values(), results[len(initial) :], strict=True):
+        dispatch.current().unrecorded.update(variable, value, results)
+    return results[: len(initial)]
+
+
+CHOICE_GRADIENT.give(pull_choice)
+LOOP_GRADIENT.give(pull_loop)

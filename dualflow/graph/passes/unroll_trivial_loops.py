@@ -1,0 +1,102 @@
+"""Loops whose number of turns is known: those of none and of one are none, and others need no condition."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.shape import Shape
+from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import loop_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.trip_count import trip_count
+from dualflow.graph.rewrite import Expansion, by, copied, expand
+from dualflow.graph.scalars import is_scalar_control
+from dualflow.ops.forms import Literal, Loop
+from dualflow.ops.record import REGISTRY
+
+MAX_BYTES: Final = 1 << 28
+"""Stacks of a loop with a condition that are larger are made turn by turn."""
+
+
+def count_turns(graph: Graph) -> Graph:
+    """``graph`` whose loops know their number of turns where that can be known, and none of which has one."""
+    return expand(graph, _counted)
+
+
+def _counted(node: Node) -> Expansion | None:
+    if not isinstance(node.op.form, Loop):
+        return None
+    turns = _turns(node)
+    loop = loop_of(node)
+    if turns == 0 and all(v.spec.shape.is_static for v in loop.rows):
+        return _none(node)
+    if turns == 1 and _one_is_static(node):
+        return _one(node)
+    if turns is None or turns == loop.turns:
+        return None
+    if is_scalar_control(node) or not _takes_little(node, turns):
+        return None  # scalars stay in registers; stacks grow with the turns that there are
+    attrs = {"loop": loop.another(condition=None, length=turns)}
+    specs = LOOP.specs([v.spec for v in node.inputs], attrs)
+    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
+
+
+def _takes_little(node: Node, turns: int) -> bool:
+    """Whether the loop's stacks may be made at once: a check can end it long before its last turn."""
+    loop = loop_of(node)
+    if loop.condition is None:
+        return True  # the rows that it reads are no fewer
+    rows = [v.spec for v in loop.rows]
+    return all(r.shape.is_static for r in rows) and turns * sum(r.nbytes for r in rows) <= MAX_BYTES
+
+
+def _turns(node: Node) -> int | None:
+    loop = loop_of(node)
+    if loop.mapped and loop.length is None:
+        rows: int | None = node.inputs[loop.carried].spec.shape[0]
+        return rows
+    return trip_count(loop, [_literal(v) for v in node.inputs])
+
+
+def _literal(value: Value) -> np.ndarray[Any, Any] | None:
+    known = value.node is not None and isinstance(value.node.op.form, Literal)
+    return value.node.attrs["value"] if known and value.node is not None else None
+
+
+def _none(node: Node) -> Expansion:
+    """What a loop without turns gives."""
+    carried = loop_of(node).carried
+    stacks = [
+        _made(node, "constant", (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
+        for v in node.outputs[carried:]
+    ]
+    return Expansion(stacks, (*node.inputs[:carried], *[n.output for n in stacks]))
+
+
+def _one_is_static(node: Node) -> bool:
+    """Whether the sizes of all rows are known."""
+    body = loop_of(node).body
+    return all(v.spec.shape.is_static for v in (*body.inputs, *body.outputs))
+
+
+def _one(node: Node) -> Expansion:
+    """The body of a loop of one turn, and what becomes of its results."""
+    loop = loop_of(node)
+    body, carried, end = loop.body, loop.carried, loop.end
+    rows = [
+        _made(node, "reshape", (x,), shape=v.spec.shape)
+        for x, v in zip(node.inputs[carried:end], body.inputs[carried:end], strict=True)
+    ]
+    given = (*node.inputs[:carried], *[n.output for n in rows], *node.inputs[end:])
+    moved = dict(zip(body.inputs, given, strict=True))
+    nodes = copied(body.nodes, moved)
+    results = [moved[v] for v in body.outputs]
+    stacks = [_made(node, "reshape", (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
+    return Expansion((*rows, *nodes, *stacks), (*results[:carried], *[n.output for n in stacks]))
+
+
+def _made(like: Node, name: str, inputs: tuple[Value, ...], **attrs: Any) -> Node:
+    op = REGISTRY[name]
+    return Node(op, inputs, attrs, op.specs([v.spec for v in inputs], attrs), like.origin)
