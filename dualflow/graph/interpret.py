@@ -54,7 +54,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
-        if node.effect is None:
+        if node.op.effect is None:  # the op's own: what runs graphs computes nothing itself, and is observed
             found = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
             found = node.op.kernel(*arrays, **node.attrs)
