@@ -331,6 +331,18 @@ class Kernel:
     steps: int
     body: tuple[Statement, ...]
 
+    @property
+    def lane_loop(self) -> int | None:
+        """The number of the loop that may run by lanes."""
+        loops = (s.loop for s in walk(self.body) if isinstance(s, For) and s.kind is LoopKind.LANES)
+        return next(loops, None)
+
+    @property
+    def outermost(self) -> For | Shares | None:
+        """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
+        loops = (s for s in self.body if isinstance(s, Shares) or (isinstance(s, For) and s.begin is End.LOW))
+        return next(loops, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
