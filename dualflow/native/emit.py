@@ -23,7 +23,17 @@ from dualflow.native.llvm import BOOL, I64, PTR, U8, VOID, Module, Type, Value
 from dualflow.native.maths.namespace import Maths
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import LoopKind, Number, Place, Register, Run, Statement
+from dualflow.schedule.loop_program import (
+    Bounds,
+    Let,
+    LoopKind,
+    Number,
+    Place,
+    Register,
+    Repeat,
+    Run,
+    Statement,
+)
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 LARGE = 96
@@ -53,15 +63,15 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What it means that a kernel has failed, and whose fault it is."""
+    """What it means that a kernel has failed, and the statement that has."""
 
     message: str
-    node: Node
+    statement: Let | Bounds | Repeat
 
 
 def table(run: Run, memory: Memory, first_check: int) -> list[int]:
     """The numbers that the kernel of ``run`` reads, in the order in which :class:`Emitter` expects them."""
-    scalars = () if _is_large(run) else run.scalars
+    scalars = () if is_large(run) else run.scalars
     return [
         *run.numbers,
         *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
@@ -71,7 +81,8 @@ def table(run: Run, memory: Memory, first_check: int) -> list[int]:
     ]
 
 
-def _is_large(run: Run) -> bool:
+def is_large(run: Run) -> bool:
+    """Whether the code of the kernel is kept short; numbers of its element code are part of it then."""
     return run.kernel.steps > LARGE
 
 
@@ -81,8 +92,7 @@ class _ElementMaths(Maths):
     def __init__(self, emitter: Emitter) -> None:
         super().__init__(emitter.module, inline=not emitter.large)
         self._emitter = emitter
-        self.node: Node
-        self.positions: tuple[int | None, ...]
+        self.let: Let
 
     def cast(self, x: Value | float, target: DType) -> Value:
         """The same number in another dtype; a Python number becomes a constant."""
@@ -92,12 +102,12 @@ class _ElementMaths(Maths):
 
     def index(self, axis: int) -> Value:
         """The element's position along an axis of the output, an int64."""
-        loop = self.positions[axis]
+        loop = self.let.positions[axis]
         return self._emitter.zero if loop is None else self._emitter.position(loop)
 
     def check(self, ok: Value, message: str) -> None:
         """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
-        self._emitter.fail_unless(ok, message, self.node)
+        self._emitter.fail_unless(ok, message, self.let)
 
 
 class Emitter:
@@ -105,14 +115,14 @@ class Emitter:
 
     Attributes:
         large: whether the code is kept short, at some cost of speed.
-        checks: what the numbers mean that it leaves in the status, from the first check's on.
+        checks: what the numbers mean that it leaves in the status, counted from that of the first check.
         mask: the live lanes, None where all are.
     """
 
     def __init__(self, module: Module, run: Run, name: str, lanes: int) -> None:
         self.module, self.run, self.kernel = module, run, run.kernel
-        self.large = _is_large(run)
-        self.checks: list[Check] = []
+        self.large = is_large(run)
+        self.checks: dict[Check, int] = {}
         lane_loops = (
             s for s in lp.walk(run.kernel.body) if isinstance(s, lp.For) and s.kind is LoopKind.LANES
         )
@@ -123,7 +133,7 @@ class Emitter:
         self.b = function.builder
         self.zero = self.b.constant(I64, 0)
         self.mask: Value | None = None
-        self._outermost: Node | None = None
+        self._outermost: Repeat | None = None
         self._registers: dict[int, Value] = {}
         self._index: dict[int, Value] = {}
         self._edges: dict[tuple[int, int], tuple[Value, Value]] = {}
@@ -269,8 +279,8 @@ class Emitter:
     def _constant(self, number: np.generic) -> Value:
         return self.b.constant(Type.of_dtype(number.dtype), number.item())
 
-    def _let(self, let: lp.Let) -> None:
-        form, self.m.node, self.m.positions = let.node.op.form, let.node, let.positions
+    def _let(self, let: Let) -> None:
+        form, self.m.let = let.node.op.form, let
         assert isinstance(form, Element)
         operands = [self._operand(o) for o in let.operands]
         self._bind(let.register, form.code(self.m, *operands, **let.node.attrs))
@@ -350,10 +360,10 @@ class Emitter:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 
-    def _repeat(self, repeat: lp.Repeat) -> None:
+    def _repeat(self, repeat: Repeat) -> None:
         b, last, count = self.b, clock(self.b), len(repeat.registers)
-        outer, self._outermost = self._outermost, self._outermost or repeat.node
-        stopped = self._number("a signal has come", self._outermost)
+        outer, self._outermost = self._outermost, self._outermost or repeat
+        stopped = self._number(Check("a signal has come", self._outermost))
         fine = b.constant(BOOL, True)
         with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
             *carried, turns, alive = loop.carried
@@ -403,11 +413,11 @@ class Emitter:
     def _row(self, row: lp.Row) -> None:
         """The row's address is among those that the function begins with."""
 
-    def _bounds(self, bounds: lp.Bounds) -> None:
+    def _bounds(self, bounds: Bounds) -> None:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
         inside = (position >= 0) & (position < self._numbers[bounds.extent.place])
-        self.fail_unless(inside, OUTSIDE, bounds.node)
+        self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
     def _guarded(self, guarded: lp.Guarded) -> None:
@@ -457,16 +467,15 @@ class Emitter:
 
     # Failures
 
-    def _number(self, message: str, node: Node) -> Value:
+    def _number(self, check: Check) -> Value:
         """What the status is where that has happened."""
-        self.checks.append(Check(message, node))
-        return self._first_check + (len(self.checks) - 1)
+        return self._first_check + self.checks.setdefault(check, len(self.checks))
 
-    def fail_unless(self, ok: Value, message: str, node: Node) -> None:
+    def fail_unless(self, ok: Value, message: str, statement: Let | Bounds) -> None:
         """Note in the status word that a check failed, unless it holds in every live lane."""
         if ok.text == "true":
             return
-        number, failed = self._number(message, node), ~ok
+        number, failed = self._number(Check(message, statement)), ~ok
         if self.mask is not None and ok.type.lanes == self.lanes:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):

@@ -12,7 +12,7 @@ from dualflow.graph.ir import Node
 from dualflow.native import product
 from dualflow.native.assembly import pieces, spread
 from dualflow.native.copying import copy_elements, fill_elements
-from dualflow.native.emit import Emitter, Memory, table
+from dualflow.native.emit import Memory, table
 from dualflow.native.gemm import gemm
 from dualflow.native.gemm_kernel import Field
 from dualflow.native.kept import Kept
@@ -23,6 +23,7 @@ from dualflow.native.plan import Call, Plan
 from dualflow.native.product import Batch, Product
 from dualflow.native.scatter import OUTSIDE, bounds_routine, depth_of, routine, table_of
 from dualflow.native.target import vector_bits
+from dualflow.native.written import Written, write
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Row, Run
@@ -72,6 +73,7 @@ class Unit:
     module: Module = field(default_factory=lambda: Module(vector_bits()))
     code: Code = field(default_factory=lambda: Code([0, 0]))
     kernels: list[Kernel] = field(default_factory=list)
+    written: dict[Written, str] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
     workspace_bytes: int = 0
     parallel: bool = False
@@ -90,6 +92,13 @@ class Unit:
     def reserve(self, nbytes: int) -> None:
         """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
+
+    def symbol(self, written: Written, name: str) -> str:
+        """The function of a kernel in the module, where it is called ``name`` unless it has a name there."""
+        if written not in self.written:
+            self.module.include(written.fragment, name)
+            self.written[written] = name
+        return self.written[written]
 
     def memory(self, run: Run, lanes: int) -> Memory:
         """A place for the kernel's own memory, behind the arena's values."""
@@ -217,10 +226,10 @@ class Entry:
 
     def _run(self, name: str, run: Run, lanes: int, memory: Memory) -> None:
         unit, b = self.unit, self.b
-        emitter = Emitter(unit.module, run, name, lanes)
-        emitter.emit()
+        written = write(run, lanes, vector_bits())
+        name = unit.symbol(written, name)
         numbers = table(run, memory, len(unit.code.messages) + 1)
-        unit.code.messages += [(check.message, check.node) for check in emitter.checks]
+        unit.code.messages += written.messages(run.kernel)
         b.store(b.offset(self.params, unit.run(numbers), I64), self.context, 1)
         chunk = self._chunk(run, lanes)
         n, per_chunk = self.param(run.total), self.param(chunk)

@@ -50,7 +50,7 @@ def _cycles(b: Builder) -> Value:
 
 def _routine(module: Module) -> str:
     """The name of ``void ask(last, status, stopped)``, written at the first call."""
-    if ROUTINE in module.functions:
+    if module.has(ROUTINE):
         return ROUTINE
     function = module.function(
         ROUTINE, VOID, [("last", PTR), ("status", PTR), ("stopped", I64)], "noinline cold", internal=True

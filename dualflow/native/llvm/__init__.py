@@ -21,7 +21,7 @@ the functions of `dualflow.native.maths` define them as NumPy does.
 """
 
 from dualflow.native.llvm.builder import Block, Builder, Loop, WhileLoop
-from dualflow.native.llvm.module import Function, Module
+from dualflow.native.llvm.module import Fragment, Function, Module
 from dualflow.native.llvm.types import (
     BOOL,
     F16,
@@ -58,6 +58,7 @@ __all__ = [
     "VOID",
     "Block",
     "Builder",
+    "Fragment",
     "Function",
     "Loop",
     "Module",
