@@ -11,15 +11,10 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.native.blocking import JOIN, block_sizes, rounds
-from dualflow.native.lower import stage_steps
-from dualflow.native.nest import Access, Nest, Pick, Step
-from dualflow.native.nest import Operand as NestOperand
-from dualflow.native.nest import Store as NestStore
-from dualflow.native.workspace import workspace
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Loop, Take, View
 from dualflow.ops.forms import Literal as LiteralForm
+from dualflow.schedule.blocking import JOIN, block_sizes, rounds
 from dualflow.schedule.loop_program import (
     SHARE,
     Argument,
@@ -55,6 +50,11 @@ from dualflow.schedule.loop_program import (
     Statement,
     Store,
 )
+from dualflow.schedule.lower import stage_steps
+from dualflow.schedule.nest import Access, Nest, Pick, Step
+from dualflow.schedule.nest import Operand as NestOperand
+from dualflow.schedule.nest import Store as NestStore
+from dualflow.schedule.workspace import workspace
 
 Accumulator = tuple[Register, ...]
 """What a fold carries."""

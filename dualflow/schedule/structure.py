@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType
+from dualflow.graph.exact_equality import exact
 from dualflow.graph.ir import Node
-from dualflow.graph.key import exact
 from dualflow.schedule import loop_program
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
+from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.text import I64, Type, Value
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node
-from dualflow.native.llvm import I64, Type, Value
-from dualflow.native.maths.namespace import Maths
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement

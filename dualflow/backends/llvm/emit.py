@@ -1,0 +1,513 @@
+"""A kernel's statements become LLVM IR: one function that runs a range of its outermost loop.
+
+    void kernel(ptr context, i64 lo, i64 hi, i64 slot)
+
+``context`` holds three pointers: the buffer table, the kernel's own numbers, the status word. Whatever
+depends on sizes, and which buffers there are, is read from those numbers, so the text depends on the
+statements alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.text import BOOL, I64, PTR, U8, VOID, Module, Type, Value
+from dualflow.core.dtypes import DType
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Element, Fold
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import (
+    Bounds,
+    Let,
+    LoopKind,
+    Number,
+    Place,
+    Register,
+    Repeat,
+    Run,
+    Statement,
+)
+
+KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
+LARGE = 96
+"""From so many steps on, rows have one masked loop instead of a full loop and a masked tail.
+
+Half the code.
+"""
+ASKED_TURNS = 1 << 16
+"""After so many turns a loop over scalars looks whether a signal has come; a power of two."""
+OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A kernel's own memory in the arena: partial results of its stretches, or rows, which each slot has.
+
+    Attributes:
+        buffer: the arena's place in the buffer table.
+        starts: the first byte of each partial result, or of each row of the first slot.
+        stride: bytes from the rows of a slot to those of the next.
+    """
+
+    buffer: int = 0
+    starts: tuple[int, ...] = ()
+    stride: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What it means that a kernel has failed, and the statement that has."""
+
+    message: str
+    statement: Let | Bounds | Repeat
+
+
+def table(run: Run, memory: Memory, first_check: int) -> list[int]:
+    """The numbers that the kernel of ``run`` reads, in the order in which :class:`Emitter` expects them."""
+    scalars = () if is_large(run) else run.scalars
+    return [
+        *run.numbers,
+        *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
+        *(number for a in run.buffers for number in (a.buffer, a.offset)),
+        *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
+        first_check,
+    ]
+
+
+def is_large(run: Run) -> bool:
+    """Whether the code of the kernel is kept short; numbers of its element code are part of it then."""
+    return run.kernel.steps > LARGE
+
+
+class _ElementMaths(Maths):
+    """The maths namespace inside a kernel: numbers are constants, an element knows its place."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        super().__init__(emitter.module, inline=not emitter.large)
+        self._emitter = emitter
+        self.let: Let
+
+    def cast(self, x: Value | float, target: DType) -> Value:
+        """The same number in another dtype; a Python number becomes a constant."""
+        if isinstance(x, Value):
+            return super().cast(x, target)
+        return self._emitter.b.constant(Type.of_dtype(target.dtype), x)
+
+    def index(self, axis: int) -> Value:
+        """The element's position along an axis of the output, an int64."""
+        loop = self.let.positions[axis]
+        return self._emitter.zero if loop is None else self._emitter.position(loop)
+
+    def check(self, ok: Value, message: str) -> None:
+        """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
+        self._emitter.fail_unless(ok, message, self.let)
+
+
+class Emitter:
+    """Emits one kernel as the function ``name``; lane loops run ``lanes`` turns at once.
+
+    Attributes:
+        large: whether the code is kept short, at some cost of speed.
+        checks: what the numbers mean that it leaves in the status, counted from that of the first check.
+        mask: the live lanes, None where all are.
+    """
+
+    def __init__(self, module: Module, run: Run, name: str, lanes: int) -> None:
+        self.module, self.run, self.kernel = module, run, run.kernel
+        self.large = is_large(run)
+        self.checks: dict[Check, int] = {}
+        lane_loops = (
+            s for s in lp.walk(run.kernel.body) if isinstance(s, lp.For) and s.kind is LoopKind.LANES
+        )
+        first = next(lane_loops, None)
+        self.lane_loop = None if first is None else first.loop
+        self.lanes = 1 if first is None else lanes
+        function = module.function(name, VOID, KERNEL_ARGS)
+        self.b = function.builder
+        self.zero = self.b.constant(I64, 0)
+        self.mask: Value | None = None
+        self._outermost: Repeat | None = None
+        self._registers: dict[int, Value] = {}
+        self._index: dict[int, Value] = {}
+        self._edges: dict[tuple[int, int], tuple[Value, Value]] = {}
+        self._context, self._low, self._high, self._slot = function.args
+        self._read_table()
+        self.m = _ElementMaths(self)
+
+    def emit(self) -> None:
+        """Write the function."""
+        self._statements(self.kernel.body)
+        self.b.ret()
+
+    # What the kernel is given
+
+    def _read_table(self) -> None:
+        """Load all numbers and addresses, in the order of :func:`table`."""
+        buffers, self._table, self._status = (self.b.load(self._context, i, PTR) for i in range(3))
+        self._read = 0
+        kernel, scalars = self.kernel, () if self.large else self.kernel.scalars
+        self._numbers = [self._next(I64) for _ in range(kernel.numbers)]
+        self._scalars = [self._next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
+        self._pointers = [
+            self._from(self.b.load(buffers, self._next(I64), PTR), self._next(I64), dtype)
+            for _, dtype in zip(self.run.buffers, kernel.buffers, strict=False)
+        ]
+        rows = [s for s in kernel.body if isinstance(s, lp.Row)]
+        self._own = range(len(self._pointers), len(self._pointers) + len(rows))
+        if rows or self.run.partials:
+            arena, stride = self.b.load(buffers, self._next(I64), PTR), self._next(I64)
+            place = self._slot * stride if rows else None
+            for _ in rows or self.run.partials:
+                start = self._next(I64)
+                self._pointers.append(self.b.offset(arena, start if place is None else start + place, U8))
+        self._first_check = self._next(I64)
+
+    def _next(self, type: Type) -> Value:
+        self._read += 1
+        return self.b.load(self._table, (self._read - 1) * (8 // type.nbytes), type)
+
+    def _from(self, pointer: Value, offset: Value, dtype: DType) -> Value:
+        return self.b.offset(pointer, offset, Type.of_dtype(dtype.dtype))
+
+    # Loops
+
+    def _statements(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            _EMITTERS[type(statement)](self, statement)
+
+    def _for(self, loop: lp.For) -> None:
+        """One loop; by lanes, the last ones masked, where it is the lane loop."""
+        start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
+        if loop.kind is LoopKind.SERIAL:
+            self._turns(loop, start, stop, 1, registers, masked=False)
+            return
+        if not self.large:
+            full = start + ((stop - start) & -self.lanes)
+            self._turns(loop, start, full, self.lanes, registers, masked=False)
+            start = full
+        self._turns(loop, start, stop, self.lanes, registers, masked=True)
+
+    def _turns(
+        self,
+        loop: lp.For,
+        start: Value,
+        stop: Value,
+        step: int,
+        registers: Sequence[Register],
+        *,
+        masked: bool,
+    ) -> None:
+        outer = self.mask
+        with self.b.loop(start, stop, step, self._values(registers)) as turn:
+            self._index[loop.loop] = turn.index
+            self._set(registers, turn.carried)
+            if masked:
+                self.mask = self.b.first_lanes(stop - turn.index, self.lanes)
+            self._statements(loop.body)
+            turn.next(*self._values(registers))
+        self._set(registers, turn.results)
+        self.mask = outer
+
+    def _blocks(self, blocks: lp.Blocks) -> None:
+        stop, size = self._bound(blocks.end), self._numbers[blocks.size.place]
+        registers = lp.carried(blocks.body)
+        with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as turn:
+            self._set(registers, turn.carried)
+            self._stretch((blocks.loop, blocks.level), turn.index, size, stop)
+            self._statements(blocks.body)
+            turn.next(*self._values(registers))
+        self._set(registers, turn.results)
+
+    def _shares(self, shares: lp.Shares) -> None:
+        size, extent = self._numbers[shares.size.place], self._numbers[shares.extent.place]
+        with self.b.loop(self._low, self._high) as turn:
+            self._index[lp.SHARE] = turn.index
+            self._stretch((shares.loop, lp.SHARE), turn.index * size, size, extent)
+            self._statements(shares.body)
+
+    def _stretch(self, key: tuple[int, int], begin: Value, size: Value, stop: Value) -> None:
+        end = begin + size
+        self._edges[key] = begin, (end < stop).select(end, stop)
+
+    def _bound(self, bound: lp.Bound) -> Value:
+        if isinstance(bound, Number):
+            return self._numbers[bound.place]
+        if isinstance(bound, lp.Edge):
+            return self._edges[bound.loop, bound.level][bound.end]
+        return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
+
+    def position(self, loop: int) -> Value:
+        """The index of a loop, for each lane of the lane loop."""
+        index = self._index[loop]
+        if loop != self.lane_loop:
+            return index
+        return index.splat(self.lanes) + self.b.iota(I64.vector(self.lanes))
+
+    # Values
+
+    def _values(self, registers: Sequence[Register]) -> list[Value]:
+        return [self._registers[r.number] for r in registers]
+
+    def _set(self, registers: Sequence[Register], values: Sequence[Value]) -> None:
+        for register, value in zip(registers, values, strict=True):
+            self._registers[register.number] = value
+
+    def _bind(self, register: Register, result: Any) -> None:
+        type = Type.of_dtype(register.dtype.dtype)
+        if not isinstance(result, Value):
+            result = self.b.constant(type, result)
+        self._registers[register.number] = result.cast(type.vector(result.type.lanes))
+
+    def _operand(self, operand: lp.Operand) -> Value:
+        if isinstance(operand, Register):
+            return self._registers[operand.number]
+        if isinstance(operand, lp.Scalar):
+            return (
+                self._constant(self.run.scalars[operand.place])
+                if self.large
+                else self._scalars[operand.place]
+            )
+        return self._constant(operand.value)
+
+    def _constant(self, number: np.generic) -> Value:
+        return self.b.constant(Type.of_dtype(number.dtype), number.item())
+
+    def _let(self, let: Let) -> None:
+        form, self.m.let = let.node.op.form, let
+        assert isinstance(form, Element)
+        operands = [self._operand(o) for o in let.operands]
+        self._bind(let.register, form.code(self.m, *operands, **let.node.attrs))
+
+    # Folds
+
+    def _fold_start(self, fold: lp.FoldStart) -> None:
+        self._set(fold.accumulator, self._start(fold.node, self.lanes))
+
+    def _start(self, node: Node, lanes: int) -> list[Value]:
+        dtype = node.inputs[0].spec.dtype
+        return [self._typed(x, dtype.dtype).splat(lanes) for x in _fold(node).start(self.m, dtype)]
+
+    def _typed(self, start: Any, dtype: np.dtype[Any]) -> Value:
+        if isinstance(start, Value):
+            return start
+        if isinstance(start, np.generic):
+            return self._constant(start)
+        return self.b.constant(Type.of_dtype(dtype), start)
+
+    def _fold_step(self, fold: lp.FoldStep) -> None:
+        before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
+        taken = _fold(fold.node).step(self.m, tuple(before), value, self._place_in(fold.index))
+        after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
+        if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.index):
+            after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
+        self._set(fold.accumulator, after)
+
+    def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
+        """The element's place along the reduced loops, for each lane."""
+        (first, _), *rest = index
+        place = self.position(first)
+        for loop, extent in rest:
+            place = place * self._numbers[extent.place] + self.position(loop)
+        return place.splat(self.lanes)
+
+    def _fold_merge(self, fold: lp.FoldMerge) -> None:
+        left, right = self._values(fold.accumulator), self._values(fold.other)
+        self._set(fold.accumulator, self._merged(fold.node, left, right))
+
+    def _merged(self, node: Node, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        merged = _fold(node).merge(self.m, tuple(left), tuple(right))
+        return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
+
+    def _fold_across(self, fold: lp.FoldAcross) -> None:
+        lanes, values = self.lanes, self._values(fold.accumulator)
+        while lanes > 1:
+            lanes //= 2
+            values = self._merged(
+                fold.node, *([_lanes_from(v, at, lanes) for v in values] for at in (0, lanes))
+            )
+        self._set(fold.accumulator, values)
+
+    def _fold_finish(self, fold: lp.FoldFinish) -> None:
+        accumulator = tuple(self._values(fold.accumulator))
+        self._bind(fold.register, _fold(fold.node).finish(self.m, accumulator))
+
+    def _single(self, single: lp.Single) -> None:
+        form, element = _fold(single.node), self._operand(single.value)
+        begun = tuple(self._start(single.node, element.type.lanes))
+        self._bind(single.register, form.finish(self.m, form.step(self.m, begun, element, self.zero)))
+
+    # Choices and loops over scalars
+
+    def _choose(self, choose: lp.Choose) -> None:
+        self._set(choose.registers, self._chosen(self._operand(choose.index), choose.branches))
+
+    def _chosen(self, index: Value, branches: Sequence[lp.Branch]) -> list[Value]:
+        first, *others = branches
+        if not others:
+            return self._branch(first)
+        return self.b.if_else(
+            index.eq(0), lambda: self._branch(first), lambda: self._chosen(index - 1, others)
+        )
+
+    def _branch(self, branch: lp.Branch) -> list[Value]:
+        self._statements(branch.body)
+        return [self._operand(o) for o in branch.results]
+
+    def _repeat(self, repeat: Repeat) -> None:
+        b, last, count = self.b, clock(self.b), len(repeat.registers)
+        outer, self._outermost = self._outermost, self._outermost or repeat
+        stopped = self._number(Check("a signal has come", self._outermost))
+        fine = b.constant(BOOL, True)
+        with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
+            *carried, turns, alive = loop.carried
+            self._set(repeat.registers, carried)
+            (goes_on,) = self._branch(repeat.condition)
+            goes_on = goes_on & alive
+            loop.test(
+                goes_on if repeat.limit is None else goes_on & (turns < self._numbers[repeat.limit.place])
+            )
+            after = self._branch(repeat.body)
+
+            def ask_python() -> list[Value]:
+                ask(self.module, b, last, self._status, stopped)
+                return [b.load(self._status, 0, I64).eq(0)]
+
+            (alive,) = b.if_else((turns & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1), ask_python, lambda: [fine])
+            loop.next(*after, turns + 1, alive)
+        self._outermost = outer
+        self._set(repeat.registers, loop.results[:count])
+
+    # Memory
+
+    def _load(self, load: lp.Load) -> None:
+        type = Type.of_dtype(load.register.dtype.dtype)
+        pointer, index, steps = self._place(load.place)
+        mask = None if load.place.buffer in self._own else self.mask
+        if not self._follows(load.place):
+            value = self.b.load(pointer, index, type)
+        elif steps is None:
+            value = self.b.load(pointer, index, type.vector(self.lanes), mask)
+        else:
+            value = self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
+        self._registers[load.register.number] = value
+
+    def _store(self, store: lp.Store) -> None:
+        value, (pointer, index, steps) = self._operand(store.value), self._place(store.place)
+        if not self._follows(store.place):
+            self.b.store(value, pointer, index)
+            return
+        value = value.splat(self.lanes)
+        if steps is None:
+            # A row of the kernel's own has room behind its end for the lanes that are off.
+            self.b.store(value, pointer, index, None if store.place.buffer in self._own else self.mask)
+        else:
+            self.b.scatter(value, pointer, steps + index, self.mask)
+
+    def _row(self, row: lp.Row) -> None:
+        """The row's address is among those that the function begins with."""
+
+    def _bounds(self, bounds: Bounds) -> None:
+        position = self._operand(bounds.position)
+        position = position.cast(I64.vector(position.type.lanes))
+        inside = (position >= 0) & (position < self._numbers[bounds.extent.place])
+        self.fail_unless(inside, OUTSIDE, bounds)
+        self._set((bounds.register, bounds.inside), (position, inside))
+
+    def _guarded(self, guarded: lp.Guarded) -> None:
+        register, place = guarded.load.register, guarded.load.place
+        inside, type = self._registers[guarded.inside.number], Type.of_dtype(register.dtype.dtype)
+        pointer, index, steps = self._place(place)
+        follows, lanes = self._follows(place), self.lanes
+        if index.type.lanes == 1 and not follows:
+            (value,) = self.b.if_else(
+                inside,
+                lambda: [self.b.load(pointer, index, type.memory)],
+                lambda: [self.b.constant(type.memory, 0)],
+            )
+            self._registers[register.number] = value.cast(type)
+            return
+        inside = inside.splat(lanes) if self.mask is None else inside.splat(lanes) & self.mask
+        if follows and steps is None and index.type.lanes == 1:
+            value = self.b.load(pointer, index, type.vector(lanes), inside)
+        else:
+            if follows and steps is None:
+                steps = self.b.iota(I64.vector(lanes))
+            where = index.splat(lanes) if steps is None else index.splat(lanes) + steps
+            value = self.b.gather(pointer, where, type.vector(lanes), inside)
+        self._registers[register.number] = value
+
+    def _follows(self, place: Place) -> bool:
+        """Whether each lane has an element of its own."""
+        return any(loop == self.lane_loop for loop, _ in place.terms)
+
+    def _place(self, place: Place) -> tuple[Value, Value, Value | None]:
+        """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
+        index = None if place.offset is None else self._numbers[place.offset.place]
+        steps = None
+        for loop, stride in place.terms:
+            term = self._index[loop]
+            if stride is not None:
+                distance = self._numbers[stride.place]
+                term = term * distance
+                if loop == self.lane_loop:
+                    steps = self.b.iota(I64.vector(self.lanes)) * distance
+            index = term if index is None else index + term
+        if place.picked is not None:
+            position, distance = self._registers[place.picked[0].number], self._numbers[place.picked[1].place]
+            picked = position * distance
+            index = picked if index is None else index + picked
+        return self._pointers[place.buffer], self.zero if index is None else index, steps
+
+    # Failures
+
+    def _number(self, check: Check) -> Value:
+        """What the status is where that has happened."""
+        return self._first_check + self.checks.setdefault(check, len(self.checks))
+
+    def fail_unless(self, ok: Value, message: str, statement: Let | Bounds) -> None:
+        """Note in the status word that a check failed, unless it holds in every live lane."""
+        if ok.text == "true":
+            return
+        number, failed = self._number(Check(message, statement)), ~ok
+        if self.mask is not None and ok.type.lanes == self.lanes:
+            failed = failed & self.mask
+        with self.b.if_then(failed.any()):
+            note_failure(self.b, self._status, number)
+
+
+def _fold(node: Node) -> Fold:
+    form = node.op.form
+    assert isinstance(form, Fold)
+    return form
+
+
+def _lanes_from(value: Value, start: int, count: int) -> Value:
+    return value.lane(start) if count == 1 else value.shuffle(range(start, start + count))
+
+
+_EMITTERS: dict[type, Callable[[Emitter, Any], None]] = {
+    lp.For: Emitter._for,
+    lp.Blocks: Emitter._blocks,
+    lp.Shares: Emitter._shares,
+    lp.Let: Emitter._let,
+    lp.Choose: Emitter._choose,
+    lp.Repeat: Emitter._repeat,
+    lp.Load: Emitter._load,
+    lp.Store: Emitter._store,
+    lp.Bounds: Emitter._bounds,
+    lp.Guarded: Emitter._guarded,
+    lp.FoldStart: Emitter._fold_start,
+    lp.FoldStep: Emitter._fold_step,
+    lp.FoldMerge: Emitter._fold_merge,
+    lp.FoldAcross: Emitter._fold_across,
+    lp.FoldFinish: Emitter._fold_finish,
+    lp.Single: Emitter._single,
+    lp.Row: Emitter._row,
+}
