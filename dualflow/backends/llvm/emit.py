@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.kernel_table import is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
-from dualflow.backends.llvm.text import BOOL, I64, PTR, U8, VOID, Module, Type, Value
+from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Module, Type, Value
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
@@ -36,29 +37,9 @@ from dualflow.schedule.loop_program import (
 )
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
-LARGE = 96
-"""From so many steps on, rows have one masked loop instead of a full loop and a masked tail.
-
-Half the code.
-"""
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars looks whether a signal has come; a power of two."""
 OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A kernel's own memory in the arena: partial results of its stretches, or rows, which each slot has.
-
-    Attributes:
-        buffer: the arena's place in the buffer table.
-        starts: the first byte of each partial result, or of each row of the first slot.
-        stride: bytes from the rows of a slot to those of the next.
-    """
-
-    buffer: int = 0
-    starts: tuple[int, ...] = ()
-    stride: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +48,6 @@ class Check:
 
     message: str
     statement: Let | Bounds | Repeat
-
-
-def table(run: Run, memory: Memory, first_check: int) -> list[int]:
-    """The numbers that the kernel of ``run`` reads, in the order in which :class:`Emitter` expects them."""
-    scalars = () if is_large(run) else run.scalars
-    return [
-        *run.numbers,
-        *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
-        *(number for a in run.buffers for number in (a.buffer, a.offset)),
-        *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
-        first_check,
-    ]
-
-
-def is_large(run: Run) -> bool:
-    """Whether the code of the kernel is kept short; numbers of its element code are part of it then."""
-    return run.kernel.steps > LARGE
 
 
 class _ElementMaths(Maths):
@@ -114,7 +78,7 @@ class Emitter:
     """Emits one kernel as the function ``name``; lane loops run ``lanes`` turns at once.
 
     Attributes:
-        large: whether the code is kept short, at some cost of speed.
+        large: whether rows have one masked loop instead of a full loop and a masked tail: half the code.
         checks: what the numbers mean that it leaves in the status, counted from that of the first check.
         mask: the live lanes, None where all are.
     """
@@ -137,44 +101,14 @@ class Emitter:
         self._registers: dict[int, Value] = {}
         self._index: dict[int, Value] = {}
         self._edges: dict[tuple[int, int], tuple[Value, Value]] = {}
-        self._context, self._low, self._high, self._slot = function.args
-        self._read_table()
+        context, self._low, self._high, slot = function.args
+        self._given = read(self.b, context, slot, run)
         self.m = _ElementMaths(self)
 
     def emit(self) -> None:
         """Write the function."""
         self._statements(self.kernel.body)
         self.b.ret()
-
-    # What the kernel is given
-
-    def _read_table(self) -> None:
-        """Load all numbers and addresses, in the order of :func:`table`."""
-        buffers, self._table, self._status = (self.b.load(self._context, i, PTR) for i in range(3))
-        self._read = 0
-        kernel, scalars = self.kernel, () if self.large else self.kernel.scalars
-        self._numbers = [self._next(I64) for _ in range(kernel.numbers)]
-        self._scalars = [self._next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
-        self._pointers = [
-            self._from(self.b.load(buffers, self._next(I64), PTR), self._next(I64), dtype)
-            for _, dtype in zip(self.run.buffers, kernel.buffers, strict=False)
-        ]
-        rows = [s for s in kernel.body if isinstance(s, lp.Row)]
-        self._own = range(len(self._pointers), len(self._pointers) + len(rows))
-        if rows or self.run.partials:
-            arena, stride = self.b.load(buffers, self._next(I64), PTR), self._next(I64)
-            place = self._slot * stride if rows else None
-            for _ in rows or self.run.partials:
-                start = self._next(I64)
-                self._pointers.append(self.b.offset(arena, start if place is None else start + place, U8))
-        self._first_check = self._next(I64)
-
-    def _next(self, type: Type) -> Value:
-        self._read += 1
-        return self.b.load(self._table, (self._read - 1) * (8 // type.nbytes), type)
-
-    def _from(self, pointer: Value, offset: Value, dtype: DType) -> Value:
-        return self.b.offset(pointer, offset, Type.of_dtype(dtype.dtype))
 
     # Loops
 
@@ -216,7 +150,7 @@ class Emitter:
         self.mask = outer
 
     def _blocks(self, blocks: lp.Blocks) -> None:
-        stop, size = self._bound(blocks.end), self._numbers[blocks.size.place]
+        stop, size = self._bound(blocks.end), self._given.numbers[blocks.size.place]
         registers = lp.carried(blocks.body)
         with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as turn:
             self._set(registers, turn.carried)
@@ -226,7 +160,7 @@ class Emitter:
         self._set(registers, turn.results)
 
     def _shares(self, shares: lp.Shares) -> None:
-        size, extent = self._numbers[shares.size.place], self._numbers[shares.extent.place]
+        size, extent = self._given.numbers[shares.size.place], self._given.numbers[shares.extent.place]
         with self.b.loop(self._low, self._high) as turn:
             self._index[lp.SHARE] = turn.index
             self._stretch((shares.loop, lp.SHARE), turn.index * size, size, extent)
@@ -238,7 +172,7 @@ class Emitter:
 
     def _bound(self, bound: lp.Bound) -> Value:
         if isinstance(bound, Number):
-            return self._numbers[bound.place]
+            return self._given.numbers[bound.place]
         if isinstance(bound, lp.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
@@ -272,7 +206,7 @@ class Emitter:
             return (
                 self._constant(self.run.scalars[operand.place])
                 if self.large
-                else self._scalars[operand.place]
+                else self._given.scalars[operand.place]
             )
         return self._constant(operand.value)
 
@@ -314,7 +248,7 @@ class Emitter:
         (first, _), *rest = index
         place = self.position(first)
         for loop, extent in rest:
-            place = place * self._numbers[extent.place] + self.position(loop)
+            place = place * self._given.numbers[extent.place] + self.position(loop)
         return place.splat(self.lanes)
 
     def _fold_merge(self, fold: lp.FoldMerge) -> None:
@@ -371,13 +305,15 @@ class Emitter:
             (goes_on,) = self._branch(repeat.condition)
             goes_on = goes_on & alive
             loop.test(
-                goes_on if repeat.limit is None else goes_on & (turns < self._numbers[repeat.limit.place])
+                goes_on
+                if repeat.limit is None
+                else goes_on & (turns < self._given.numbers[repeat.limit.place])
             )
             after = self._branch(repeat.body)
 
             def ask_python() -> list[Value]:
-                ask(self.module, b, last, self._status, stopped)
-                return [b.load(self._status, 0, I64).eq(0)]
+                ask(self.module, b, last, self._given.status, stopped)
+                return [b.load(self._given.status, 0, I64).eq(0)]
 
             (alive,) = b.if_else((turns & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1), ask_python, lambda: [fine])
             loop.next(*after, turns + 1, alive)
@@ -389,7 +325,7 @@ class Emitter:
     def _load(self, load: lp.Load) -> None:
         type = Type.of_dtype(load.register.dtype.dtype)
         pointer, index, steps = self._place(load.place)
-        mask = None if load.place.buffer in self._own else self.mask
+        mask = None if load.place.buffer in self._given.own else self.mask
         if not self._follows(load.place):
             value = self.b.load(pointer, index, type)
         elif steps is None:
@@ -406,7 +342,7 @@ class Emitter:
         value = value.splat(self.lanes)
         if steps is None:
             # A row of the kernel's own has room behind its end for the lanes that are off.
-            self.b.store(value, pointer, index, None if store.place.buffer in self._own else self.mask)
+            self.b.store(value, pointer, index, None if store.place.buffer in self._given.own else self.mask)
         else:
             self.b.scatter(value, pointer, steps + index, self.mask)
 
@@ -416,7 +352,7 @@ class Emitter:
     def _bounds(self, bounds: Bounds) -> None:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
-        inside = (position >= 0) & (position < self._numbers[bounds.extent.place])
+        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.place])
         self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
@@ -449,27 +385,30 @@ class Emitter:
 
     def _place(self, place: Place) -> tuple[Value, Value, Value | None]:
         """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
-        index = None if place.offset is None else self._numbers[place.offset.place]
-        steps = None
+        numbers, steps = self._given.numbers, None
+        index = None if place.offset is None else numbers[place.offset.place]
         for loop, stride in place.terms:
             term = self._index[loop]
             if stride is not None:
-                distance = self._numbers[stride.place]
+                distance = numbers[stride.place]
                 term = term * distance
                 if loop == self.lane_loop:
                     steps = self.b.iota(I64.vector(self.lanes)) * distance
             index = term if index is None else index + term
         if place.picked is not None:
-            position, distance = self._registers[place.picked[0].number], self._numbers[place.picked[1].place]
+            position, distance = (
+                self._registers[place.picked[0].number],
+                self._given.numbers[place.picked[1].place],
+            )
             picked = position * distance
             index = picked if index is None else index + picked
-        return self._pointers[place.buffer], self.zero if index is None else index, steps
+        return self._given.pointers[place.buffer], self.zero if index is None else index, steps
 
     # Failures
 
     def _number(self, check: Check) -> Value:
         """What the status is where that has happened."""
-        return self._first_check + self.checks.setdefault(check, len(self.checks))
+        return self._given.first_check + self.checks.setdefault(check, len(self.checks))
 
     def fail_unless(self, ok: Value, message: str, statement: Let | Bounds) -> None:
         """Note in the status word that a check failed, unless it holds in every live lane."""
@@ -479,7 +418,7 @@ class Emitter:
         if self.mask is not None and ok.type.lanes == self.lanes:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
-            note_failure(self.b, self._status, number)
+            note_failure(self.b, self._given.status, number)
 
 
 def _fold(node: Node) -> Fold:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dualflow.backends.llvm.check_values import Kept
-from dualflow.backends.llvm.emit import Memory, table
+from dualflow.backends.llvm.kernel_table import Memory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.emit import Emitter, is_large
+from dualflow.backends.llvm.emit import Emitter
+from dualflow.backends.llvm.kernel_table import is_large
 from dualflow.backends.llvm.text import Fragment, Module
 from dualflow.graph.ir import Node
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
