@@ -29,12 +29,12 @@ from dualflow.ops.record import REGISTRY, Op
 @inside_out
 def batch_products(graph: Graph) -> Graph:
     """``graph`` whose loops leave to one product what is a part of it in each turn."""
-    found = expand(graph, _without_products)
+    found = expand(graph, _without_products, (Loop,))
     return found if found is graph else trim_control(found)
 
 
 def _without_products(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop) or node.effect is not None:
+    if node.effect is not None:
         return None
     body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]

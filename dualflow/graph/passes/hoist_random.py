@@ -26,11 +26,11 @@ def draw_before_loops(graph: Graph) -> Graph:
 
     Without a host call in its body, it is machine code.
     """
-    return expand(graph, _drawn_before)
+    return expand(graph, _drawn_before, (Loop,))
 
 
 def _drawn_before(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop) or node.effect is not Effect.RANDOM:
+    if node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
     draw = only_draw(loop.body, loop.turns) if loop.turns and not loop.reverse else None
