@@ -113,9 +113,9 @@ class _Drawing:
         panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
         details = [f"constant {self._called(v)}" for v in node.inputs if v not in self._places]
         details += attributes(node)
-        if node.op.effect is not None:
+        if node.effect is not None:
             kind = "effect" if kind == "op" else kind
-            details.append(f"effect: {node.op.effect.value}")
+            details.append(f"effect: {node.effect.value}")
         if kind != "kernel":
             details.append(lines_of(node))
         shown = tuple([_short(line) for line in details if line])

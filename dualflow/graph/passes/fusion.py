@@ -38,7 +38,7 @@ def partition(graph: Graph) -> list[Group]:
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
-    if not isinstance(node.op.form, Element | Fold | Take) or node.op.effect is not None:
+    if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
         return is_scalar_control(node)
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
@@ -54,7 +54,7 @@ class _Partition:
         self.group_of: dict[Node, Group] = {}
         self.index: dict[Node, int] = {}
         self.readers: dict[Value, list[Node]] = {}
-        self.effects = [i for i, n in enumerate(graph.nodes) if n.op.effect is not None]
+        self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
 
     def groups(self) -> list[Group]:
