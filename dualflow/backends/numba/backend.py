@@ -8,9 +8,9 @@ from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
-from dualflow.native.naming import input_names
-from dualflow.native.plan import plan
-from dualflow.native.settle import settled
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.naming import input_names
+from dualflow.schedule.plan import plan
 
 
 def build(graph: Graph) -> NumbaExecutable:
@@ -39,7 +39,9 @@ def figures(compiled: NumbaExecutable) -> Figures:
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
     begun = time.perf_counter()
-    program(plan(settled(compiled.graph)), list(input_names(compiled.graph)))
+    program(
+        plan(with_host_fallbacks(compiled.graph), strided_products=True), list(input_names(compiled.graph))
+    )
     emission = time.perf_counter() - begun
     taken, compiles = compiled.compile_seconds, compiled.origin == "compiled"
     return CompileCosts(

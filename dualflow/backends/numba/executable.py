@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from dualflow.backends.llvm.executable import check_error, host_report
 from dualflow.backends.numba.program_source import Check, ProgramSource, program
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
@@ -23,10 +24,9 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
-from dualflow.native.executable import check_error, host_report
-from dualflow.native.naming import input_names
-from dualflow.native.plan import Call, Plan, plan
-from dualflow.native.settle import settled
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.naming import input_names
+from dualflow.schedule.plan import Call, Plan, plan
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +46,7 @@ class NumbaExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.plan: Plan = plan(settled(graph))
+        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=True)
         self.source: ProgramSource = program(self.plan, list(input_names(graph)))
         self._main = self._compiled()
 

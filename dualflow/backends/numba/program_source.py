@@ -15,25 +15,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.values import Lines, type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node
-from dualflow.native.assembly import pieces
-from dualflow.native.copying import copy_elements, fill_elements
-from dualflow.native.llvm import Type
-from dualflow.native.lower import lower
-from dualflow.native.nest import Layout, contiguous_strides
-from dualflow.native.plan import Block, Call, Plan, Row, Turns
-from dualflow.native.scatter import OUTSIDE, depth_of, table_of
 from dualflow.ops.forms import Choice, Loop, Scatter
+from dualflow.schedule.assembly import pieces
+from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Run
+from dualflow.schedule.lower import lower
+from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
+from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
+LANES = 16
+"""So many turns of a lane loop the blocks of long sums are made for."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
@@ -124,7 +126,7 @@ class ProgramSource:
             self._host(Call(node, tuple(inputs), tuple(outputs)), whole=False)
             return
         nest = lower(node, inputs, outputs)
-        run, nodes = run_of(nest), tuple([step.node for step in nest.steps])
+        run, nodes = run_of(nest, LANES), tuple([step.node for step in nest.steps])
         partials = []
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
@@ -143,7 +145,7 @@ class ProgramSource:
         if nodes:
             self.runs.append((name, nodes))
         given = [
-            *(self._buffer(a.buffer, a.dtype) for a in run.buffers),
+            *(self._buffer(a.buffer, a.dtype) + (f"[{a.offset}:]" if a.offset else "") for a in run.buffers),
             *partials,
             *(scalar(x) for x in run.scalars),
             *map(str, run.numbers),
