@@ -182,7 +182,8 @@ class Repeat:
     """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
 
     They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
-    ``limit`` turns, where there is a limit. ``node`` is the loop of the graph.
+    ``limit`` turns, where there is a limit. ``blamed`` is the loop of the graph,
+    which a signal ends.
     """
 
     registers: tuple[Register, ...]
@@ -190,7 +191,7 @@ class Repeat:
     condition: Branch
     body: Branch
     limit: Number | None
-    node: Node
+    blamed: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,14 +214,14 @@ class Store:
 class Bounds:
     """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
-    ``inside`` holds whether it is inside.
+    ``inside`` holds whether it is inside. ``blamed`` is the node whose check that is.
     """
 
     register: Register
     inside: Register
     position: Operand
     extent: Number
-    node: Node
+    blamed: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,6 +331,18 @@ class Kernel:
     numbers: int
     steps: int
     body: tuple[Statement, ...]
+
+    @property
+    def lane_loop(self) -> int | None:
+        """The number of the loop that may run by lanes."""
+        loops = (s.loop for s in walk(self.body) if isinstance(s, For) and s.kind is LoopKind.LANES)
+        return next(loops, None)
+
+    @property
+    def outermost(self) -> For | Shares | None:
+        """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
+        loops = (s for s in self.body if isinstance(s, Shares) or (isinstance(s, For) and s.begin is End.LOW))
+        return next(loops, None)
 
 
 @dataclass(frozen=True, slots=True)

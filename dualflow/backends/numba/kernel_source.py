@@ -214,7 +214,7 @@ class _Writer:
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
-        self.fail_unless(inside, message, bounds.node)
+        self.fail_unless(inside, message, bounds.blamed)
 
     def _guarded(self, guarded: lp.Guarded) -> None:
         register = guarded.load.register
