@@ -35,7 +35,7 @@ CODEGEN_LEVEL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class ObjectCode:
     """Object code, and the milliseconds that its stages took."""
 
     code: bytes
@@ -44,7 +44,7 @@ class Compiled:
     emit_ms: float
 
 
-def build(text: str, vector_bits: int) -> Compiled:
+def build(text: str, vector_bits: int) -> ObjectCode:
     """Compile a module of LLVM IR for this processor, as if its vectors had so many bits at most.
 
     Raises InternalError for text that LLVM refuses.
@@ -194,7 +194,7 @@ def _bits_of(feature: str) -> int:
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
 
 
-def _build(text: str, machine: _Machine) -> Compiled:
+def _build(text: str, machine: _Machine) -> ObjectCode:
     start = time.perf_counter()
     module = _parse(text)
     parsed = time.perf_counter()
@@ -202,7 +202,7 @@ def _build(text: str, machine: _Machine) -> Compiled:
     optimised = time.perf_counter()
     code = machine.target.emit_object(module)
     emitted = time.perf_counter()
-    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+    return ObjectCode(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
 
 
 def _optimised(text: str, machine: _Machine) -> str:

@@ -27,7 +27,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.compiler import Compiled
+    from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _finish(
     text: str,
     key: str,
     code: bytes,
-    compiled: Compiled | None,
+    compiled: ObjectCode | None,
     exports: Sequence[str],
     symbols: Mapping[str, int],
 ) -> Library:
