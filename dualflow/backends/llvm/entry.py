@@ -12,7 +12,6 @@ from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, Product
-from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.graph import ir
@@ -55,7 +54,8 @@ class Unit:
 
     plan: Plan
     threads: int
-    module: Module = field(default_factory=lambda: Module(vector_bits()))
+    memory: int
+    module: Module
     code: Code = field(default_factory=lambda: Code([0, 0]))
     kernels: list[Kernel] = field(default_factory=list)
     routines: list[str] = field(default_factory=list)
@@ -142,7 +142,7 @@ class Entry:
             self.kernel(fill_elements(shape, element, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        lanes = vector_bits() // 8 // element.size
+        lanes = unit.module.vector_bits // 8 // element.size
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
@@ -183,7 +183,7 @@ class Entry:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
         unit, b = self.unit, self.b
         nest = lower(node, inputs, outputs)
-        lanes = lanes_of(nest)
+        lanes = lanes_of(nest, unit.module.vector_bits)
         space = unit.workspace(nest, lanes)
         name = f"k{len(unit.kernels)}"
         Emitter(unit.module, nest, name, lanes, space, unit.code).emit()
@@ -282,7 +282,7 @@ def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layo
     return Layout(layout.buffer, layout.offset, found.strides)
 
 
-def lanes_of(nest: Nest) -> int:
+def lanes_of(nest: Nest, vector_bits: int) -> int:
     """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
-    register = vector_bits() // 32
+    register = vector_bits // 32
     return register * 2 if nest.cost < LIGHT else register
