@@ -150,7 +150,7 @@ class _Control:
         assert self.turns is not None
         outer, self.outermost = self.outermost, self.outermost or call.node
         unit.code.messages.append(("a signal has come", self.outermost))
-        stopped = len(unit.code.messages)
+        stopped = b.constant(I64, len(unit.code.messages))
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)
@@ -216,7 +216,7 @@ class _Control:
         assert self.room is not None
         room = b.load(self.room, turns.counter, I64)
         each = sum(row.nbytes for row in turns.grown)
-        most = entry.param(unit.memory // max(each, 1))
+        most = entry.param(unit.memory_bytes // max(each, 1))
         unit.code.messages.append((memory_message(each), call.node))
         failure = b.constant(I64, len(unit.code.messages))
         with b.if_then(goes_on & (turn >= room)):
