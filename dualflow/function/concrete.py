@@ -20,7 +20,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
 from dualflow.function.arguments.results import Packer, collect
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
@@ -282,7 +282,7 @@ class ConcreteFunction:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 
-    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
         structure, leaves = self.key
         names = self._signature.leaf_names(structure)
         try:
@@ -337,7 +337,7 @@ def _variables(key: Key) -> list[Leaf]:
 def trace(
     function: Callable[..., Any],
     signature: Signature,
-    call: Call,
+    call: CallArguments,
     name: str,
     creation: Creation,
     options: CompileOptions,
@@ -360,7 +360,7 @@ def trace(
 def _trace(
     function: Callable[..., Any],
     signature: Signature,
-    call: Call,
+    call: CallArguments,
     name: str,
     creation: Creation,
     shared: frozenset[int],
@@ -385,7 +385,7 @@ def _trace(
     return ConcreteFunction(section, signature, call.key, structure, same)
 
 
-def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
+def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
     """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     found: list[Any] = []

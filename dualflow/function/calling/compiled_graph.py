@@ -9,10 +9,10 @@ import numpy as np
 
 from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Claim, Step, hold
+from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, short_way
-from dualflow.function.calling.failed_calls import History
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.strict import require_native
 from dualflow.function.options import compile_options
@@ -44,7 +44,7 @@ class Runner:
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions | None = None, *, history: History | None = None
+        self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
     ) -> None:
         self.graph = graph
         self.options = options or compile_options()
@@ -112,7 +112,7 @@ class Runner:
         sources = (*arguments, *self.captured)
         history = self._history
         trail = None if history is None else history.trail()
-        step = Step([sources[i] for i in self.written], compiled=True)
+        step = UpdateStep([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
                 return self._update(gather(sources), (), trail)
