@@ -66,9 +66,17 @@ def get_backend() -> str:
     Raises:
         InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
     """
+    return backend_choice()[0]
+
+
+def backend_choice() -> tuple[str, str]:
+    """The backend of functions that don't name one, and what chose it."""
     if _settings.backend is not None:
-        return _settings.backend
-    return known_backend(os.environ.get("DUALFLOW_BACKEND") or BACKENDS[0], " in DUALFLOW_BACKEND")
+        return _settings.backend, "df.config.set_backend"
+    named = os.environ.get("DUALFLOW_BACKEND")
+    if named:
+        return known_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
+    return BACKENDS[0], "the default"
 
 
 def known_backend(name: str, where: str = "") -> str:

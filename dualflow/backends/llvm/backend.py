@@ -7,7 +7,7 @@ import time
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import write
-from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.llvm.runtime import target, threads
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
@@ -49,7 +49,7 @@ def costs(compiled: Executable) -> CompileCosts:
         compiler = imported(
             "dualflow.backends.llvm.runtime.compiler"
         )  # LLVM: with a full cache it is not needed before
-        stages = compiler.build(library.text) if report.from_cache else report
+        stages = compiler.build(library.text, target.vector_bits()) if report.from_cache else report
         compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
         linking = report.link_ms / 1e3
         paid = 0.0 if compiled.reused else report.total_ms / 1e3

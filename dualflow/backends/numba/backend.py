@@ -6,6 +6,7 @@ import time
 
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
+from dualflow.backends.numba.requirement import require_numba
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -15,6 +16,7 @@ from dualflow.schedule.plan import plan
 
 def build(graph: Graph) -> NumbaExecutable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
+    require_numba()
     return NumbaExecutable(graph)
 
 
