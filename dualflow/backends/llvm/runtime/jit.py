@@ -113,7 +113,7 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
         with contextlib.suppress(InternalError, UnsupportedObject):
             return _finish(text, key, stored, None, exports, symbols)
     _refuse_unknown_symbols(text, symbols)
-    compiled: Compiled = _compiler().build(text, target.vector_bits())
+    compiled: ObjectCode = _compiler().build(text, target.vector_bits())
     object_cache.store(key, compiled.code)
     return _finish(text, key, compiled.code, compiled, exports, symbols)
 
