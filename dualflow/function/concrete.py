@@ -27,12 +27,12 @@ from dualflow.function.calling.backend_door import numba_function, numba_source,
 from dualflow.function.calling.compiled_graph import Runner
 from dualflow.function.calling.recent_calls import LongWay, Names
 from dualflow.function.inspect.status import status
-from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.specialise_sizes import Shaped
 from dualflow.function.tracing.subtrace import Section
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.function.tracing.variable_creation import Creation
 from dualflow.graph.ir import Graph, GraphBuilder
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
@@ -197,7 +197,7 @@ class ConcreteFunction:
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
         runner = self._runner
         tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
-        return numba_source(runner.optimised, tensors)
+        return numba_source(runner.optimised, runner.options, tensors)
 
     @entry
     def njit(self) -> Any:
@@ -368,7 +368,7 @@ def _trace(
     builder: GraphBuilder | None,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
-    tracer = Tracer(name, creation)
+    tracer = Tracer(name, creation, options)
     tracer.builder = builder or tracer.builder
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
     values = unflatten(call.structure, leaves)

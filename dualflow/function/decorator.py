@@ -25,7 +25,7 @@ from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.inspect.debug import debug
 from dualflow.function.inspect.status import status
 from dualflow.function.inspect.stepping import Step
-from dualflow.function.options import CompileOptions, get_backend, known_backend
+from dualflow.function.options import compile_options, known_backend
 from dualflow.function.pickling import Copied
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
 from dualflow.function.tracing.captured_values import CapturedValues
@@ -262,7 +262,7 @@ class Function(Copied, Generic[P, R]):
             call=call,
             name=self._name,
             creation=self._creation,
-            options=CompileOptions(self._options["backend"] or get_backend(), self._options["strict"]),
+            options=compile_options(self._options["backend"], self._options["strict"]),
             builder=builder,
         )
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.facilities import Facility
@@ -54,9 +55,9 @@ def machine() -> dict[str, Any]:
     return found
 
 
-def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+def numba_source(graph: Graph, options: CompileOptions, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    compiled = backend_of("numba").build(graph)
+    compiled = backend_of("numba").build(graph, options)
     found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
     return found
 

@@ -96,6 +96,14 @@ def max_threads() -> int:
     return _max_threads
 
 
+def seats(threads: int | None) -> int:
+    """For how many threads a program is written that is compiled for so many.
+
+    All programs share the pool, so where a loop is shared at all, it is for every thread of the process.
+    """
+    return 1 if threads == 1 else max(threads or 1, max_threads())
+
+
 def num_threads() -> int:
     """The threads that a loop may use now, the caller included."""
     return _field(_shared[0], _WANTED).value + 1 if _shared else _threads[0]
