@@ -69,13 +69,13 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralScalar:
     """A number or truth value that is part of the kernel."""
 
     value: np.generic
 
 
-Operand = Register | Scalar | Literal
+Operand = Register | Scalar | LiteralScalar
 
 
 class End(Enum):
