@@ -8,6 +8,7 @@ import pytest
 import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.analysis import Workload, bytes_moved, critical_path, to_networkx, work, workload
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.ops.record import REGISTRY
 
@@ -102,7 +103,7 @@ def test_reductions_cost_what_they_read_and_views_nothing(traced):
 
 def test_a_kernel_costs_what_its_ops_do_and_moves_what_it_reads_and_writes(traced):
     graph = traced(lambda x: df.exp(x) * x + 1.0, [100])
-    fused = optimise(graph)
+    fused = optimise(graph, CompileOptions())
     (kernel,) = fused.nodes
     assert work(kernel) == workload(graph).operations
     assert bytes_moved(kernel) == 2 * 400
@@ -112,7 +113,10 @@ def test_a_kernel_costs_what_its_ops_do_and_moves_what_it_reads_and_writes(trace
 
 def test_picking_rows_moves_these_and_not_the_table(traced):
     table, rows = TensorSpec([10_000, 4]), TensorSpec([3], df.int32)
-    for graph in (found := traced(lambda x, i: df.gather(x, i), table, rows), optimise(found)):
+    for graph in (
+        found := traced(lambda x, i: df.gather(x, i), table, rows),
+        optimise(found, CompileOptions()),
+    ):
         assert workload(graph).bytes_moved == 3 * 4 + 2 * 3 * 4 * 4
 
 
