@@ -25,6 +25,8 @@ def draw_before_loops(graph: Graph, room: int) -> Graph:
 
     Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
     """
+    if not any(node.effect is Effect.RANDOM for node in graph.nodes):
+        return graph
     return expand(graph, lambda node: _drawn_before(node, room))
 
 
