@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.bodies import with_bodies
+from dualflow.graph.passes.bodies import map_bodies
 from dualflow.graph.rewrite import Expansion, by, expand, without
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Opaque
@@ -35,25 +35,20 @@ def acting(nodes: Iterable[Node]) -> list[Node]:
 
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without the nodes that note assignments, in bodies too."""
-
-    def dropped(node: Node) -> Expansion | None:
-        return without(node) if node.op is ASSIGNMENT else with_bodies(node, drop_assignments)
-
-    return expand(graph, dropped)
+    graph = map_bodies(graph, drop_assignments)
+    return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None, (Opaque,))
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
     """``graph`` whose assignments to variables whose ids are in ``others`` are to those found there."""
 
     def changed(node: Node) -> Expansion | None:
-        if node.op is not ASSIGNMENT:
-            return with_bodies(node, lambda body: with_variables(body, others))
-        other = others.get(id(node.attrs["variable"]))
-        if other is None:
-            return None
-        return by(Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin))
+        other = others.get(id(node.attrs["variable"])) if node.op is ASSIGNMENT else None
+        return (
+            None if other is None else by(Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin))
+        )
 
-    return expand(graph, changed)
+    return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
 
 
 def assigns_before_failure(graph: Graph) -> bool:
@@ -62,11 +57,14 @@ def assigns_before_failure(graph: Graph) -> bool:
     for node in graph.nodes:
         if assigned and may_fail(node):
             return True
-        inside = [*_inside(node)]
-        if any(n.op is ASSIGNMENT for n in inside):
-            if any(map(may_fail, inside)):
-                return True
+        if node.op is ASSIGNMENT:
             assigned = True
+        elif bodies(node):
+            inside = [*_inside(node)]
+            if any(n.op is ASSIGNMENT for n in inside):
+                if any(map(may_fail, inside)):
+                    return True
+                assigned = True
     return False
 
 

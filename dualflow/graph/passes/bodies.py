@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, by, expand
-from dualflow.ops.record import Effect
+from dualflow.ops.forms import Choice, Loop
 
 Transform = Callable[[Graph], Graph]
 
@@ -34,16 +34,12 @@ def inside_out(transform: Transform) -> Transform:
 def map_bodies(graph: Graph, change: Transform) -> Graph:
     """``graph`` whose choices and loops have the bodies that ``change`` makes of theirs."""
 
-    return expand(graph, lambda node: with_bodies(node, change))
+    def changed(node: Node) -> Expansion | None:
+        ((name, spec),) = node.attrs.items()
+        assert isinstance(spec, BodySpec), f"{node} has no graphs inside"
+        new = spec.with_bodies(change)
+        if new is spec:
+            return None
+        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
 
-
-def with_bodies(node: Node, change: Transform) -> Expansion | None:
-    """A choice or loop with the bodies that ``change`` makes of its own; None where nothing changes."""
-    if node.op.effect is not Effect.INSIDE:
-        return None
-    ((name, spec),) = node.attrs.items()
-    assert isinstance(spec, BodySpec), f"{node} has no graphs inside"
-    new = spec.with_bodies(change)
-    if new is spec:
-        return None
-    return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
+    return expand(graph, changed, (Choice, Loop))
