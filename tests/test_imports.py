@@ -68,7 +68,7 @@ LATE = {
     "malt": "0.1 s: only a function with control flow over tensors needs it",
     "dualflow.function.autograph.malt_conversion": "imports malt",
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
-    "dualflow.function.inspect.pdb_prompt": "imports pdb, 0.05 s",
+    "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",

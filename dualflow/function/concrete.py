@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
@@ -17,24 +14,19 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
-from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
-from dualflow.function.arguments.results import Packer, collect
+from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import Call, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.recent_calls import LongWay, Names
-from dualflow.function.inspect.status import status
-from dualflow.function.options import CompileOptions
-from dualflow.function.tracing.specialise_sizes import Shaped
-from dualflow.function.tracing.subtrace import Section
-from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.function.tracing.variable_creation import Creation
-from dualflow.graph.ir import Graph, GraphBuilder
-from dualflow.graph.passes.assignments import acting
-from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.function.calling.specialise_sizes import SpecialisedSizes
+from dualflow.function.calling.status import status
+from dualflow.function.calling.subtrace import Subtrace
+from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import PartReport
@@ -58,7 +50,7 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, section: Section, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
+        self, section: Subtrace, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
     ) -> None:
         self.section = section
         self.key = key
@@ -67,7 +59,7 @@ class ConcreteFunction:
         self._structure = structure
         self.pack = Packer(structure)
         static = all(v.spec.shape.is_static for v in section.graph.arguments)
-        self._shaped = None if static else Shaped(section)
+        self._specialised = None if static else SpecialisedSizes(section)
         self._shared = tuple(shared)
         self._short: Callable[..., Any] | None = None
         self._long_way = LongWay(self._long)
@@ -76,7 +68,7 @@ class ConcreteFunction:
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self.pack(self._section(inputs)(inputs))
+        return self.pack(self.section_for(inputs)(inputs))
 
     def short(
         self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
@@ -86,7 +78,7 @@ class ConcreteFunction:
         See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
         the last values by these names.
         """
-        runner = self._section([values[i] for i in places]).runner
+        runner = self.section_for([values[i] for i in places]).runner
         way = len(values), names, long_way
         found = runner.shorts.get(way)
         if found is None:
@@ -120,14 +112,14 @@ class ConcreteFunction:
     # looking
 
     @property
-    def _runner(self) -> Runner:
+    def _runner(self) -> CompiledGraph:
         """What runs: for open sizes, what ran last."""
-        return (self.section if self._shaped is None else self._shaped.latest()).runner
+        return (self.section if self._specialised is None else self._specialised.latest()).runner
 
     @property
     def sized(self) -> bool:
         """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
-        return self._shaped is None or self._shaped.called
+        return self._specialised is None or self._specialised.called
 
     @property
     def name(self) -> str:
@@ -269,8 +261,8 @@ class ConcreteFunction:
 
     # inside
 
-    def _section(self, inputs: Sequence[Any]) -> Section:
-        return self.section if self._shaped is None else self._shaped.section(inputs)
+    def section_for(self, inputs: Sequence[Any]) -> Subtrace:
+        return self.section if self._specialised is None else self._specialised.section_for(inputs)
 
     def _long(self, *args: Any) -> Any:
         return self._call(args, {})
@@ -278,7 +270,7 @@ class ConcreteFunction:
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
         as_given = not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args)
-        if as_given and self._section(inputs).runner.called and dispatch.current() is EAGER:
+        if as_given and self.section_for(inputs).runner.called and dispatch.current() is EAGER:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 
@@ -332,81 +324,3 @@ class ConcreteFunction:
 
 def _variables(key: Key) -> list[Leaf]:
     return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
-
-
-def trace(
-    function: Callable[..., Any],
-    signature: Signature,
-    call: Call,
-    name: str,
-    creation: Creation,
-    options: CompileOptions,
-    builder: GraphBuilder | None = None,
-) -> ConcreteFunction:
-    """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
-
-    ``builder`` takes the nodes, in place of a plain one.
-    """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), options, builder)
-    captured = {id(source) for source in concrete.section.captured}
-    variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
-    shared = frozenset(id(v) for v in variables if id(v) in captured)
-    if not shared:
-        return concrete
-    again = None if builder is None else builder.inner(name)
-    return _trace(function, signature, call, name, creation, shared, options, again)
-
-
-def _trace(
-    function: Callable[..., Any],
-    signature: Signature,
-    call: Call,
-    name: str,
-    creation: Creation,
-    shared: frozenset[int],
-    options: CompileOptions,
-    builder: GraphBuilder | None,
-) -> ConcreteFunction:
-    """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
-    tracer = Tracer(name, creation)
-    tracer.builder = builder or tracer.builder
-    leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
-    values = unflatten(call.structure, leaves)
-    args, kwargs = signature.spread(values)
-    with tracing(tracer):
-        result = function(*args, **kwargs)
-    signature.check_unmodified(values, call.structure, leaves)
-    structure, outputs = collect(result, tracer)
-    graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
-    section = Section(
-        tracer, graph, graph.inputs, graph.outputs, acting(graph.nodes), options=options, bound=tracer.bound
-    )
-    same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
-    return ConcreteFunction(section, signature, call.key, structure, same)
-
-
-def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
-    bound: dict[int, Any] = {}
-    found: list[Any] = []
-    for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
-        if isinstance(leaf, TensorLeaf):
-            found.append(
-                tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
-            )
-        elif isinstance(leaf, VariableLeaf):
-            if id(value) not in bound:
-                bound[id(value)] = value if id(value) in shared else _stand_in(value)
-                tracer.bind(bound[id(value)])
-            found.append(bound[id(value)])
-        else:
-            found.append(value)
-    return found
-
-
-def _stand_in(variable: Any) -> Any:
-    """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
-    found = copy.copy(variable)
-    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
-    return found

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
-from dualflow.function.decorator import function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import function
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare import compare

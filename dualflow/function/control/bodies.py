@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
-from dualflow.function.arguments.results import collect
+from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value

@@ -12,12 +12,12 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.arguments.results import collect
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import choice_node, loop_node
 from dualflow.function.control.raising import Branch, Ended, check
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
+from dualflow.function.tracing.collect_results import collect
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
 from dualflow.ops.choice import where

@@ -18,10 +18,11 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused, Part
 from dualflow.function.inspect.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.compiled import Figures, KernelReport
 from dualflow.graph.passes import optimise
 
@@ -92,7 +93,7 @@ class _Comparing:
             run_functions_eagerly(eagerly)
 
         self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
-        self.runner = concrete._section(inputs).runner
+        self.runner = concrete.section_for(inputs).runner
         self.eager = Call(traced.python_function, args, kwargs, partial(prepare, True))
         self.graph = Call(traced, args, kwargs, partial(prepare, False))
 

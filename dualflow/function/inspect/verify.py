@@ -22,13 +22,14 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, agree, compared, distance, first_apart
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.compiled import Backend
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
@@ -128,7 +129,7 @@ class _Verifying:
 
     def __init__(self, traced: Any, concrete: ConcreteFunction, inputs: Sequence[Any], state: State) -> None:
         self._traced, self._concrete, self._state = traced, concrete, state
-        self._section = concrete._section(inputs)
+        self._section = concrete.section_for(inputs)
         self._inputs = inputs
         self._steps: list[_Ran] = []
 
@@ -190,7 +191,7 @@ class _Verifying:
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
         self._state.renew()
-        runner: Runner = self._section.runner
+        runner: CompiledGraph = self._section.runner
         given = [np.array(array_of(x), order="C") for x in (*self._inputs, *runner.captured)]
         outputs = runner.executable.run(given)
         return [*outputs, *(given[i] for i in runner.written)]

@@ -16,7 +16,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
@@ -52,7 +52,7 @@ def differentiate(
         return values(cotangents), [None if g is None else tracer.adopt(g)._value for g in flows]
 
 
-class Linear:
+class ForwardBackward:
     """A section of a trace with the gradient of its outputs with respect to some of its inputs.
 
     Args:
@@ -81,12 +81,12 @@ class Linear:
         options: CompileOptions,
     ) -> None:
         halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
-        self.forward = Runner(halves.forward, options)
+        self.forward = CompiledGraph(halves.forward, options)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
         self._sources = halves.sources
-        self._runners: dict[tuple[int, ...], Runner] = {}
+        self._runners: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_whole = whole
         self._options = options
 
@@ -95,7 +95,7 @@ class Linear:
         """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
         return self._make_whole()
 
-    def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], Runner]:
+    def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
         wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
         found = self._runners.get(wanted)
@@ -103,7 +103,7 @@ class Linear:
             graph = self._backward
             effects = [n for n in graph.nodes if n.op.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._runners[wanted] = Runner(part, self._options)
+            found = self._runners[wanted] = CompiledGraph(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(
@@ -129,7 +129,7 @@ class TapedCall:
 
     __slots__ = ("_linear", "_saved", "trail", "updated")
 
-    def __init__(self, linear: Linear, trail: Trail | None) -> None:
+    def __init__(self, linear: ForwardBackward, trail: Trail | None) -> None:
         self._linear = linear
         self.trail = trail
         self._saved: list[EagerTensor] = []

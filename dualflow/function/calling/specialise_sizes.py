@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.tracing.subtrace import Section
+from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Update
@@ -17,18 +17,18 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 MAX_SHAPES: Final = 256
 
 
-class Shaped:
+class SpecialisedSizes:
     """The sections of a trace for the sizes that it was called with, the latest last.
 
     Args:
         section: the trace, with open sizes.
     """
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: Subtrace) -> None:
         self._open = section
-        self._sections: dict[tuple[Any, ...], Section] = {}
+        self._sections: dict[tuple[Any, ...], Subtrace] = {}
 
-    def section(self, inputs: Sequence[Any]) -> Section:
+    def section_for(self, inputs: Sequence[Any]) -> Subtrace:
         """The trace for the sizes of ``inputs``, tensors and variables."""
         key = tuple([x.shape for x in inputs])
         found = self._sections.get(key)
@@ -45,7 +45,7 @@ class Shaped:
         """Whether there is a section."""
         return bool(self._sections)
 
-    def latest(self) -> Section:
+    def latest(self) -> Subtrace:
         """The section made last.
 
         Raises:
@@ -58,7 +58,7 @@ class Shaped:
         return next(reversed(self._sections.values()))
 
 
-def specialise(section: Section, inputs: Sequence[Any]) -> Section:
+def specialise(section: Subtrace, inputs: Sequence[Any]) -> Subtrace:
     """``section`` recorded anew, with the shapes of ``inputs`` for its arguments."""
     graph = section.graph
     tracer = Tracer(graph.name)
@@ -80,7 +80,7 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
     outputs = [tracer.adopt(x)._value for x in results[:count]]
     made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    return Section(
+    return Subtrace(
         tracer,
         made,
         made.inputs,

@@ -17,10 +17,10 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Step, hold
-from dualflow.function.calling.compiled_graph import Runner
-from dualflow.function.calling.failed_calls import History
+from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calling.failed_calls import FailedCalls
+from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
 from dualflow.function.options import CompileOptions
-from dualflow.function.tracing.taped_call import CALL, Linear, TapedCall, differentiate
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
@@ -30,7 +30,7 @@ from dualflow.graph.passes.assignments import acting, with_variables
 _NONE: Final[Mapping[int, int]] = {}
 
 
-class Section:
+class Subtrace:
     """Values of a trace as a function of other values of it.
 
     Args:
@@ -61,9 +61,9 @@ class Section:
         self.effects = tuple(effects)
         self.options = options
         self.bound = bound
-        self._history = History(graph, self._behind)
-        self.runner = Runner(graph, options, history=self._history)
-        self._linear: dict[tuple[bool, ...], Linear] = {}
+        self._failed_calls = FailedCalls(graph, self._behind)
+        self.runner = CompiledGraph(graph, options, failed_calls=self._failed_calls)
+        self._linear: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_property
     def captured(self) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ class Section:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
         written = linear.forward.written
-        call = TapedCall(linear, self._history.trail())
+        call = TapedCall(linear, self._failed_calls.trail())
         step = Step([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as claims:
@@ -126,7 +126,7 @@ class Section:
         except BaseException as error:
             if call.trail is None:
                 raise
-            told = self._history.leave(error, call.trail, sources[: len(self.graph.arguments)])
+            told = self._failed_calls.leave(error, call.trail, sources[: len(self.graph.arguments)])
         else:
             return results
         raise told
@@ -136,7 +136,7 @@ class Section:
         place = self.bound.get(id(variable))
         return variable if place is None else arguments[place]
 
-    def _linearise(self, wanted: Sequence[bool]) -> Linear:
+    def _linearise(self, wanted: Sequence[bool]) -> ForwardBackward:
         """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
         tracer = self.tracer
         before = tracer.builder.finish(())
@@ -164,14 +164,14 @@ class Section:
             effects=[*self.effects, *effects],
         )
 
-        def whole() -> Section:
+        def whole() -> Subtrace:
             self._check_held(held, [self.inputs[i] for i in places])
             inputs = [*self.inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return Section(tracer, graph, given, flows, effects, options=self.options)
+            return Subtrace(tracer, graph, given, flows, effects, options=self.options)
 
-        return Linear(
+        return ForwardBackward(
             joint,
             inputs=len(self.inputs),
             outputs=len(self.outputs),
