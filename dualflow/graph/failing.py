@@ -25,7 +25,7 @@ def may_fail(node: Node) -> bool:
     form, body = node.op.form, body_of(node)
     if body is not None:
         return any(map(may_fail, body.nodes))
-    if isinstance(form, View | Literal) or node.op.effect is Effect.ASSIGN:
+    if isinstance(form, View | Literal) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(form, Choice):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)

@@ -17,7 +17,8 @@ from dualflow.eager.tape import UnconnectedGradients
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
-from dualflow.graph_mode.graph import Graph, get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.graph import Graph
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.run_plan import needed

@@ -130,7 +130,7 @@ class _Replay:
         states = [(self._cells(v), key, v, start) for key, (v, start) in self._states.items()]
         reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
         writes = [cell for cell, _, _, start in states if start in written]
-        calls_python = any(n.op.effect is Effect.PYTHON for n in self._builder.nodes)
+        calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
         runner = CompiledGraph(graph, failed_calls=FailedCalls(graph, self._behind, self._begun))
         return Plan(runner, tuple(reads), tuple(writes), calls_python)

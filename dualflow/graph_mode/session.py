@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.graph_mode.default_stack import innermost_graph, innermost_session
-from dualflow.graph_mode.graph import Graph, get_default_graph
+from dualflow.graph_mode.default_graph import get_default_graph
+from dualflow.graph_mode.default_session import innermost_session
+from dualflow.graph_mode.graph import Graph, innermost_graph
 from dualflow.graph_mode.growth_warning import Growth
 from dualflow.graph_mode.run_plan import Cell, Plan, plan
 from dualflow.graph_mode.run_request import Request, look_up
@@ -233,6 +234,17 @@ class InteractiveSession(Session):
         if innermost_session.get() is self:
             self._installed.close()
         super().close()
+
+
+def get_default_session() -> Session | None:
+    """The session of the innermost block ``with session:`` or ``with session.as_default():``; None without.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Session() as session:
+    ...     v1.get_default_session() is session
+    True
+    """
+    return cast("Session | None", innermost_session.get())
 
 
 _SHALLOW: Final = (None, list, tuple, dict)

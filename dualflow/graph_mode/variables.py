@@ -10,8 +10,9 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable as StatefulVariable
-from dualflow.graph_mode.default_stack import session_for
-from dualflow.graph_mode.graph import Graph, get_default_graph, graph_recording
+from dualflow.graph_mode.default_graph import get_default_graph, graph_recording
+from dualflow.graph_mode.default_session import session_for
+from dualflow.graph_mode.graph import Graph
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Loop, Take, View
@@ -348,7 +349,7 @@ class _Writer:
             known.update(zip(node.outputs, registers, strict=True))
             if isinstance(form, Choice):
                 index, *rest = operands
-                branches = tuple([self._branch(graph, rest) for graph in node.attrs["branches"]])
+                branches = tuple([self._branch(graph, rest) for graph in branches_of(node)])
                 yield Choose(registers, index, branches)
             elif isinstance(form, Loop):
                 yield self._repeat(node, registers, operands)
@@ -364,10 +365,10 @@ class _Writer:
         return Branch(tuple(body), tuple([known[v] for v in graph.outputs]))
 
     def _repeat(self, node: Node, registers: tuple[Register, ...], operands: Sequence[Operand]) -> Repeat:
-        count, length = len(registers), node.attrs["length"]
+        loop, count = loop_of(node), len(registers)
         given = (*registers, *operands[count:])
-        condition, body = (self._branch(node.attrs[part], given) for part in ("condition", "body"))
-        limit = None if length is None else self.given.number(("limit", node), length)
+        condition, body = (self._branch(graph, given) for graph in loop.graphs)
+        limit = None if loop.length is None else self.given.number(("limit", node), loop.length)
         return Repeat(registers, tuple(operands[:count]), condition, body, limit, node)
 
     # Operands

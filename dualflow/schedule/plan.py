@@ -20,6 +20,7 @@ import numpy as np
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
@@ -311,11 +312,12 @@ class _Scope:
         outputs: tuple[Layout, ...],
     ) -> Call:
         node = step.node
-        carried, mapped = node.attrs["carried"], node.attrs["mapped"]
-        carry, rest = outputs[:carried], inputs[carried + mapped :]
+        loop = loop_of(node)
+        carried, mapped = loop.carried, loop.mapped
+        carry, rest = outputs[:carried], inputs[loop.end :]
         *tests, body = self.bodies[step]
-        values = [*step.inputs[carried : carried + mapped], *node.outputs[carried:]]
-        stacks = [*inputs[carried : carried + mapped], *outputs[carried:]]
+        values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
+        stacks = [*inputs[carried : loop.end], *outputs[carried:]]
         rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
         moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         given = (*carry, *moving[:mapped], *rest)
@@ -351,10 +353,9 @@ class _Scope:
 def _scopes(node: Node, table: _Table) -> list[_Scope]:
     """The graphs inside a choice or loop; what is carried is updated in place."""
     if isinstance(node.op.form, Choice):
-        return [_Scope(branch, table) for branch in node.attrs["branches"]]
-    test: Graph | None = node.attrs["condition"]
-    body: Graph = node.attrs["body"]
-    carried = node.attrs["carried"]
-    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[:carried], strict=False)]
-    turn = _Scope(replace(body, outputs=body.outputs[carried:], updates=tuple(updates)), table)
+        return [_Scope(branch, table) for branch in branches_of(node)]
+    loop = loop_of(node)
+    body, test = loop.body, loop.condition
+    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[: loop.carried], strict=False)]
+    turn = _Scope(replace(body, outputs=loop.rows, updates=tuple(updates)), table)
     return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]

@@ -21,6 +21,7 @@ from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Type, Value
 from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Choice
 from dualflow.schedule.nest import Layout
@@ -163,14 +164,14 @@ class _Control:
                 goes_on = self._grow(call, turns, turn, goes_on)
             loop.test(goes_on)
             for row in turns.rows:
-                self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
+                self._move(row, turn if not loop_of(call.node).reverse or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
                 ask(unit.module, b, last, self.entry.status, stopped)
             loop.next(turn + 1)
         self.outermost = outer
         b.store(loop.results[0], self.turns, turns.counter)
-        length = call.node.attrs["length"]
+        length = loop_of(call.node).length
         unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)
 
     def _count(self, call: Call, turns: Turns) -> Value | None:
@@ -178,7 +179,7 @@ class _Control:
         if turns.counted is not None:
             assert self.turns is not None
             return self.entry.b.load(self.turns, turns.counted, I64)
-        length: int | None = call.node.attrs["length"]
+        length = loop_of(call.node).length
         return None if length is None else self.entry.param(length)
 
     def _fine(self) -> Value:
@@ -187,8 +188,9 @@ class _Control:
 
     def _tested(self, call: Call, goes_on: Value) -> Value:
         """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
-        test = call.blocks[0]
-        dtype = call.node.attrs["condition"].outputs[0].spec.dtype.dtype
+        test, condition = call.blocks[0], loop_of(call.node).condition
+        assert condition is not None, "nothing but a condition is tested"
+        dtype = condition.outputs[0].spec.dtype.dtype
 
         def ask() -> list[Value]:
             self.run(test.calls)

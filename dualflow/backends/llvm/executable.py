@@ -265,7 +265,7 @@ def host_report(call: Call) -> PartReport:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form
-    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    kind = "python" if node.effect is not None and node.effect.name == "PYTHON" else "numpy"
     reason = (
         form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
     )

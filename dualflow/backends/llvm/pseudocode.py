@@ -25,6 +25,7 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.kernel_text import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.backends.llvm.product.product import TRANSPOSED, Matrix, routine
 from dualflow.graph.compiled import PartReport
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
@@ -108,16 +109,16 @@ class _Listing:
     def _loop(self, call: Call, turns: Turns, depth: int) -> Iterator[Row]:
         """A loop: what it carries is copied to where it is carried; its rows move."""
         yield from self.calls(turns.start, depth, again=True)
-        length, turn = call.node.attrs["length"], f"t{turns.counter}"
-        count = str(length) if turns.counted is None else f"turns of t{turns.counted}"
-        if len(call.blocks) > 1:
-            most = "" if length is None else f", at most {length} times"
+        loop, turn = loop_of(call.node), f"t{turns.counter}"
+        count = str(loop.length) if turns.counted is None else f"turns of t{turns.counted}"
+        if loop.condition is not None:
+            most = "" if loop.length is None else f", at most {loop.length} times"
             yield Row(depth, f"while True:  # {turn} counts the turns{most}", lines_of(call.node))
             yield from self.calls(call.blocks[0].calls, depth + 1, again=True)
-            test = call.node.attrs["condition"].outputs[0]
+            test = loop.condition.outputs[0]
             yield Row(depth + 1, f"if not {_whole(self.memory, call.blocks[0].results[0], test)}: break")
         else:
-            order = f"reversed(range({count}))" if call.node.attrs["reverse"] else f"range({count})"
+            order = f"reversed(range({count}))" if loop.reverse else f"range({count})"
             yield Row(depth, f"for {turn} in {order}:", lines_of(call.node))
         for row in turns.rows:
             stack, offset = self.memory.find(row.stack, row.itemsize)

@@ -8,6 +8,7 @@ from typing import Any
 from dualflow.backends.llvm.element import ElementMaths
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, Builder, Module, Type, Value
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.forms import Choice, Element, Literal, Loop, View
 from dualflow.schedule.nest import Step
@@ -37,7 +38,7 @@ class Registers:
         form = node.op.form
         if isinstance(form, Choice):
             index, *rest = operands
-            return self._choose(index, node.attrs["branches"], rest)
+            return self._choose(index, branches_of(node), rest)
         if isinstance(form, Loop):
             return self._loop(node, operands)
         if isinstance(form, Literal):
@@ -70,7 +71,9 @@ class Registers:
         )
 
     def _loop(self, node: Node, operands: Sequence[Value]) -> list[Value]:
-        limit: int | None = node.attrs["length"]
+        spec = loop_of(node)
+        limit, condition = spec.length, spec.condition
+        assert condition is not None, "loops over scalars have a condition"
         count = len(node.outputs)
         rest = list(operands[count:])
         b, last = self._b, clock(self._b)
@@ -79,9 +82,9 @@ class Registers:
         fine = b.constant(BOOL, True)
         with b.while_loop([*operands[:count], b.constant(I64, 0), fine]) as loop:
             *carried, turns, alive = loop.carried
-            (goes_on,) = self._run(node.attrs["condition"], [*carried, *rest])
+            (goes_on,) = self._run(condition, [*carried, *rest])
             loop.test(goes_on & alive if limit is None else goes_on & alive & (turns < limit))
-            after = self._run(node.attrs["body"], [*carried, *rest])
+            after = self._run(spec.body, [*carried, *rest])
 
             def ask_python() -> list[Value]:
                 ask(self._module, b, last, self._status, stopped)

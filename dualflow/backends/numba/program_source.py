@@ -21,6 +21,7 @@ from dualflow.backends.numba.values import Lines, type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.forms import Choice, Loop, Scatter
 from dualflow.schedule.assembly import pieces
@@ -301,24 +302,22 @@ class ProgramSource:
 
     def _turns(self, call: Call, turns: Turns) -> None:
         self.calls(turns.start)
-        turn, length = f"turn{turns.counter}", call.node.attrs["length"]
-        limit = f"turn{turns.counted}" if turns.counted is not None else length
+        loop, turn = loop_of(call.node), f"turn{turns.counter}"
+        limit = f"turn{turns.counted}" if turns.counted is not None else loop.length
         for row in turns.grown:
             self.lines.add(f"{self.names[row.stack.buffer]} = np.empty(0, u8)")
         self.lines.add(f"{turn} = 0")
         with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
-            if len(call.blocks) > 1:
-                self._tested(call)
-            backwards = call.node.attrs["reverse"] and limit is not None
+            if loop.condition is not None:
+                self._tested(call.blocks[0], loop.condition.outputs[0].spec.dtype)
+            backwards = loop.reverse and limit is not None
             for row in turns.rows:
                 self._point(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if backwards else turn)
             self.calls(call.blocks[-1].calls)
             self.lines.add(f"{turn} += 1")
 
-    def _tested(self, call: Call) -> None:
-        test: Block = call.blocks[0]
+    def _tested(self, test: Block, dtype: DType) -> None:
         self.calls(test.calls)
-        dtype = call.node.attrs["condition"].outputs[0].spec.dtype
         with self.lines.block(f"if not {self._scalar(test.results[0], dtype)}:"):
             self.lines.add("break")
 

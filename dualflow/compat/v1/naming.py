@@ -113,4 +113,4 @@ def _done(graph: Graph, before: int) -> Operation | None:
 
 
 def _effects(nodes: Sequence[Node]) -> list[Node]:
-    return [node for node in nodes if node.op.effect is not None]
+    return [node for node in nodes if node.effect is not None]

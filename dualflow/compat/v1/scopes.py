@@ -21,7 +21,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 from dualflow.graph_mode import Variable, graph_recording, name_scope
-from dualflow.graph_mode.graph import graph_around, outside_of_bodies
+from dualflow.graph_mode.default_graph import graph_around, outside_of_bodies
 
 REGULARIZATION_LOSSES: Final = "regularization_losses"
 

@@ -21,7 +21,8 @@ from dualflow.core.tracebacks import entries
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
-from dualflow.graph_mode.graph import Graph, graph_recording
+from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.graph import Graph
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
 

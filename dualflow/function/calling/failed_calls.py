@@ -53,7 +53,7 @@ class FailedCalls:
 
     @cached_property
     def _generators(self) -> tuple[Any, ...]:
-        drawing = (n for n in _all_nodes(self._graph) if n.op.effect is Effect.RANDOM and not n.bodies)
+        drawing = (n for n in _all_nodes(self._graph) if n.effect is Effect.RANDOM and not n.bodies)
         found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
         return tuple(found.values())
 
@@ -147,7 +147,7 @@ class _Again:
                 self._at_line = dict(self.left)
         if is_told(node):
             return self._tell(node, arrays)
-        if node.op.effect is Effect.CHECK and not node.bodies:
+        if node.effect is Effect.CHECK and not node.bodies:
             if arrays[0]:
                 return ()
             if node.origin not in self._lines:

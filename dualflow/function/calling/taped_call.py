@@ -101,7 +101,7 @@ class ForwardBackward:
         found = self._runners.get(wanted)
         if found is None:
             graph = self._backward
-            effects = [n for n in graph.nodes if n.op.effect is not None]
+            effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
             found = self._runners[wanted] = CompiledGraph(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found

@@ -174,7 +174,7 @@ def check(holds: Any, branch: Branch) -> None:
     tracer = tracer_of(dispatch.current())
     sources = {value: c.source for value, c in inner.builder.captures}
     reads = [sources.get(x._value) if _is_of(x, inner) else x for x in ended.tensors]
-    effects = any(node.op.effect is not None for node in inner.builder.nodes) or inner.updates()
+    effects = any(node.effect is not None for node in inner.builder.nodes) or inner.updates()
     if ended.raising is not None and not effects and all(x is not None for x in reads):
         _stop_unless(holds, ended.raising, operands(reads))
     else:

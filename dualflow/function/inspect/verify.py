@@ -204,7 +204,7 @@ class _Search:
         self._graph = graph
         self._backend = backend
         self._known = known
-        drawn = [v for n in graph.nodes if n.op.effect is not None for v in n.outputs]
+        drawn = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
         self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
         self._compiled: dict[Node, list[Array]] = {}
 

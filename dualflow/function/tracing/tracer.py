@@ -269,7 +269,7 @@ class Tracer(SymbolicEngine):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
         small = all(spec.shape.is_static and spec.nbytes <= _FOLDED for spec in node.specs)
-        if not small or node.op.effect is not None or any(a is None for a in arrays):
+        if not small or node.effect is not None or any(a is None for a in arrays):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
 

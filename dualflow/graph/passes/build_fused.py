@@ -69,7 +69,7 @@ class _Rebuild:
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node outside all groups has a place of its own; views and literals come on demand."""
-        return bool(node.inputs or node.op.effect) and not is_view(node)
+        return bool(node.inputs or node.effect) and not is_view(node)
 
     def value(self, old: Value) -> Value:
         """The new value for ``old``; a view or literal is copied when first asked for."""

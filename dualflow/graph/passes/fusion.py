@@ -33,7 +33,7 @@ def fuse(graph: Graph) -> Graph:
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
-    if not isinstance(node.op.form, Element | Fold | Take) or node.op.effect is not None:
+    if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
         return is_scalar_control(node)
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
@@ -49,7 +49,7 @@ class _Partition:
         self.group_of: dict[Node, Group] = {}
         self.index: dict[Node, int] = {}
         self.readers: dict[Value, list[Node]] = {}
-        self.effects = [i for i, n in enumerate(graph.nodes) if n.op.effect is not None]
+        self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
 
     def groups(self) -> list[Group]:
