@@ -19,7 +19,6 @@ import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
 from dualflow.function.decorator import function
-from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare import compare
@@ -32,6 +31,7 @@ from dualflow.function.inspect.compare_report import (
     duration,
     size,
 )
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 
 
 @pytest.fixture(autouse=True)
