@@ -65,7 +65,7 @@ TYPES_ONLY = {
     (
         "dualflow.backends.llvm.element",
         "dualflow.backends.llvm.emit_base",
-    ): "an op's code is given the emitter",
+    ): "element code is given the emitter",
     ("dualflow", "dualflow.compat"): "a program says whether it wants it; a type checker sees it anyway",
 }
 """Arrows against the order that only a type checker sees."""
