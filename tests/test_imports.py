@@ -80,6 +80,7 @@ LATE = {
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
     "dualflow.graph.analysis": "imports networkx",
+    "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.absent": "only a name that is not there needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",

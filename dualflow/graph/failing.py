@@ -35,10 +35,12 @@ def may_fail(node: Node) -> bool:
 
 
 def _in_machine_code(node: Node) -> bool:
-    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
-    if isinstance(node.op.form, Contraction):
-        return all(d.kind == "f" and d.size >= 4 for d in dtypes)
-    return all(d.kind in LOOP_KINDS for d in dtypes)
+    product = isinstance(node.op.form, Contraction)
+    for value in (*node.inputs, *node.outputs):
+        dtype = value.spec.dtype
+        if dtype.kind not in LOOP_KINDS or (product and (dtype.kind != "f" or dtype.size < 4)):
+            return False
+    return True
 
 
 def _checks(node: Node) -> bool:

@@ -114,6 +114,8 @@ class _Writer:
             return self._whole()
         body = (*self._rows(), *self._steps_at(0), *self._kept(0))
         total = nest.loops[0].extent if nest.loops else 1
+        if any(loop.extent == 0 for loop in nest.loops[: nest.kept]):
+            total = 0
         return self._made(body, total)
 
     def _made(

@@ -151,7 +151,7 @@ class _Control:
         assert self.turns is not None
         outer, self.outermost = self.outermost, self.outermost or call.node
         unit.code.messages.append(("a signal has come", self.outermost))
-        stopped = len(unit.code.messages)
+        stopped = b.constant(I64, len(unit.code.messages))
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)

@@ -70,7 +70,7 @@ def write(plan: Plan, threads: int) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS or interrupts.ROUTINE in unit.module.functions,
+        heavy=unit.work_ns > HEAVY_NS or unit.module.has(interrupts.ROUTINE),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,10 +14,10 @@ import numpy as np
 
 from dualflow.backends.llvm.executable import check_error, host_report
 from dualflow.backends.numba.program_source import Check, ProgramSource, program
+from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.locks import SharedLock
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
@@ -111,10 +110,8 @@ class NumbaExecutable:
         for name, kernel in self.source.kernels.items():
             module = module_of(kernel.file("kernel"))
             origins.add(_compile(module.kernel, kernel.signature))
-            if name in self.source.shared:
-                origins.add(_compile(module.kernel_parallel, kernel.signature))
             scope[name] = module.kernel
-            scope[f"{name}_parallel"] = _shared(module.kernel_parallel, module.kernel)
+            scope[f"{name}_parallel"] = shared(module.kernel)
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=_ORIGINS.index)
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
@@ -168,42 +165,6 @@ def _compile(kernel: Any, signature: Sequence[Any]) -> str:
     kernel.compile(tuple(signature))
     hit = kernel.stats.cache_hits and sum(kernel.stats.cache_misses.values()) == misses
     return "disk" if hit else "compiled"
-
-
-class _Threads:
-    """Who may use Numba's threads: one thread at a time, and no child of a process that has used them.
-
-    Numba's layers end the process where two threads enter them at once, or where a forked child enters them.
-    """
-
-    def __init__(self) -> None:
-        self.sharing = SharedLock()
-        self.used = self.lost = False
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._note_fork)
-
-    def _note_fork(self) -> None:
-        self.lost = self.lost or self.used
-
-
-_threads: Final = _Threads()
-
-
-def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callable[..., None]:
-    """A kernel that shares its range between threads where it may, and else runs it on its own."""
-
-    def run(total: int, chunk: int, *given: Any) -> None:
-        lock = _threads.sharing.bare
-        if _threads.lost or not lock.acquire(blocking=False):
-            alone(0, total, *given)
-            return
-        try:
-            _threads.used = True
-            parallel(total, chunk, *given)
-        finally:
-            lock.release()
-
-    return run
 
 
 def _report(call: Call) -> PartReport:

@@ -27,7 +27,7 @@ from dualflow.ops.forms import Choice, Loop, Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
@@ -41,6 +41,8 @@ FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
+ALIGNED = 16
+"""Shares of a loop with lanes are multiples of so many turns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +155,7 @@ class ProgramSource:
             "status",
         ]
         shared = run.work >= SHARED_WORK and run.total > 1
-        chunk = -(-run.total // SHARES)
+        chunk = _chunk(run)
         if shared:
             self.shared.add(name)
         head = f"{name}_parallel({run.total}, {chunk}" if shared else f"{name}(0, {run.total}"
@@ -351,6 +353,13 @@ class ProgramSource:
 
     def _scalar(self, layout: Layout, dtype: DType) -> str:
         return f"{self._buffer(layout.buffer, dtype)}[{layout.offset}]"
+
+
+def _chunk(run: Run) -> int:
+    """Turns of one share: whole vectors of them where the outermost loop has lanes."""
+    chunk = -(-run.total // SHARES)
+    lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in run.kernel.body)
+    return chunk + -chunk % ALIGNED if lanes else chunk
 
 
 def renders(node: Node) -> bool:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.delegating_engine import DelegatingEngine
+from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -113,36 +114,18 @@ def peak_bytes(call: Call) -> int:
             tracemalloc.stop()
 
 
-class Counting(Engine):
+class Counting(DelegatingEngine):
     """The eager engine, with a count of the ops it runs."""
 
     __slots__ = ("ops",)
-    eager = True
 
     def __init__(self) -> None:
+        super().__init__(EAGER)
         self.ops: Counter[str] = Counter()
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         self.ops[op.name] += 1
-        return EAGER.run(op, inputs, attrs)
-
-    def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:
-        return EAGER.constant(array)
-
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        return EAGER.adopt(tensor)
-
-    def read(self, variable: Any) -> AbstractTensor:
-        return EAGER.read(variable)
-
-    def assign(self, variable: Any, value: Any) -> None:
-        EAGER.assign(variable, value)
-
-    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
-        EAGER.change(variable, rule)
-
-    def create_variable(self, variable: Any, initial: Any) -> None:
-        EAGER.create_variable(variable, initial)
+        return super().run(op, inputs, attrs)
 
 
 class GlobalRandom:

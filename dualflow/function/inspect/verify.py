@@ -3,13 +3,15 @@
 Three runs of one call are held beside each other: the Python function, its trace node by node through NumPy,
 and the compiled trace. If the last two differ, the trace is cut short after one op and compiled again, in a
 binary search for the first op at which compiled code goes wrong. If only the first differs, the ops that
-Python ran are held against those of the trace, in the order in which both ran.
+Python ran are held against those of the trace, in the order in which both ran. The kernels that the graph was
+cut into are looked at besides.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calling.data_sized import sized_by_data
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, agree, compared, distance, first_apart
@@ -48,7 +51,8 @@ def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
 
     Results and variables may differ by rounding, by as much as :func:`dualflow.compare` takes for agreement.
     Where they differ by more, the report names the op, the line that asked for it, and the first element that
-    is off. Variables and random generators are put back; what Python code does besides happens once more. It
+    is off. The report also names kernels that wait for each other, which would be a fault of fusion.
+    Variables and random generators are put back; what Python code does besides happens once more. It
     holds all that the call computes in memory, and compiles about log2(ops) parts of the graph.
 
     Args:
@@ -146,7 +150,9 @@ class _Verifying:
         structure, leaves = self._concrete.key
         names = self._traced._signature.leaf_names(structure)
         arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
-        return Verification(self._concrete.name, arguments, difference, culprit)
+        return Verification(
+            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._section.graph)
+        )
 
     def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
         self._state.renew()
@@ -260,6 +266,13 @@ class _Search:
 
     def _apart(self, node: Node, found: Sequence[Array]) -> bool:
         return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
+
+
+def _fusion_faults(graph: Graph) -> tuple[str, ...]:
+    """What is wrong with the kernels of ``graph``; a graph with sizes that depend on data has none."""
+    if sized_by_data(graph) is not None:
+        return ()
+    return tuple(import_module("dualflow.graph.passes.fusion_check").check_fusion(graph))
 
 
 def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:

@@ -5,7 +5,7 @@ A pass is a plain function from a graph to a graph that computes the same result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dualflow.graph.ir import Graph
@@ -26,6 +26,7 @@ from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import count_turns
+from dualflow.graph.scalars import bodies
 
 
 class Pass(NamedTuple):
@@ -45,7 +46,11 @@ def simplify_body(graph: Graph) -> Graph:
 
 def fuse_body(graph: Graph) -> Graph:
     """A body after the passes that end with fusion."""
-    return fuse(add_in_scatters(add_in_products(graph)))
+    return fuse(_before_fusion_of_body(graph))
+
+
+def _before_fusion_of_body(graph: Graph) -> Graph:
+    return add_in_scatters(add_in_products(graph))
 
 
 _INSIDE: Final = (
@@ -69,11 +74,15 @@ SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
     Pass("draws", draw_before_loops, "the number of turns is known by now, and what else a body does"),
 )
 
-PASSES: Final[tuple[Pass, ...]] = (
+_BEFORE_FUSION: Final = (
     *SIMPLIFICATIONS,
     Pass("products", batch_products, "many small products are slower than one, and hold what could be fused"),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
+)
+
+PASSES: Final[tuple[Pass, ...]] = (
+    *_BEFORE_FUSION,
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
     Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
 )
@@ -90,3 +99,13 @@ def optimise(
         if observe is not None:
             observe(name, graph)
     return graph
+
+
+def before_fusion(graph: Graph) -> Iterator[Graph]:
+    """What fusion is given when ``graph`` is optimised: it, and bodies of loops and choices in no kernel."""
+    pending = [optimise(graph, passes=_BEFORE_FUSION)]
+    while pending:
+        given = pending.pop()
+        yield given
+        inside = [body for node in fuse(given).nodes for body in bodies(node)]
+        pending += map(_before_fusion_of_body, inside)

@@ -40,7 +40,7 @@ def test_a_kernel_reads_as_the_loops_that_it_runs() -> None:
     text = compiled(lambda x: df.reduce_max(x * 2.0, 1), df.TensorSpec([4, 100])).kernels
     assert (
         """\
-@njit(error_model="numpy", cache=True)
+@njit(error_model="numpy", nogil=True, cache=True)
 def k0(lo, hi, x0, x1, c0, n0, n1, n2, status):
     for i0 in range(lo, hi):
         r0 = f32(-inf)
