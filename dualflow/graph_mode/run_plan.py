@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import FailedCalls
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -132,7 +132,7 @@ class _Replay:
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        runner = CompiledGraph(graph, failed_calls=FailedCalls(graph, self._behind, self._begun))
+        runner = CompiledGraph(graph, history=AssignmentHistory(graph, self._behind, self._begun))
         return Plan(runner, tuple(reads), tuple(writes), calls_python)
 
     def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:

@@ -13,7 +13,7 @@ from dualflow.eager.updates import Claim, Step, hold
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
-from dualflow.function.calling.failed_calls import FailedCalls
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.strict import require_native
 from dualflow.function.options import CompileOptions, get_backend
@@ -34,7 +34,7 @@ class CompiledGraph:
     Args:
         graph: a trace, or a part of one.
         options: how it is compiled; by default for the process's own backend.
-        failed_calls: what the trace has assigned before a call fails; None where somebody else sees to it.
+        history: what the trace has assigned before a call fails; None where somebody else sees to it.
 
     Attributes:
         graph: as it was traced.
@@ -43,11 +43,11 @@ class CompiledGraph:
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions | None = None, *, failed_calls: FailedCalls | None = None
+        self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
     ) -> None:
         self.graph = graph
         self.options = options or CompileOptions(get_backend())
-        self._failed_calls = failed_calls
+        self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -109,8 +109,8 @@ class CompiledGraph:
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
         sources = (*arguments, *self.captured)
-        failed_calls = self._failed_calls
-        trail = None if failed_calls is None else failed_calls.trail()
+        history = self._history
+        trail = None if history is None else history.trail()
         step = Step([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
@@ -118,9 +118,9 @@ class CompiledGraph:
             with step.running, step as claims:
                 return self._update(gather(sources, self.written, claims), claims, trail)
         except BaseException as error:
-            if failed_calls is None or trail is None:
+            if history is None or trail is None:
                 raise
-            told = failed_calls.leave(error, trail, arguments)
+            told = history.leave(error, trail, arguments)
         raise told
 
     def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
@@ -139,14 +139,14 @@ class CompiledGraph:
             make: makes the error to raise; None where Python's error is set.
             arguments: the tensors and variables that the call was given.
         """
-        failed_calls = self._failed_calls
-        trail = failed_calls.trail() if failed_calls is not None else None
+        history = self._history
+        trail = history.trail() if history is not None else None
         error: BaseException
-        if failed_calls is None or trail is None:
+        if history is None or trail is None:
             error = KeyboardInterrupt() if make is None else make()
         else:
             trail.node, trail.make = node, make
-            error = failed_calls.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
+            error = history.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
         if make is not None:
             raise error
 

@@ -27,7 +27,7 @@ from dualflow.ops.record import Effect
 Array = np.ndarray[Any, Any]
 
 
-class FailedCalls:
+class AssignmentHistory:
     """The assignments of a trace.
 
     Args:

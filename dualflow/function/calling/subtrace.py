@@ -18,7 +18,7 @@ from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Step, hold
 from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import FailedCalls
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
 from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
@@ -61,8 +61,8 @@ class Subtrace:
         self.effects = tuple(effects)
         self.options = options
         self.bound = bound
-        self._failed_calls = FailedCalls(graph, self._behind)
-        self.runner = CompiledGraph(graph, options, failed_calls=self._failed_calls)
+        self._history = AssignmentHistory(graph, self._behind)
+        self.runner = CompiledGraph(graph, options, history=self._history)
         self._linear: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_property
@@ -114,7 +114,7 @@ class Subtrace:
                 linear = self._linear.get(wanted) or self._linearise(wanted)
                 self._linear[wanted] = linear
         written = linear.forward.written
-        call = TapedCall(linear, self._failed_calls.trail())
+        call = TapedCall(linear, self._history.trail())
         step = Step([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as claims:
@@ -126,7 +126,7 @@ class Subtrace:
         except BaseException as error:
             if call.trail is None:
                 raise
-            told = self._failed_calls.leave(error, call.trail, sources[: len(self.graph.arguments)])
+            told = self._history.leave(error, call.trail, sources[: len(self.graph.arguments)])
         else:
             return results
         raise told
