@@ -61,6 +61,7 @@ BELOW = {
 
 TYPES_ONLY = {
     ("dualflow.core.dispatch", "dualflow.ops.record"): "an engine's methods take an op",
+    ("dualflow.core.delegating_engine", "dualflow.ops.record"): "likewise",
     ("dualflow.core.dispatch", "dualflow.ops.tensor"): "and return a tensor, which has all operators",
     (
         "dualflow.backends.llvm.element",

@@ -17,7 +17,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
 from dualflow.function.arguments.results import Packer
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
@@ -274,7 +274,7 @@ class ConcreteFunction:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 
-    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
         structure, leaves = self.key
         names = self._signature.leaf_names(structure)
         try:

@@ -14,7 +14,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.open_sizes import relaxed
 from dualflow.function.arguments.retracing import TraceHistory
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.calling.recent_calls import KnownCall, LongWay, Names, as_tensors, kind_of_call
 from dualflow.function.calling.status import status
@@ -201,7 +201,7 @@ class Function(Copied, Generic[P, R]):
 
     # traces
 
-    def _concrete(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction:
+    def _concrete(self, call: CallArguments, inputs: Sequence[Any]) -> ConcreteFunction:
         now = self._calls
         found = self._cache.find(call, inputs, now)
         if found is not None:
@@ -220,7 +220,7 @@ class Function(Copied, Generic[P, R]):
                 self._captured.note(self._history.count)
             return found
 
-    def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
+    def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
         wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
         if wanted.key == call.key or self._history.sizes_needed:
@@ -232,7 +232,7 @@ class Function(Copied, Generic[P, R]):
             self._history.sizes_needed = f"{type(error).__name__}: {error}"
             return found
 
-    def traced(self, call: Call) -> ConcreteFunction:
+    def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which nothing keeps."""
         return self._tracer.record(call)
 
@@ -321,7 +321,7 @@ class Function(Copied, Generic[P, R]):
         return f"<dualflow function {self._name}>"
 
 
-class _Options(TypedDict, total=False):
+class _FunctionOptions(TypedDict, total=False):
     """The options of :func:`function`, which don't decide the type of its result."""
 
     input_signature: Sequence[Any] | None
@@ -334,10 +334,10 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def function(func: Callable[P, R], **options: Unpack[_Options]) -> Function[P, R]: ...
+def function(func: Callable[P, R], **options: Unpack[_FunctionOptions]) -> Function[P, R]: ...
 @overload
 def function(
-    func: None = None, **options: Unpack[_Options]
+    func: None = None, **options: Unpack[_FunctionOptions]
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,

@@ -18,7 +18,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf, kinds_of
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.calling.subtrace import Subtrace
@@ -77,7 +77,7 @@ class FunctionTracer:
         """Whether the function is being traced now."""
         return bool(self._tracing)
 
-    def new(self, call: Call) -> ConcreteFunction:
+    def new(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, in which the variables that the function creates exist already.
 
         Raises:
@@ -101,7 +101,7 @@ class FunctionTracer:
         finally:
             self._tracing.discard(call.key)
 
-    def record(self, call: Call, builder: GraphBuilder | None = None) -> ConcreteFunction:
+    def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
 
         The function is converted from when its source doesn't show that it looks into no tensor, or when it
@@ -126,7 +126,7 @@ class FunctionTracer:
         return recorded(self._converted or self._function)
 
     def _recorded(
-        self, function: Callable[..., Any], call: Call, builder: GraphBuilder | None
+        self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None
     ) -> ConcreteFunction:
         """``function``, which is the user's or made of it, run once; twice if it uses an argument's variable.
 
@@ -142,7 +142,11 @@ class FunctionTracer:
         return self._run(function, call, shared, None if builder is None else builder.inner(self._name))
 
     def _run(
-        self, function: Callable[..., Any], call: Call, shared: frozenset[int], builder: GraphBuilder | None
+        self,
+        function: Callable[..., Any],
+        call: CallArguments,
+        shared: frozenset[int],
+        builder: GraphBuilder | None,
     ) -> ConcreteFunction:
         """One run; ``shared`` are the ids of variables that are arguments and captured too."""
         signature = self._signature
@@ -170,7 +174,7 @@ class FunctionTracer:
         return ConcreteFunction(subtrace, signature, call.key, structure, same)
 
 
-def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
+def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
     """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     found: list[Any] = []

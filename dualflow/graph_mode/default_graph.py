@@ -10,17 +10,17 @@ from dualflow.core import dispatch
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.eager.engine import EAGER
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph_mode.graph import Graph, innermost_graph
+from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 
 
 class _Root:
     """The default graph outside of every block, and whether ops are added to it there."""
 
-    graph = Graph()
+    graph = ExplicitGraph()
     builds = False
 
 
-def get_default_graph() -> Graph:
+def get_default_graph() -> ExplicitGraph:
     """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares.
 
     >>> from dualflow.compat import v1
@@ -47,12 +47,12 @@ def reset_default_graph() -> None:
         raise FailedPreconditionError(
             "Do not use reset_default_graph() to clear nested graphs: leave the as_default block first."
         )
-    _Root.graph = Graph()
+    _Root.graph = ExplicitGraph()
     if _Root.builds:
         dispatch.install(_Root.graph.engine)
 
 
-def graph_recording() -> Graph | None:
+def graph_recording() -> ExplicitGraph | None:
     """The graph that ops are added to now; None where they run, or are traced for a function."""
     graph = innermost_graph.get()
     if graph is None:
@@ -62,7 +62,7 @@ def graph_recording() -> Graph | None:
     return graph if dispatch.current().unrecorded is graph.engine else None
 
 
-def graph_around() -> Graph | None:
+def graph_around() -> ExplicitGraph | None:
     """The graph that ops are added to now, or of which a branch or a loop's body is being traced."""
     graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
     if graph is None:
@@ -82,7 +82,7 @@ def outside_of_bodies() -> Iterator[None]:
         yield
 
 
-def graph_being_built(what: str) -> Graph:
+def graph_being_built(what: str) -> ExplicitGraph:
     """The graph that ops are added to now.
 
     Raises:

@@ -22,11 +22,11 @@ from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
 
-innermost_graph: Final[ContextVar[Graph | None]] = ContextVar("dualflow_graph", default=None)
+innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_graph", default=None)
 """The graph of each thread's innermost ``as_default`` block."""
 
 
-class Graph:
+class ExplicitGraph:
     """A computation to be run later, in parts, by a :class:`Session`.
 
     Inside of ``with graph.as_default():`` every op adds a node to the graph and answers a symbolic tensor.
@@ -45,7 +45,7 @@ class Graph:
         self.engine = GraphEngine(self)
 
     @contextmanager
-    def as_default(self) -> Iterator[Graph]:
+    def as_default(self) -> Iterator[ExplicitGraph]:
         """The block in which ops are added to this graph."""
         token = innermost_graph.set(self)
         try:

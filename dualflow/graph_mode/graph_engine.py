@@ -16,7 +16,7 @@ from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Value
 from dualflow.graph.origin import caller
 from dualflow.graph_mode.default_session import session_for
-from dualflow.graph_mode.names import Names
+from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.streams import OpSeeds
 from dualflow.graph_mode.unknown_rank import POSTPONED, is_unknown, postpone
@@ -43,7 +43,7 @@ class OpenBuilder(GraphBuilder):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.closed = False
-        self.names: Names[Node | Value | Operation] = Names()
+        self.names: UniqueNames[Node | Value | Operation] = UniqueNames()
         self.origins: dict[Value | Operation, Origin | None] = {}
         self.lines: list[Origin | None] = []
         self.first: tuple[Node, ...] = ()
@@ -149,7 +149,7 @@ class GraphEngine(Tracer):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if op is not POSTPONED and any(map(is_unknown, inputs)):
-            return postpone(_Applied(op, attrs), inputs, {})
+            return postpone(_AppliedOp(op, attrs), inputs, {})
         found = super().run(op, inputs, attrs)
         if not isinstance(found, tuple):
             return self._kept(found)
@@ -341,7 +341,7 @@ class GraphEngine(Tracer):
         return self.symbol(node.output)
 
 
-class _Applied:
+class _AppliedOp:
     """An op with its attributes, as a function of its inputs."""
 
     __slots__ = ("__name__", "_attrs", "_op")

@@ -17,9 +17,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.graph_mode.default_graph import get_default_graph
 from dualflow.graph_mode.default_session import innermost_session
-from dualflow.graph_mode.graph import Graph, innermost_graph
+from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.growth_warning import Growth
-from dualflow.graph_mode.run_plan import Cell, Plan, plan
+from dualflow.graph_mode.run_plan import Cell, RunPlan, plan
 from dualflow.graph_mode.run_request import Request, look_up
 from dualflow.graph_mode.streams import Streams, drawing
 
@@ -48,7 +48,7 @@ class Session:
     [1, 2, 3]
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
         self._cells: dict[int, Cell] = {}
         self._requests: dict[Any, Request] = {}
@@ -187,7 +187,7 @@ class Session:
                 cell.started = True
         return found
 
-    def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> Plan:
+    def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
         found = plan(self.graph.engine, request.values, request.nodes, specs, self._cell)
         if len(request.plans) >= _KEPT:
@@ -222,7 +222,7 @@ class InteractiveSession(Session):
     >>> session.close()
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
         self._installed = ExitStack()
         if innermost_graph.get() is not self.graph:

@@ -11,7 +11,7 @@ from dualflow.backends.llvm.kernel_table import Memory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.product import Batch, Product
+from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
@@ -293,7 +293,7 @@ class Entry:
         char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
         x, y, out = layouts
         products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
-        calls = Product(self.unit.module, self.b, self.buffers, self.param)
+        calls = ProductWriter(self.unit.module, self.b, self.buffers, self.param)
         self.unit.routines.append(product.routine(char))
         if product.own():
             calls.call_own(products, *self._shared_product(products))

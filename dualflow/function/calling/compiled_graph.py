@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Claim, Step, hold
+from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
@@ -111,7 +111,7 @@ class CompiledGraph:
         sources = (*arguments, *self.captured)
         history = self._history
         trail = None if history is None else history.trail()
-        step = Step([sources[i] for i in self.written], compiled=True)
+        step = UpdateStep([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
                 return self._update(gather(sources), (), trail)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dualflow.core.errors import InternalError
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import UpdateStep
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
@@ -80,7 +80,7 @@ class AssignmentHistory:
         again = _Again(error, trail)
         variables = {id(v): self._behind(v, arguments) for v in self._assigned}
         held = {id(v): v for v in variables.values()}
-        step = Step(list(held.values()))
+        step = UpdateStep(list(held.values()))
         with step.running, step as claims:
             try:
                 sources = (*arguments, *(c.source for c in self._graph.captures))

@@ -16,7 +16,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step, hold
+from dualflow.eager.updates import UpdateStep, hold
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
@@ -115,7 +115,7 @@ class Subtrace:
                 self._linear[wanted] = linear
         written = linear.forward.written
         call = TapedCall(linear, self._history.trail())
-        step = Step([sources[i] for i in written], compiled=True)
+        step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as claims:
                 tensors = _read(engine, sources)

@@ -33,7 +33,7 @@ _MOST_ROUNDS = 60
 _FEWEST_ROUNDS = 2
 
 
-class Call(NamedTuple):
+class TimedCall(NamedTuple):
     """Something to measure: ``function(*args, **kwargs)``, and what runs before each measurement of it."""
 
     function: Callable[..., Any]
@@ -47,7 +47,7 @@ class Call(NamedTuple):
         return self.function(*self.args, **self.kwargs)
 
 
-def best_times(calls: Sequence[Call]) -> list[float]:
+def best_times(calls: Sequence[TimedCall]) -> list[float]:
     """Seconds that each call takes: the best of several rounds, which take turns.
 
     Each has run before, so that nothing is compiled or loaded any more.
@@ -62,7 +62,7 @@ def best_times(calls: Sequence[Call]) -> list[float]:
     return best
 
 
-def _calls_in_a_round(call: Call) -> tuple[int, float]:
+def _calls_in_a_round(call: TimedCall) -> tuple[int, float]:
     """How many calls last long enough, and the seconds of one as far as that shows."""
     count = 1
     while (taken := _round(call, count)) < ROUND_SECONDS:
@@ -71,7 +71,7 @@ def _calls_in_a_round(call: Call) -> tuple[int, float]:
     return count, taken / count
 
 
-def _round(call: Call, count: int) -> float:
+def _round(call: TimedCall, count: int) -> float:
     """Seconds for ``count`` calls, without interruption by the garbage collector."""
     call.prepare()
     function, args, kwargs = call.function, call.args, call.kwargs
@@ -92,7 +92,7 @@ def _round(call: Call, count: int) -> float:
             gc.enable()
 
 
-def peak_bytes(call: Call) -> int:
+def peak_bytes(call: TimedCall) -> int:
     """The most bytes that Python and NumPy held during a call beyond those before it, results included.
 
     Python's tracemalloc counts them.

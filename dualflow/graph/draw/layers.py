@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-Rows = list[list["Place"]]
+Rows = list[list["RowItem"]]
 
 GAP = 14
 """Room between neighbours of a row, in points."""
@@ -29,7 +29,7 @@ _STRAIGHT = {0: 1, 1: 2, 2: 8}  # how much a link should run straight down, by i
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class RowItem:
     """What takes up room in a row, all in points: a box, or a ``wire`` on its way through the row."""
 
     row: int
@@ -46,8 +46,8 @@ class Link:
     ``arrives`` says whether it ends at the box below.
     """
 
-    above: Place
-    below: Place
+    above: RowItem
+    below: RowItem
     out: int
     into: int
     arrives: bool
@@ -110,7 +110,7 @@ def move_to_sides(rows: Rows, links: Sequence[Link]) -> None:
     entering: dict[int, list[Link]] = defaultdict(list)
     for link in links:
         entering[link.below.row].append(link)
-    fixed: Sequence[Place] = ()
+    fixed: Sequence[RowItem] = ()
     for band in _bands(rows):
         places = [*fixed, *(place for row in band for place in row)]
         number = {place: i for i, place in enumerate(places)}
@@ -194,10 +194,10 @@ def _bands(rows: Rows) -> Iterator[Rows]:
         yield band
 
 
-def _neighbours(links: Iterable[Link]) -> tuple[dict[Place, list[tuple[Place, float]]], ...]:
+def _neighbours(links: Iterable[Link]) -> tuple[dict[RowItem, list[tuple[RowItem, float]]], ...]:
     """For each place those linked from above and below; ports of one box count as different places."""
-    above: dict[Place, list[tuple[Place, float]]] = defaultdict(list)
-    below: dict[Place, list[tuple[Place, float]]] = defaultdict(list)
+    above: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
+    below: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
     for k in links:
         above[k.below].append((k.above, k.out / (k.above.width + 1)))
         below[k.above].append((k.below, k.into / (k.below.width + 1)))

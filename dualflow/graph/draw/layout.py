@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import ceil
 
 from dualflow.graph.draw.diagram import Box, Diagram
-from dualflow.graph.draw.layers import Link, Place, Rows, move_to_sides, order, rows_of
+from dualflow.graph.draw.layers import Link, RowItem, Rows, move_to_sides, order, rows_of
 
 FONT = 8.0
 SMALL = 6.5
@@ -105,7 +105,7 @@ class _Layout:
         self._diagram, rows = _cut(diagram, rows)
         self._inside = [[(title, place(d)) for title, d in box.panels] for box in self._diagram.boxes]
         self._boxes = [
-            Place(row, *_size(box, inside))
+            RowItem(row, *_size(box, inside))
             for box, inside, row in zip(self._diagram.boxes, self._inside, rows, strict=True)
         ]
         self._rows: Rows = [[] for _ in range(max(rows, default=0) + 1)]
@@ -144,7 +144,7 @@ class _Layout:
             here, out = self._boxes[source], _port(boxes[source], port, self._boxes[source].width)
             ways = {here.row: (here, out)}
             for row in range(here.row + 1, max(self._boxes[t].row for t, _ in readers)):
-                step = Place(row, _WIRE, wire=True)
+                step = RowItem(row, _WIRE, wire=True)
                 self._rows[row].append(step)
                 links.append(Link(here, step, out, _WIRE // 2, False))
                 here, out = ways[row] = step, _WIRE // 2
@@ -168,7 +168,7 @@ class _Layout:
         return PlacedBox(box, p.x, y, p.width, height, tuple(panels))
 
     def _stretches(
-        self, tops: Sequence[float], heights: Sequence[float], bottoms: dict[Place, float]
+        self, tops: Sequence[float], heights: Sequence[float], bottoms: dict[RowItem, float]
     ) -> list[Stretch]:
         found: dict[Stretch, None] = {}
         for link in self._links:

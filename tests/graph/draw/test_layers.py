@@ -7,7 +7,7 @@ from itertools import pairwise, permutations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualflow.graph.draw.layers import GAP, Link, Place, crossings, move_to_sides, nearest, order, rows_of
+from dualflow.graph.draw.layers import GAP, Link, RowItem, crossings, move_to_sides, nearest, order, rows_of
 
 
 @st.composite
@@ -71,9 +71,9 @@ def test_what_reads_nothing_stands_above_its_only_reader() -> None:
 
 
 @st.composite
-def two_rows(draw: st.DrawFn) -> tuple[list[list[Place]], list[Link]]:
-    upper = [Place(0, draw(st.integers(10, 60)), 20.0) for _ in range(draw(st.integers(1, 4)))]
-    lower = [Place(1, draw(st.integers(10, 60)), 20.0) for _ in range(draw(st.integers(1, 4)))]
+def two_rows(draw: st.DrawFn) -> tuple[list[list[RowItem]], list[Link]]:
+    upper = [RowItem(0, draw(st.integers(10, 60)), 20.0) for _ in range(draw(st.integers(1, 4)))]
+    lower = [RowItem(1, draw(st.integers(10, 60)), 20.0) for _ in range(draw(st.integers(1, 4)))]
     ends = draw(st.lists(st.tuples(st.sampled_from(upper), st.sampled_from(lower)), max_size=6))
     return [upper, lower], [Link(a, b, a.width // 2, b.width // 2, True) for a, b in ends]
 
@@ -94,7 +94,7 @@ def test_crossings_are_counted_and_an_order_never_has_more(given_rows) -> None:
 def test_crossings_that_can_be_avoided_are() -> None:
     """Every way to join three boxes to three others, one by one."""
     for targets in permutations(range(3)):
-        rows = [[Place(row, 30, 20.0) for _ in range(3)] for row in range(2)]
+        rows = [[RowItem(row, 30, 20.0) for _ in range(3)] for row in range(2)]
         links = [Link(rows[0][i], rows[1][t], 15, 15, True) for i, t in enumerate(targets)]
         assert crossings(order(rows, links), links) == 0
 
@@ -109,7 +109,7 @@ def test_neighbours_have_a_gap_between_them(given_rows) -> None:
 
 
 def test_a_box_with_two_readers_stands_between_them() -> None:
-    top, left, right = Place(0, 20, 9.0), Place(1, 20, 9.0), Place(1, 20, 9.0)
+    top, left, right = RowItem(0, 20, 9.0), RowItem(1, 20, 9.0), RowItem(1, 20, 9.0)
     move_to_sides([[top], [left, right]], [Link(top, left, 10, 10, True), Link(top, right, 10, 10, True)])
     assert left.x < top.x < right.x
     assert right.x - top.x == top.x - left.x
@@ -117,7 +117,7 @@ def test_a_box_with_two_readers_stands_between_them() -> None:
 
 def test_rows_in_several_bands_hang_together() -> None:
     """A long chain is moved part by part, and stays one line."""
-    chain = [Place(i, 20 + i % 7, 9.0) for i in range(1000)]
+    chain = [RowItem(i, 20 + i % 7, 9.0) for i in range(1000)]
     links = [Link(a, b, a.width // 2, b.width // 2, True) for a, b in pairwise(chain)]
     move_to_sides([[place] for place in chain], links)
     assert {place.x + place.width // 2 for place in chain} == {chain[0].x + chain[0].width // 2}

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.product import blas
-from dualflow.backends.llvm.product.gemm import ELEMENTS, Operand, gemm
+from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, Module, Type, Value
 from dualflow.schedule.nest import Layout
@@ -83,13 +83,13 @@ class Batch:
 
     def table(self, threads: int) -> list[int]:
         """What describes one of the products to our own machine code."""
-        x, y, out = (Operand(*layout.strides[-2:]) for layout in self.layouts)
+        x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
         made = gemm(self.char)
         return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductWriter:
     """Writes the calls; ``param`` lists an integer of the parameter table and answers it at run time."""
 
     module: Module

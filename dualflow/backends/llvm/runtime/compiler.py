@@ -34,7 +34,7 @@ CODEGEN_LEVEL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class ObjectCode:
     """Object code, and the milliseconds that its stages took."""
 
     code: bytes
@@ -43,7 +43,7 @@ class Compiled:
     emit_ms: float
 
 
-def build(text: str) -> Compiled:
+def build(text: str) -> ObjectCode:
     """Compile a module of LLVM IR for this processor. Raises InternalError for text that LLVM refuses."""
     with _llvm_to_ourselves():
         return _build(text)
@@ -164,7 +164,7 @@ def _the_machine() -> _Machine:
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
 
 
-def _build(text: str) -> Compiled:
+def _build(text: str) -> ObjectCode:
     start = time.perf_counter()
     module = _parse(text)
     parsed = time.perf_counter()
@@ -172,7 +172,7 @@ def _build(text: str) -> Compiled:
     optimised = time.perf_counter()
     code = _the_machine().target.emit_object(module)
     emitted = time.perf_counter()
-    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+    return ObjectCode(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
 
 
 def _optimised(text: str) -> str:

@@ -33,7 +33,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     UNDEFINED,
     WIDTHS,
     WRITE,
-    Section,
+    LoadedSection,
     Table,
     UnsupportedObject,
     read,
@@ -119,7 +119,7 @@ def _fresh_memory(size: int) -> int:
     return start
 
 
-def _lay_out(sections: Mapping[int, Section], symbols: int) -> _Plan:
+def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
     offsets: dict[int, int] = {}
     end = 0
 

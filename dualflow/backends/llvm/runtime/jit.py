@@ -27,7 +27,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.compiler import Compiled
+    from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
         with contextlib.suppress(InternalError, UnsupportedObject):
             return _finish(text, key, stored, None, exports, symbols)
     _refuse_unknown_symbols(text, symbols)
-    compiled: Compiled = _compiler().build(text)
+    compiled: ObjectCode = _compiler().build(text)
     object_cache.store(key, compiled.code)
     return _finish(text, key, compiled.code, compiled, exports, symbols)
 
@@ -166,7 +166,7 @@ def _finish(
     text: str,
     key: str,
     code: bytes,
-    compiled: Compiled | None,
+    compiled: ObjectCode | None,
     exports: Sequence[str],
     symbols: Mapping[str, int],
 ) -> Library:
