@@ -191,6 +191,12 @@ def test_files_import_each_other_without_circles() -> None:
     assert circles == []
 
 
+def test_passes_ask_nothing_of_the_machine() -> None:
+    asking = {"dualflow.core.memory", "os", "platform", "sys", "time"}
+    asked = [i for i in IMPORTS if i.importer.startswith("dualflow.graph.passes") and i.imported in asking]
+    assert [f"{i.importer}:{i.line} imports {i.imported}" for i in asked] == []
+
+
 def test_rooms_stand_in_one_order() -> None:
     rooms = nx.DiGraph((i, j) for i, below in BELOW.items() for j in below)
     assert nx.is_directed_acyclic_graph(rooms)

@@ -189,7 +189,7 @@ class ConcreteFunction:
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
         runner = self._runner
         tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
-        return numba_source(runner.optimised, tensors)
+        return numba_source(runner.optimised, runner.options, tensors)
 
     @entry
     def njit(self) -> Any:

@@ -24,11 +24,12 @@ from dualflow.function.autograph.conversion import Converted, as_written, conver
 from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
-from dualflow.function.options import CompileOptions, get_backend
+from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
@@ -133,25 +134,27 @@ class FunctionTracer:
         A variable that is an argument and also captured must be one input of the graph: the first run shows
         which are.
         """
-        concrete = self._run(function, call, _NO_IDS, builder)
+        options = compile_options(self._backend, self._strict)
+        concrete = self._run(function, call, options, _NO_IDS, builder)
         captured = {id(source) for source in concrete.section.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         shared = frozenset(id(v) for v in variables if id(v) in captured)
         if not shared:
             return concrete
-        return self._run(function, call, shared, None if builder is None else builder.inner(self._name))
+        again = None if builder is None else builder.inner(self._name)
+        return self._run(function, call, options, shared, again)
 
     def _run(
         self,
         function: Callable[..., Any],
         call: CallArguments,
+        options: CompileOptions,
         shared: frozenset[int],
         builder: GraphBuilder | None,
     ) -> ConcreteFunction:
         """One run; ``shared`` are the ids of variables that are arguments and captured too."""
         signature = self._signature
-        options = CompileOptions(self._backend or get_backend(), self._strict)
-        tracer = Tracer(self._name, self._creation)
+        tracer = Tracer(self._name, self._creation, options)
         tracer.builder = builder or tracer.builder
         leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
         values = unflatten(call.structure, leaves)

@@ -195,8 +195,7 @@ class Repeat:
     """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
 
     They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
-    ``limit`` turns, where there is a limit. ``blamed`` is the loop of the graph,
-    which a signal ends.
+    ``limit`` turns, where there is a limit. ``blamed`` is the loop of the graph, which a signal ends.
     """
 
     registers: tuple[Register, ...]
@@ -396,6 +395,10 @@ class Run:
     work: float
     partials: tuple[DType, ...] = ()
     join: Run | None = None
+
+    def value(self, number: Number | int) -> int:
+        """What a number of the kernel is in this run."""
+        return number if isinstance(number, int) else self.numbers[number.place]
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:

@@ -94,12 +94,13 @@ def _in_order(name: str, domain: Domain, order: list[int], steps: list[Step], st
     position = {a: i for i, a in enumerate(loops)}
 
     def moved(access: Access) -> Access:
-        return replace(access, strides=tuple(access.strides[a] for a in loops))
+        strides = tuple([access.strides[a] for a in loops])
+        return Access(access.buffer, access.offset, strides, access.dtype)
 
     def renamed(step: Step) -> Step:
-        own = tuple(None if a is None else position[a] for a in step.own)
-        operands = tuple(replace(o, access=moved(o.access)) if o.access else o for o in step.operands)
-        return replace(step, own=own, operands=operands)
+        own = tuple([None if a is None else position[a] for a in step.own])
+        operands = tuple([Operand(access=moved(o.access)) if o.access else o for o in step.operands])
+        return Step(step.node, own, operands, step.folds, step.level, step.stage, step.pick)
 
     return Nest(
         name=name,
@@ -158,8 +159,8 @@ def _joined(nest: Nest, outer: int) -> Nest:
         return tuple(a if a is None or a < outer else a - 1 for a in kept)
 
     def step(old: Step) -> Step:
-        operands = tuple(replace(o, access=strides(o.access)) if o.access else o for o in old.operands)
-        return replace(old, own=positions(old.own), operands=operands)
+        operands = tuple([Operand(access=strides(o.access)) if o.access else o for o in old.operands])
+        return Step(old.node, positions(old.own), operands, old.folds, old.level, old.stage, old.pick)
 
     loops = list(nest.loops)
     joined = Loop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
@@ -183,7 +184,8 @@ def _schedule(nest: Nest) -> Nest:
         for value in step.node.outputs:
             level[value] = kept if step.folds else own_level
             ready[value] = stage + 1 if step.folds else stage
-        steps.append(replace(step, level=depth if step.folds else own_level, stage=stage))
+        at = depth if step.folds else own_level
+        steps.append(Step(step.node, step.own, step.operands, step.folds, at, stage, step.pick))
     stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
@@ -195,7 +197,8 @@ def _schedule(nest: Nest) -> Nest:
 def _at_first_use(nest: Nest) -> Nest:
     """The nest with every step of the reduced loops in the first stage that runs it."""
     first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
-    return replace(nest, steps=tuple(replace(s, stage=first.get(s, s.stage)) for s in nest.steps))
+    moved = [s if first.get(s, s.stage) == s.stage else replace(s, stage=first[s]) for s in nest.steps]
+    return replace(nest, steps=tuple(moved))
 
 
 def _cached(nest: Nest) -> dict[Value, int]:

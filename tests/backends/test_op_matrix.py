@@ -22,6 +22,7 @@ from dualflow.core.errors import DualflowError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.ops.cases import SPECIAL, Case, cases, draw
 from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
@@ -132,7 +133,7 @@ def test_the_compiled_op_gives_what_its_kernel_gives(case: Case, kept: list[Exec
     compiled = df.function(lambda *xs: applied(case, *xs))
     found = compiled(*inputs)
     (concrete,) = compiled.concrete_functions
-    assert check_fusion(concrete.graph) == []
+    assert check_fusion(concrete.graph, CompileOptions()) == []
     kept.append(concrete.section.runner.executable)
     for a, b in zip(found, expected, strict=True):
         check(case, np.asarray(a), b, [np.asarray(x) for x in inputs])
@@ -268,7 +269,7 @@ def test_gradients_of_both_orders_are_those_of_the_eager_tape(case: Case, kept: 
     compiled = df.function(lambda *xs: both_gradients(case, *xs))
     found = [np.asarray(g) for g in compiled(*inputs)]
     (concrete,) = compiled.concrete_functions
-    assert check_fusion(concrete.graph) == []
+    assert check_fusion(concrete.graph, CompileOptions()) == []
     kept.append(concrete.section.runner.executable)
     for a, b in zip(found, expected, strict=True):
         scale = float(np.abs(b).max(initial=1.0))

@@ -10,12 +10,14 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.batching import batch_products
 from dualflow.ops.forms import Contraction, Loop
 
 T, B, K = 40, 3, 4
 random = np.random.default_rng(7)
+ROOM = 1 << 30
 
 
 def numbers(*shape):
@@ -44,12 +46,14 @@ def agree(before, after, arrays):
         np.testing.assert_allclose(mine, wanted, rtol=2e-5, atol=2e-5)
 
 
+def simplified(graph):
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
+
+
 def batched(traced, function, *arrays):
     """The graph of ``function`` after the pass, which agrees with the one before."""
-    before = optimise(
-        traced(function, *[TensorSpec(a.shape, a.dtype) for a in arrays]), passes=SIMPLIFICATIONS
-    )
-    after = batch_products(before)
+    before = simplified(traced(function, *[TensorSpec(a.shape, a.dtype) for a in arrays]))
+    after = batch_products(before, ROOM)
     agree(before, after, arrays)
     return after
 
@@ -166,8 +170,8 @@ def test_stacks_that_take_too_much_memory_are_not_made(traced):
     def f(xs, u, h):
         return df.foldl(lambda h, x: df.tanh(h + x @ u), xs, h)
 
-    graph = optimise(traced(f, [T, 1000, 4], [4, 1000], [1000, 1000]), passes=SIMPLIFICATIONS)
-    assert batch_products(graph) is graph
+    graph = simplified(traced(f, [T, 1000, 4], [4, 1000], [1000, 1000]))
+    assert batch_products(graph, ROOM) is graph
 
 
 @pytest.mark.parametrize(
@@ -179,16 +183,14 @@ def test_stacks_that_take_too_much_memory_are_not_made(traced):
     ids=["a condition", "effects"],
 )
 def test_other_loops_are_left_alone(traced, function):
-    graph = optimise(traced(function, XS.shape, U.shape, H.shape), passes=SIMPLIFICATIONS)
-    assert batch_products(graph) is graph
+    graph = simplified(traced(function, XS.shape, U.shape, H.shape))
+    assert batch_products(graph, ROOM) is graph
 
 
 def test_integers_are_left_alone(traced):
     specs = [TensorSpec(a.shape, "int32") for a in (XS, U, H)]
-    graph = optimise(
-        traced(lambda xs, u, h: df.foldl(lambda h, x: h + x @ u, xs, h), *specs), passes=SIMPLIFICATIONS
-    )
-    assert batch_products(graph) is graph
+    graph = simplified(traced(lambda xs, u, h: df.foldl(lambda h, x: h + x @ u, xs, h), *specs))
+    assert batch_products(graph, ROOM) is graph
 
 
 def test_compiled_gradients_are_those_of_eager_runs():

@@ -9,6 +9,7 @@ import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import branches_of
 from dualflow.graph.interpret import evaluate
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -29,7 +30,7 @@ def three(index, x, y):
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])

@@ -13,6 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import CHOICE, LOOP, LatePullback
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, effect_of
 from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.ops.record import Effect
 
@@ -111,7 +112,7 @@ def test_of_several_effects_python_counts_most(weaker):
 def test_a_node_whose_graphs_lose_an_effect_loses_it():
     drawing = graph_of(draws)
     graph = loop(drawing)
-    assert optimise(graph).nodes[-1].effect is None, "the numbers are drawn before the loop"
+    assert optimise(graph, CompileOptions()).nodes[-1].effect is None, "the numbers are drawn before the loop"
 
 
 def test_a_loop_that_draws_in_a_checked_loop_has_no_gradient():

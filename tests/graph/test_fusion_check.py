@@ -10,6 +10,7 @@ import pytest
 import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
 from dualflow.graph.passes.fusion_check import check_fusion, faults
@@ -53,7 +54,7 @@ def chain(traced) -> Graph:
     ],
 )
 def test_what_fusion_makes_is_legal(traced, function) -> None:
-    assert check_fusion(traced(function, [4, 4])) == []
+    assert check_fusion(traced(function, [4, 4]), CompileOptions()) == []
 
 
 def test_groups_that_wait_for_each_other_are_told_with_their_lines(traced) -> None:

@@ -9,6 +9,7 @@ import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.ops import maths_reference
@@ -29,7 +30,7 @@ def names(graph, kind=None):
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 def some_turns(turn):

@@ -13,6 +13,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import GraphBuilder, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
@@ -33,7 +34,7 @@ def loops(graph):
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 def looped(traced, turn, specs, carried, mapped, length, *, test=None, reverse=False):

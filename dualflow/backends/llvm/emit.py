@@ -150,7 +150,7 @@ class Emitter:
         self.mask = outer
 
     def _blocks(self, blocks: lp.Blocks) -> None:
-        stop, size = self._bound(blocks.end), self._given.numbers[blocks.size.place]
+        stop, size = self._bound(blocks.end), self._bound(blocks.size)
         registers = lp.carried(blocks.body)
         with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as turn:
             self._set(registers, turn.carried)
@@ -175,6 +175,8 @@ class Emitter:
             return self._given.numbers[bound.place]
         if isinstance(bound, lp.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
+        if isinstance(bound, int):
+            return self.b.constant(I64, bound)
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
 
     def position(self, loop: int) -> Value:

@@ -12,7 +12,6 @@ from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, ProductWriter
-from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
 from dualflow.backends.llvm.written import Written, write
@@ -71,7 +70,8 @@ class Unit:
 
     plan: Plan
     threads: int
-    module: Module = field(default_factory=lambda: Module(vector_bits()))
+    memory_bytes: int
+    module: Module
     code: Code = field(default_factory=lambda: Code([0, 0]))
     kernels: list[Kernel] = field(default_factory=list)
     written: dict[Written, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Unit:
             self.reserve(each * len(run.partials))
             return Memory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
-            _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
+            _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
             for s in run.kernel.body
             if isinstance(s, Row)
         ]
@@ -176,7 +176,7 @@ class Entry:
             self.kernel(fill_elements(shape, element, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        lanes = vector_bits() // 8 // element.size
+        lanes = unit.module.vector_bits // 8 // element.size
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
@@ -216,7 +216,7 @@ class Entry:
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
         nest = lower(node, inputs, outputs)
-        lanes = lanes_of(nest)
+        lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = Kernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
         run = run_of(nest, lanes)
@@ -227,7 +227,7 @@ class Entry:
 
     def _run(self, name: str, run: Run, lanes: int, memory: Memory) -> None:
         unit, b = self.unit, self.b
-        written = write(run, lanes, vector_bits())
+        written = write(run, lanes, unit.module.vector_bits)
         name = unit.symbol(written, name)
         numbers = table(run, memory, len(unit.code.messages) + 1)
         unit.code.messages += written.messages(run.kernel)
@@ -327,7 +327,7 @@ def _aligned(nbytes: int) -> int:
     return nbytes + -nbytes % ROW_ALIGNMENT
 
 
-def lanes_of(nest: Nest) -> int:
+def lanes_of(nest: Nest, vector_bits: int) -> int:
     """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
-    register = vector_bits() // 32
+    register = vector_bits // 32
     return register * 2 if nest.cost < LIGHT else register

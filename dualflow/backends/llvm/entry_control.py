@@ -19,7 +19,6 @@ from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Type, Value
-from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
@@ -217,7 +216,7 @@ class _Control:
         assert self.room is not None
         room = b.load(self.room, turns.counter, I64)
         each = sum(row.nbytes for row in turns.grown)
-        most = entry.param(available_bytes() // max(each, 1))
+        most = entry.param(unit.memory_bytes // max(each, 1))
         unit.code.messages.append((memory_message(each), call.node))
         failure = b.constant(I64, len(unit.code.messages))
         with b.if_then(goes_on & (turn >= room)):

@@ -25,6 +25,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -51,6 +52,7 @@ class Executable:
 
     Attributes:
         graph: what it computes, after all passes.
+        options: what it is compiled for.
         plan: where values live.
         program: the code before compilation, and its parameters.
         library: the machine code; None for a graph without native parts.
@@ -63,15 +65,17 @@ class Executable:
         "_params",
         "graph",
         "library",
+        "options",
         "plan",
         "program",
         "reused",
     )
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
+        self.options = options
         self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=product.own())
-        self.program: Program = write(self.plan, threads.max_threads())
+        self.program: Program = write(self.plan, options)
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)
         if self.program.parallel:

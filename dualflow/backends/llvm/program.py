@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from dualflow.backends.llvm.check_values import Kept
 from dualflow.backends.llvm.entry import Kernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
-from dualflow.backends.llvm.runtime import interrupts
+from dualflow.backends.llvm.runtime import interrupts, target, threads
+from dualflow.backends.llvm.text import Module
 from dualflow.graph.ir import Node
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.plan import Call, Plan
 
 HEAVY_NS = 20_000
@@ -57,9 +59,10 @@ class Program:
     heavy: bool
 
 
-def write(plan: Plan, threads: int) -> Program:
-    """The program of ``plan``, with workspaces for ``threads`` threads."""
-    unit = Unit(plan, threads)
+def write(plan: Plan, options: CompileOptions) -> Program:
+    """The program of ``plan``."""
+    module = Module(options.vector_bits or target.vector_bits())
+    unit = Unit(plan, threads.seats(options.threads), options.memory, module)
     parts = _parts(unit)
     return Program(
         text=unit.module.text(),

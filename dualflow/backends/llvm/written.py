@@ -13,8 +13,8 @@ from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, wal
 from dualflow.schedule.structure import blamed, structure
 
 KEPT = 512
-"""So many kernels are remembered, each of up to ``KEPT_TEXT`` characters."""
-KEPT_TEXT = 1 << 16
+"""So many kernels are remembered, each of up to ``MOST_STEPS`` ops."""
+MOST_STEPS = 500
 _NAME = "kernel"
 _remembered: dict[Hashable, Written] = {}
 
@@ -43,7 +43,7 @@ class Written:
 
 def write(run: Run, lanes: int, bits: int) -> Written:
     """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` turns at once."""
-    same = structure(run.kernel)
+    same = structure(run.kernel) if run.kernel.steps <= MOST_STEPS else None
     if same is None:
         return _written(run, lanes, bits)
     literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()
@@ -51,8 +51,7 @@ def write(run: Run, lanes: int, bits: int) -> Written:
     found = _remembered.get(key)
     if found is None:
         found = _written(run, lanes, bits)
-        if len(found.fragment.text) <= KEPT_TEXT:
-            _remember(key, found)
+        _remember(key, found)
     return found
 
 

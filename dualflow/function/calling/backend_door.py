@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.facilities import Facility
@@ -48,9 +49,15 @@ def facilities() -> Sequence[Facility]:
     return found
 
 
-def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+def machine() -> dict[str, Any]:
+    """See :func:`dualflow.backends.llvm.machine.machine`."""
+    found: dict[str, Any] = imported("dualflow.backends.llvm.machine").machine()
+    return found
+
+
+def numba_source(graph: Graph, options: CompileOptions, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    compiled = backend_of("numba").build(graph)
+    compiled = backend_of("numba").build(graph, options)
     found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
     return found
 

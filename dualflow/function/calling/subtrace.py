@@ -20,11 +20,11 @@ from dualflow.eager.updates import UpdateStep, hold
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
-from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting, with_variables
 
 _NONE: Final[Mapping[int, int]] = {}

@@ -17,11 +17,11 @@ from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import halve
 from dualflow.graph.trail import Trail
@@ -80,7 +80,7 @@ class ForwardBackward:
         whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
-        halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
+        halves = halve(optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
         self.forward = CompiledGraph(halves.forward, options)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)

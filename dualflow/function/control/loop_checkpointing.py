@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.memory import limit_loops, loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entry
 from dualflow.function.control.bodies import traced
 from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
@@ -22,34 +19,6 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.joining import concat
 
 Tensors = list[Any]
-
-
-@entry
-def set_loop_memory(nbytes: int | None) -> None:
-    """Let the gradient of a loop keep at most about so many bytes of its turns; None for the default.
-
-    Where a loop would keep more, its turns are run again in segments instead. That can be told before the
-    loop runs if the number of turns is known, or bounded by ``maximum_iterations``; with a limit set here,
-    also for any other loop. The default is a quarter of the memory that was available when first asked for.
-    Functions that have been traced stay as they are.
-
-    Raises:
-        InvalidArgumentError: ``nbytes`` is not positive.
-
-    >>> import dualflow as df
-    >>> df.config.set_loop_memory(64 << 20)
-    >>> df.config.loop_memory() >> 20
-    64
-    >>> df.config.set_loop_memory(None)
-    """
-    if nbytes is not None and nbytes <= 0:
-        raise InvalidArgumentError(f"The memory of a loop is a positive number of bytes, not {nbytes}.")
-    limit_loops(None if nbytes is None else int(nbytes))
-
-
-def loop_memory() -> int:
-    """How many bytes the gradient of a loop may keep; see :func:`set_loop_memory`."""
-    return loop_budget()[0]
 
 
 def run(loop: LoopSpec, inputs: Sequence[Any], turns: int) -> Tensors:

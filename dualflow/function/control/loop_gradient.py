@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.memory import loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
 from dualflow.function.control import loop_checkpointing
-from dualflow.function.control.bodies import traced
+from dualflow.function.control.bodies import traced, tracer_of
 from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import Halves, Source, halve
 from dualflow.ops.complex_numbers import conj
@@ -75,9 +76,10 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
         resting=tuple(i for i in wanted if i >= loop.end),
         taking=(*moving, *rows),
     )
-    halves = _halves(pulled)
+    options = tracer_of(dispatch.current()).options
+    halves = _halves(pulled, options)
     kept = _kept(loop, halves)
-    turns = _segment(loop, kept)
+    turns = _segment(loop, kept, options)
     if turns is None:
         found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs)
     else:
@@ -119,7 +121,7 @@ def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
         reached |= more
 
 
-def _halves(pulled: _Pulled) -> Halves:
+def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
     """The body with its gradient, in two."""
     loop = pulled.loop
     count = len(loop.body.inputs)
@@ -138,7 +140,7 @@ def _halves(pulled: _Pulled) -> Halves:
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in pulled.taking])]
     joint = traced(both, specs)
     if all(v.spec.shape.is_static for v in joint.inputs):  # else it is simplified for the sizes of a call
-        joint = optimise(joint, passes=SIMPLIFICATIONS)
+        joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     lasting = joint.inputs[0 if loop.recompute else loop.end : count]
     return halve(joint, count, len(loop.body.outputs), 0, lasting)
 
@@ -162,7 +164,7 @@ def _bytes(spec: TensorSpec) -> float:
     return spec.nbytes if spec.shape.is_static else math.inf
 
 
-def _segment(loop: LoopSpec, kept: dict[Source, Value]) -> int | None:
+def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions) -> int | None:
     """How many turns to compute again at a time, where what all turns keep is too much; None to keep it.
 
     The square root rule: what is kept of each segment's turns, and what each segment begins with, are least
@@ -172,14 +174,14 @@ def _segment(loop: LoopSpec, kept: dict[Source, Value]) -> int | None:
     if not all(v.spec.shape.is_static for v in (*kept.values(), *loop.body.inputs)):
         return None  # how much that is will show when the sizes of a call are known
     each = sum(v.spec.nbytes for v in kept.values())
-    budget, asked = loop_budget()
+    budget = options.loop_budget
     if loop.recompute or not each or (loop.condition is None and loop.length is None):
         return None
     if loop.condition is not None and loop.rows:
         return None
     start = max(1, sum(v.spec.nbytes for v in loop.body.inputs[: loop.carried]))
     if loop.length is None:
-        return max(1, budget // (2 * each)) if asked else None
+        return max(1, budget // (2 * each)) if options.kept_by_loops is not None else None
     if loop.length * each <= budget:
         return None
     turns = math.ceil(math.sqrt(loop.length * start / each))

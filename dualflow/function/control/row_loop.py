@@ -14,7 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import aligned, operands, trace_body
+from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import CUSTOM
 from dualflow.graph.control import run_loop
@@ -183,7 +183,8 @@ def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensor
 
 
 def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
-    draw = None if reverse else only_draw(graph, length)
+    room = tracer_of(dispatch.current()).options.loop_budget
+    draw = None if reverse else only_draw(graph, length, room)
     if draw is not None:  # so that the loop has no effect, and a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
         xs = [*xs, dispatch.current().run(draw.op, (), for_all_turns(draw, length))]

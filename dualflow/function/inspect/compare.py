@@ -149,7 +149,7 @@ class _Comparing:
         compiling = runner.backend.costs(runner.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
-            passes=_median_seconds(lambda: optimise(runner.graph)),
+            passes=_median_seconds(lambda: optimise(runner.graph, runner.options)),
             emission=compiling.emission,
             compilation=compiling.compilation,
             linking=compiling.linking,

@@ -33,7 +33,6 @@ from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
-from dualflow.graph.compiled import Backend
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -151,7 +150,7 @@ class _Verifying:
         names = self._traced._signature.leaf_names(structure)
         arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
         return Verification(
-            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._section.graph)
+            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._section.runner)
         )
 
     def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
@@ -185,7 +184,7 @@ class _Verifying:
         wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known, self._section.runner.backend)
+        search = _Search(graph, known, self._section.runner)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -206,9 +205,9 @@ class _Verifying:
 class _Search:
     """Which op of a graph differs when compiled, given all values as they should be."""
 
-    def __init__(self, graph: Graph, known: dict[Value, Array], backend: Backend) -> None:
+    def __init__(self, graph: Graph, known: dict[Value, Array], runner: CompiledGraph) -> None:
         self._graph = graph
-        self._backend = backend
+        self._runner = runner
         self._known = known
         drawn = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
         self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
@@ -247,8 +246,10 @@ class _Search:
 
     def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
         """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
-        part = optimise(extract(self._graph, given, node.outputs))
-        return self._backend.build(part).run([np.array(self._known[v], order="C") for v in given])
+        runner = self._runner
+        part = optimise(extract(self._graph, given, node.outputs), runner.options)
+        compiled = runner.backend.build(part, runner.options)
+        return compiled.run([np.array(self._known[v], order="C") for v in given])
 
     def _behind(self, value: Value) -> list[Node]:
         """The computing nodes that ``value`` depends on, in program order."""
@@ -268,11 +269,12 @@ class _Search:
         return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
 
 
-def _fusion_faults(graph: Graph) -> tuple[str, ...]:
-    """What is wrong with the kernels of ``graph``; a graph with sizes that depend on data has none."""
-    if sized_by_data(graph) is not None:
+def _fusion_faults(runner: CompiledGraph) -> tuple[str, ...]:
+    """What is wrong with the kernels of a graph; a graph with sizes that depend on data has none."""
+    if sized_by_data(runner.graph) is not None:
         return ()
-    return tuple(import_module("dualflow.graph.passes.fusion_check").check_fusion(graph))
+    check = import_module("dualflow.graph.passes.fusion_check")
+    return tuple(check.check_fusion(runner.graph, runner.options))
 
 
 def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:

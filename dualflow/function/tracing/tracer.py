@@ -19,11 +19,13 @@ from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.options import compile_options
 from dualflow.function.tracing.symbol import Provisional, Symbol, SymbolicEngine
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Update, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.checks import ASSIGNED
@@ -50,6 +52,7 @@ class Tracer(SymbolicEngine):
     Args:
         name: the traced function's.
         creation: what becomes of variables that the trace creates.
+        options: how the graph will be compiled; those of the trace around this one by default.
 
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
@@ -63,15 +66,21 @@ class Tracer(SymbolicEngine):
         "_static",
         "builder",
         "creation",
+        "options",
         "outer",
         "refusal",
         "settled",
     )
 
-    def __init__(self, name: str, creation: VariableCreation | None = None) -> None:
+    def __init__(
+        self, name: str, creation: VariableCreation | None = None, options: CompileOptions | None = None
+    ) -> None:
         super().__init__(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        if options is None:
+            options = compile_options() if self.outer is None else self.outer.options
+        self.options: CompileOptions = options
         self.builder: GraphBuilder = (
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )

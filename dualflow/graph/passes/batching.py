@@ -17,7 +17,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
+from dualflow.graph.passes.batching_analysis import MAX_BYTES, Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
@@ -26,21 +26,27 @@ from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY, Op
 
 
-@inside_out
-def batch_products(graph: Graph) -> Graph:
-    """``graph`` whose loops leave to one product what is a part of it in each turn."""
-    found = expand(graph, _without_products)
-    return found if found is graph else trim_control(found)
+def batch_products(graph: Graph, room: int) -> Graph:
+    """``graph`` whose loops leave to one product what is a part of it in each turn.
+
+    What a loop has to keep for that takes at most ``room`` bytes.
+    """
+
+    def batched(graph: Graph) -> Graph:
+        found = expand(graph, lambda node: _without_products(node, min(MAX_BYTES, room)))
+        return found if found is graph else trim_control(found)
+
+    return inside_out(batched)(graph)
 
 
-def _without_products(node: Node) -> Expansion | None:
+def _without_products(node: Node, room: int) -> Expansion | None:
     if not isinstance(node.op.form, Loop) or node.effect is not None:
         return None
     body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
     if turns is None or turns < 2 or not all(v.spec.shape.is_static for v in values):
         return None
-    found = Batchable(node)
+    found = Batchable(node, room)
     found.find()
     return _Writer(found).write() if found.any else None
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from dualflow.core.memory import loop_budget
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -65,7 +64,7 @@ class Batchable:
     """
 
     node: Node
-    room: int = field(default_factory=lambda: min(MAX_BYTES, loop_budget()[0]))
+    room: int
     before: list[Product] = field(default_factory=list)
     behind: dict[int, Product] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)

@@ -16,6 +16,7 @@ from dualflow.graph.axes import base_of, dims_of_base, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import before_fusion
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
@@ -28,12 +29,12 @@ Unit = Group | Node
 _READS, _FOLLOWS = "reads from", "must stay behind"
 
 
-def check_fusion(graph: Graph) -> list[str]:
+def check_fusion(graph: Graph, options: CompileOptions) -> list[str]:
     """What is wrong with the kernels of ``graph``, a trace of static sizes, and of the bodies inside it.
 
     Each fault is a sentence that names the ops, with the user's lines; nothing is wrong where there is none.
     """
-    return [fault for part in before_fusion(graph) for fault in faults(part, partition(part))]
+    return [fault for part in before_fusion(graph, options) for fault in faults(part, partition(part))]
 
 
 def faults(graph: Graph, groups: Sequence[Group]) -> list[str]:

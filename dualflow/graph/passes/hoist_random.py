@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from dualflow.core.memory import loop_budget
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import LOOP
@@ -21,19 +20,19 @@ _ONE_BY_ONE: Final = ("random_normal", "random_uniform")
 """The draws that NumPy's generators make number by number, so that many are many draws of few."""
 
 
-def draw_before_loops(graph: Graph) -> Graph:
+def draw_before_loops(graph: Graph, room: int) -> Graph:
     """A loop that draws numbers in each turn, and has no other effect = a draw for all turns, and the loop.
 
-    Without a host call in its body, it is machine code.
+    Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
     """
-    return expand(graph, _drawn_before)
+    return expand(graph, lambda node: _drawn_before(node, room))
 
 
-def _drawn_before(node: Node) -> Expansion | None:
+def _drawn_before(node: Node, room: int) -> Expansion | None:
     if not isinstance(node.op.form, Loop) or node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
-    draw = only_draw(loop.body, loop.turns) if loop.turns and not loop.reverse else None
+    draw = only_draw(loop.body, loop.turns, room) if loop.turns and not loop.reverse else None
     if draw is None or loop.turns is None:
         return None
     many = _drawn(draw, loop.turns)
@@ -43,13 +42,16 @@ def _drawn_before(node: Node) -> Expansion | None:
     return Expansion((many, made), made.outputs)
 
 
-def only_draw(body: Graph, length: int) -> Node | None:
-    """The draw in a body that runs so many times, if it is its only effect and can be made at once."""
+def only_draw(body: Graph, length: int, room: int) -> Node | None:
+    """The draw in a body that runs so many times, if it is its only effect and can be made at once.
+
+    ``room`` is how many bytes there are for that.
+    """
     effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
         return None
     nbytes = length * effects[0].output.spec.nbytes
-    return effects[0] if nbytes <= min(MAX_BYTES, loop_budget()[0]) else None
+    return effects[0] if nbytes <= min(MAX_BYTES, room) else None
 
 
 def for_all_turns(draw: Node, length: int) -> dict[str, Any]:

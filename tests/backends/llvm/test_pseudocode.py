@@ -19,6 +19,7 @@ from dualflow.backends.llvm.pseudocode import kernels
 from dualflow.core.dtypes import ALL
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, GraphBuilder, Origin, Update, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion import fuse
 from dualflow.ops import maths_reference
 from dualflow.ops.cases import Case, cases
@@ -45,7 +46,7 @@ def traced(program: Callable[..., Any], *shapes: tuple[int, ...], dtypes: Sequen
 
 
 def compiled(program: Callable[..., Any], *shapes: tuple[int, ...], dtypes: Sequence[str] = ()) -> Executable:
-    return build(fuse(traced(program, *shapes, dtypes=dtypes)))
+    return build(fuse(traced(program, *shapes, dtypes=dtypes)), CompileOptions())
 
 
 def softmax(op: Apply, x: Value) -> Value:
@@ -160,7 +161,7 @@ def test_the_text_of_every_op_computes_the_op(case: Case) -> None:
     node = builder.add(case.op, inputs, case.attrs)
     if not all(v.spec.dtype.kind in "biuf" for v in (*inputs, *node.outputs)):
         pytest.skip("complex numbers have no kernels")
-    executable = build(fuse(builder.finish(node.outputs)))
+    executable = build(fuse(builder.finish(node.outputs)), CompileOptions())
     left = run_as_python(kernels(executable), dict(zip("xyz", arrays, strict=False)))
     (output,) = executable.run(arrays)
     found = np.reshape([left["out"][i] for i in range(output.size)], output.shape)
@@ -228,7 +229,7 @@ def training_step() -> str:
     change = builder.add(REGISTRY["multiply"], (half, x), {}, line).output
     new = builder.add(REGISTRY["subtract"], (weight, change), {}, line).output
     graph = builder.finish([change], [Update(weight, new)])
-    return kernels(build(fuse(graph)))
+    return kernels(build(fuse(graph), CompileOptions()))
 
 
 def test_variables_carry_their_names_and_are_marked_where_updated(training_step: str) -> None:

@@ -16,6 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.draw.diagram import Box, diagram
 from dualflow.graph.draw.drawing import STYLES, TEXT
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 
 
@@ -58,7 +59,9 @@ def test_variables_updates_and_effects_are_marked(traced) -> None:
 
 
 def test_a_kernel_holds_its_ops_whose_inputs_have_the_outer_names(traced) -> None:
-    graph = optimise(traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")))
+    graph = optimise(
+        traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")), CompileOptions()
+    )
     ((_, inside),) = boxes_of(graph)["kernel"].panels
     assert [box.title for box in inside.boxes] == ["%x", "exp", "multiply", "reduce_sum", "return"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
+from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, Module, Type, Value
 from dualflow.schedule.nest import Layout
@@ -23,8 +24,16 @@ _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 @functools.cache
 def own() -> bool:
-    """Whether products run in our own machine code on this processor."""
-    return vector_bits() >= 256 or blas.find() is None
+    """Whether products run in our own machine code: where it is on, or there is no other."""
+    return not obstacle() or blas.find() is None
+
+
+@functools.cache
+def obstacle() -> str:
+    """Why NumPy's BLAS is to be preferred to our own machine code; the empty string where it isn't."""
+    if vector_bits() < 256:
+        return "no wide vectors here: NumPy's BLAS is called"
+    return switches.off("product")
 
 
 def routine(char: str) -> str:

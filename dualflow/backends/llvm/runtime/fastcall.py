@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime import jit, switches
 from dualflow.core.errors import InternalError
 
 
@@ -133,11 +133,16 @@ def probe(tensor_class: type) -> InterpreterLayout | None:
 
 @functools.cache
 def obstacle(tensor_class: type) -> str:
-    """Why the entry code can't be used in this process, or the empty string where it can.
+    """Why the entry code is not used in this process, or the empty string where it is.
 
-    >>> obstacle(object)
-    "tensors don't keep their array in a slot"
+    >>> class Plain:
+    ...     pass
+    >>> bool(obstacle(Plain))
+    True
     """
+    switched_off = switches.off("builtin_call")
+    if switched_off:
+        return switched_off
     slot = slot_offset(tensor_class, "_array")
     if slot is None:
         return "tensors don't keep their array in a slot"
