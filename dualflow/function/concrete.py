@@ -15,7 +15,7 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
+from dualflow.function.arguments.match_structure import as_tensor, match_structure, match_tensors
 from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
@@ -279,9 +279,9 @@ class ConcreteFunction:
         names = self._signature.leaf_names(structure)
         try:
             values = self._signature.completed(args, kwargs, self._static)
-            given = parts(structure, tuple(values.values()))
+            given = match_structure(structure, tuple(values.values()))
         except DTypeError as error:
-            flat = one_by_one(leaves, names, args, kwargs)
+            flat = match_tensors(leaves, names, args, kwargs)
             if flat is None:
                 raise DTypeError(
                     f"{error} It was traced as {self!r}, whose tensors may also come one by one."

@@ -366,7 +366,7 @@ def function(
     at each call, in program order.
 
     Args:
-        func: the function; without it, a decorator is answered.
+        func: the function; without it, a decorator is returned.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
             converted to; then there is one trace, also for sizes left open by None, or one for each rank
             where the shape itself is None.

@@ -66,7 +66,10 @@ class TraceCache:
             self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
 
     def forget(self, key: Key) -> None:
-        """Free the traces for ``key``, the tuple they are kept by: with a dead object it equals no other."""
+        """Free the traces for ``key``.
+
+        It must be the very tuple that they were added with: a key that holds a dead object equals no other.
+        """
         self._traces.pop(key, None)
         self._watched.pop(key, None)
         self._open = [other for other in self._open if other is not key]
@@ -81,7 +84,7 @@ class TraceCache:
 
 
 def _forget(cache: weakref.ref[TraceCache], key: Key) -> None:
-    """What an object that traces depend on does when it dies."""
+    """Called when an object dies that the traces for ``key`` were made for."""
     found = cache()
     if found is not None:
         found.forget(key)

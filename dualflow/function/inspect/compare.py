@@ -131,7 +131,7 @@ class _Comparing:
         return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
 
     def _outcome(self, call: TimedCall) -> Outcome:
-        """What one call answers and leaves in the variables."""
+        """What one call returns and leaves in the variables."""
         leaves, structure = flatten(call())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
 
