@@ -65,13 +65,17 @@ def without(node: Node) -> Expansion:
     return Expansion((), node.outputs)
 
 
-def expand(graph: Graph, rule: Callable[[Node], Expansion | None]) -> Graph:
+def expand(
+    graph: Graph, rule: Callable[[Node], Expansion | None], forms: tuple[type, ...] = (object,)
+) -> Graph:
     """``graph`` where nodes stand as others: ``rule`` says which, or None for a node that stays.
 
-    It sees a node with its inputs already moved. Unlike those of :func:`rewrite`, values may get other specs,
-    where their readers know.
+    It sees a node with its inputs already moved, if its op has one of ``forms``. Unlike those of
+    :func:`rewrite`, values may get other specs, where their readers know.
     """
-    return rebuild(graph, lambda _, current: rule(current))
+    if not any(isinstance(node.op.form, forms) for node in graph.nodes):
+        return graph
+    return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.form, forms) else None)
 
 
 def rebuild(
