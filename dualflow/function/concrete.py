@@ -50,16 +50,16 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, section: Subtrace, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
+        self, subtrace: Subtrace, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
     ) -> None:
-        self.section = section
+        self.subtrace = subtrace
         self.key = key
         self.used = 0
         self._signature = signature
         self._structure = structure
         self.pack = Packer(structure)
-        static = all(v.spec.shape.is_static for v in section.graph.arguments)
-        self._specialised = None if static else SpecialisedSizes(section)
+        static = all(v.spec.shape.is_static for v in subtrace.graph.arguments)
+        self._specialised = None if static else SpecialisedSizes(subtrace)
         self._shared = tuple(shared)
         self._short: Callable[..., Any] | None = None
         self._long_way = LongWay(self._long)
@@ -68,7 +68,7 @@ class ConcreteFunction:
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self.pack(self.section_for(inputs)(inputs))
+        return self.pack(self.subtrace_for(inputs)(inputs))
 
     def short(
         self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
@@ -78,12 +78,12 @@ class ConcreteFunction:
         See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
         the last values by these names.
         """
-        runner = self.section_for([values[i] for i in places]).runner
+        compiled = self.subtrace_for([values[i] for i in places]).compiled
         way = len(values), names, long_way
-        found = runner.shorts.get(way)
+        found = compiled.shorts.get(way)
         if found is None:
-            found = short_way(runner, long_way.named(names), self.pack, places, values)
-            runner.shorts[way] = found
+            found = short_way(compiled, long_way.named(names), self.pack, places, values)
+            compiled.shorts[way] = found
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -105,16 +105,16 @@ class ConcreteFunction:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
-            v is same if same is not None else not any(v is c for c in self.section.captured)
+            v is same if same is not None else not any(v is c for c in self.subtrace.captured)
             for v, same in zip(variables, self._shared, strict=True)
         )
 
     # looking
 
     @property
-    def _runner(self) -> CompiledGraph:
+    def _compiled(self) -> CompiledGraph:
         """What runs: for open sizes, what ran last."""
-        return (self.section if self._specialised is None else self._specialised.latest()).runner
+        return (self.subtrace if self._specialised is None else self._specialised.latest()).compiled
 
     @property
     def sized(self) -> bool:
@@ -123,24 +123,24 @@ class ConcreteFunction:
 
     @property
     def name(self) -> str:
-        return self.section.graph.name
+        return self.subtrace.graph.name
 
     @property
     def graph(self) -> Graph:
         """The computation as it was traced; print it."""
-        return self.section.graph
+        return self.subtrace.graph
 
     @property
     @entry
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes."""
-        return self._runner.optimised
+        return self._compiled.optimised
 
     @property
     @entry
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
-        return self._runner.executable.parts
+        return self._compiled.executable.parts
 
     @entry
     def status(self) -> str:
@@ -162,7 +162,7 @@ class ConcreteFunction:
     @entry
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
-        return self._runner.text
+        return self._compiled.text
 
     @entry
     def source(self, backend: str = "numba") -> str:
@@ -187,9 +187,9 @@ class ConcreteFunction:
         """
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
-        runner = self._runner
-        tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
-        return numba_source(runner.optimised, runner.options, tensors)
+        compiled = self._compiled
+        tensors = [array_of(c.source) for c in compiled.optimised.captures if not c.variable]
+        return numba_source(compiled.optimised, compiled.options, tensors)
 
     @entry
     def njit(self) -> Any:
@@ -198,8 +198,8 @@ class ConcreteFunction:
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
-        runner = self._runner
-        return numba_function(runner.executable, [array_of(x) for x in runner.captured])
+        compiled = self._compiled
+        return numba_function(compiled.executable, [array_of(x) for x in compiled.captured])
 
     @property
     def variables(self) -> tuple[Any, ...]:
@@ -261,8 +261,8 @@ class ConcreteFunction:
 
     # inside
 
-    def section_for(self, inputs: Sequence[Any]) -> Subtrace:
-        return self.section if self._specialised is None else self._specialised.section_for(inputs)
+    def subtrace_for(self, inputs: Sequence[Any]) -> Subtrace:
+        return self.subtrace if self._specialised is None else self._specialised.subtrace_for(inputs)
 
     def _long(self, *args: Any) -> Any:
         return self._call(args, {})
@@ -270,7 +270,7 @@ class ConcreteFunction:
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
         as_given = not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args)
-        if as_given and self.section_for(inputs).runner.called and dispatch.current() is EAGER:
+        if as_given and self.subtrace_for(inputs).compiled.called and dispatch.current() is EAGER:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 

@@ -196,7 +196,7 @@ class Function(Copied, Generic[P, R]):
                 return self._tracer.record(call, builder).graph
 
         concrete = self._concrete(call, inputs)
-        subtrace = concrete.section_for(inputs)
+        subtrace = concrete.subtrace_for(inputs)
         return debug(subtrace, concrete.pack, inputs, step, again, self.python_function)
 
     # traces

@@ -136,7 +136,7 @@ class FunctionTracer:
         """
         options = compile_options(self._backend, self._strict)
         concrete = self._run(function, call, options, _NO_IDS, builder)
-        captured = {id(source) for source in concrete.section.captured}
+        captured = {id(source) for source in concrete.subtrace.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         shared = frozenset(id(v) for v in variables if id(v) in captured)
         if not shared:

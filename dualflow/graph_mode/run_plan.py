@@ -51,13 +51,13 @@ class RunPlan:
     """A compiled part of a graph, for one session.
 
     Attributes:
-        runner: takes the feeds.
+        compiled: takes the feeds.
         reads: the variables whose values it needs, with their cells.
         writes: the cells that it gives values.
         calls_python: whether Python code runs on the way, which may keep what it is given.
     """
 
-    runner: CompiledGraph
+    compiled: CompiledGraph
     reads: tuple[tuple[Any, Cell], ...]
     writes: tuple[Cell, ...]
     calls_python: bool
@@ -132,8 +132,8 @@ class _Replay:
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        runner = CompiledGraph(graph, history=AssignmentHistory(graph, self._behind, self._begun))
-        return RunPlan(runner, tuple(reads), tuple(writes), calls_python)
+        compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._behind, self._begun))
+        return RunPlan(compiled, tuple(reads), tuple(writes), calls_python)
 
     def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:
         """What holds the value of a graph's variable in the session."""

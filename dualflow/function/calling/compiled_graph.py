@@ -73,7 +73,7 @@ class CompiledGraph:
         """The compiled graph.
 
         Raises:
-            NotNativeError: the runner is strict, and a part of the graph would not run natively.
+            NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
         backend, graph = self.backend, self.optimised
         with unforkable():  # a child would inherit the locks of what is imported and compiled

@@ -28,7 +28,7 @@ class SpecialisedSizes:
         self._open = subtrace
         self._specialised: dict[tuple[Any, ...], Subtrace] = {}
 
-    def section_for(self, inputs: Sequence[Any]) -> Subtrace:
+    def subtrace_for(self, inputs: Sequence[Any]) -> Subtrace:
         """The trace for the sizes of ``inputs``, tensors and variables."""
         key = tuple([x.shape for x in inputs])
         found = self._specialised.get(key)

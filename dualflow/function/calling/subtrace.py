@@ -62,7 +62,7 @@ class Subtrace:
         self.options = options
         self.bound = bound
         self._history = AssignmentHistory(graph, self._behind)
-        self.runner = CompiledGraph(graph, options, history=self._history)
+        self.compiled = CompiledGraph(graph, options, history=self._history)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_property
@@ -77,13 +77,13 @@ class Subtrace:
         """
         engine = dispatch.current()
         if engine is EAGER:
-            return self.runner(*arguments)
+            return self.compiled(*arguments)
         sources = [*arguments, *self.captured]
         tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, wanted) if any(wanted) else self.runner(*arguments)
+        return self._record(engine, sources, wanted) if any(wanted) else self.compiled(*arguments)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""

@@ -87,7 +87,7 @@ class ForwardBackward:
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
         self._sources = halves.sources
-        self._runners: dict[tuple[int, ...], CompiledGraph] = {}
+        self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_whole = whole
         self._options = options
 
@@ -96,15 +96,15 @@ class ForwardBackward:
         """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
         return self._make_whole()
 
-    def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
+    def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
         wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
-        found = self._runners.get(wanted)
+        found = self._backward_graphs.get(wanted)
         if found is None:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._runners[wanted] = CompiledGraph(part, self._options)
+            found = self._backward_graphs[wanted] = CompiledGraph(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(
@@ -158,8 +158,8 @@ class TapedCall:
         cotangents = [gs[i] for i in pair.taking]
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
-            places, runner = pair.runner(needed)
-            found = runner(*pair.pick(inputs, cotangents, outs, self._saved))
+            places, backward = pair.backward_for(needed)
+            found = backward(*pair.pick(inputs, cotangents, outs, self._saved))
         else:
             held = self._saved[: pair.held]
             places, found = pair.flowing, pair.whole([*inputs, *held, *cotangents])

@@ -93,13 +93,13 @@ class _Comparing:
             run_functions_eagerly(eagerly)
 
         self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
-        self.runner = concrete.section_for(inputs).runner
+        self.compiled = concrete.subtrace_for(inputs).compiled
         self.eager = TimedCall(traced.python_function, args, kwargs, partial(prepare, True))
         self.graph = TimedCall(traced, args, kwargs, partial(prepare, False))
 
     def report(self) -> Comparison:
-        executable = self.runner.executable
-        figures = self.runner.backend.figures(executable)
+        executable = self.compiled.executable
+        figures = self.compiled.backend.figures(executable)
         counting = Counting()
         with dispatch.using(counting):
             expected = self._outcome(self.eager)
@@ -138,18 +138,18 @@ class _Comparing:
     def _graph_peak(self, figures: Figures) -> int:
         """The peak of a call, and the arena, which is there already unless it is too large to keep."""
         peak, arena = peak_bytes(self.graph), figures.arena_bytes
-        outputs = sum(v.spec.nbytes for v in self.runner.optimised.outputs)
+        outputs = sum(v.spec.nbytes for v in self.compiled.optimised.outputs)
         there = figures.arena_stays or peak < arena + outputs
         return peak + arena if there else peak
 
     def _costs(self) -> Costs:
-        traced, runner = self.traced, self.runner
+        traced, compiled = self.traced, self.compiled
         self.graph.prepare()
         call = traced._signature.bind(self.graph.args, self.graph.kwargs)
-        compiling = runner.backend.costs(runner.executable)
+        compiling = compiled.backend.costs(compiled.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
-            passes=_median_seconds(lambda: optimise(runner.graph, runner.options)),
+            passes=_median_seconds(lambda: optimise(compiled.graph, compiled.options)),
             emission=compiling.emission,
             compilation=compiling.compilation,
             linking=compiling.linking,
