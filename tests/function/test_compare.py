@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
-from dualflow.function.decorator import function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare import compare
@@ -31,6 +31,7 @@ from dualflow.function.inspect.compare_report import (
     duration,
     size,
 )
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.analysis import Workload
 
 
@@ -170,7 +171,7 @@ def test_kernels_blas_calls_and_host_calls_are_those_of_the_executable() -> None
     f = function(lambda x: df.exp(df.sort(df.exp(x) @ x)))
     x = df.constant(np.random.default_rng(0).standard_normal((6, 6)), df.float32)
     report = compare(f, x)
-    executable = f.get_concrete_function(x).section.runner.executable
+    executable = f.get_concrete_function(x).subtrace.compiled.executable
     assert report.kernels == len(executable.program.kernels)
     assert report.blas_calls == 1
     assert report.host_calls == sum(p.kind == "numpy" for p in report.parts) > 0
