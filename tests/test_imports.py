@@ -224,7 +224,7 @@ def test_no_room_is_called_after_nothing() -> None:
 
 
 def test_each_class_name_is_defined_once() -> None:
-    """A name says which class is meant, in a traceback and in a search; public TensorFlow names are aliases."""
+    """A name in a traceback or a search says which class is meant; public names may be aliases."""
     classes = defaultdict(list)
     for name, tree in TREES.items():
         for node in ast.walk(tree):
