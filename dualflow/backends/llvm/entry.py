@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
@@ -61,7 +61,7 @@ class Code:
     """
 
     params: list[int] = field(default_factory=list)
-    messages: list[tuple[str | Kept, Node]] = field(default_factory=list)
+    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

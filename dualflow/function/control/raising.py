@@ -187,7 +187,7 @@ def check(holds: Any, branch: TracedBranch) -> None:
 
 
 def stop(ended: Ended) -> Ended:
-    """Stop the current trace's graph here. Answers that it has ended, to raise."""
+    """Stop the current trace's graph here; returns the exception that says so, to be raised."""
     if ended.raising is not None:
         _stop_unless(convert_to_tensor(False), ended.raising, ended.tensors)
     return Ended(None)

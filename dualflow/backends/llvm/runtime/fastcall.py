@@ -2,7 +2,7 @@
 
 ``entry.ll`` reads the arrays out of the arguments, allocates the outputs and calls the kernel, without the
 interpreter. That rests on the memory layout of CPython's and NumPy's objects, so ``probe`` looks at real
-objects of this process first, and answers None where anything differs: then there is no fast call, and graphs
+objects of this process first, and returns None where anything differs: then there is no fast call, and graphs
 are called by portable means.
 """
 
