@@ -9,7 +9,7 @@ from typing import Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
-from dualflow.eager.variable import Variable as StatefulVariable
+from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import get_default_graph, graph_recording
 from dualflow.graph_mode.default_session import session_for
 from dualflow.graph_mode.graph import ExplicitGraph
@@ -45,7 +45,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
         yield scope
 
 
-class VariableV1(StatefulVariable):
+class VariableV1(Variable):
     """A variable with TensorFlow 1's arguments.
 
     In a graph its values live in sessions, which begin without one: see :func:`global_variables_initializer`.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dualflow.graph.ir import Graph
 from dualflow.schedule.nest import Access, Layout
-from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.plan import Plan, PlannedCall
 
 
 class Memory:
@@ -34,7 +34,7 @@ class Memory:
         self._held: dict[int, tuple[int, str]] = {}
         self._made = 0
 
-    def define(self, call: Call, again: bool = False) -> None:
+    def define(self, call: PlannedCall, again: bool = False) -> None:
         """Name what ``call`` puts into the arena, over what lay there before.
 
         ``again`` is for calls of a loop, which write what the loop carries: what has a name keeps it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
+from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
@@ -181,7 +181,7 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
 def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
     """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
     graph: Graph = node.attrs["body"]
-    domain: Domain = node.attrs["domain"]
+    domain: LoopDomain = node.attrs["domain"]
     maker = graph.outputs[new.index].node
     written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
     by_stages = written is None or any(a in domain.reduced for a in written)

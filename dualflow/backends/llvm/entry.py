@@ -25,7 +25,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Row, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
-from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 HEAVY_NS = 0.02
@@ -148,7 +148,7 @@ class Entry:
             b.store(argument, context, i)
         return cls(unit, b, context, *function.args)
 
-    def call(self, call: Call) -> None:
+    def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop."""
         if call.kind == "kernel":
             self.kernel(call.node, call.inputs, call.outputs)
@@ -164,7 +164,7 @@ class Entry:
         else:
             self.product(call)
 
-    def scatter(self, call: Call) -> None:
+    def scatter(self, call: PlannedCall) -> None:
         """Put rows where integers say, onto a copy of the first input or zeros."""
         node, b, unit = call.node, self.b, self.unit
         form = node.op.form
@@ -186,7 +186,7 @@ class Entry:
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
         b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
 
-    def bounds(self, call: Call) -> None:
+    def bounds(self, call: PlannedCall) -> None:
         """Note a failure if a position of a scatter is outside."""
         scatter, b, unit = call.node.attrs["scatter"], self.b, self.unit
         (indices,) = call.node.inputs
@@ -196,7 +196,7 @@ class Entry:
         pointer = self.pointer(indices, call.inputs[0])
         b.call(name, [numbers, pointer, self.status, b.constant(I64, len(unit.code.messages))])
 
-    def move(self, call: Call) -> None:
+    def move(self, call: PlannedCall) -> None:
         """Copy memory."""
         b, spec = self.b, call.node.output.spec
         source, target = (self.bytes_at(layout, spec.dtype.size) for layout in (*call.inputs, *call.outputs))
@@ -269,7 +269,7 @@ class Entry:
     def param(self, number: int) -> Value:
         return self.b.load(self.params, self.unit.param(number), I64)
 
-    def product(self, call: Call) -> None:
+    def product(self, call: PlannedCall) -> None:
         """Call a routine for each matrix of the batch.
 
         A third input, to which the product is added, is copied first.

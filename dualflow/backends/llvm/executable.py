@@ -30,7 +30,7 @@ from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Call, Plan, plan
+from dualflow.schedule.plan import Plan, PlannedCall, plan
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -82,7 +82,7 @@ class Executable:
             pool = threads.pool()
             self._params[:2] = pool.address, pool.pfor
         prototype = _heavy if self.program.heavy else _light
-        self._calls: list[Callable[..., Any] | Call] = [
+        self._calls: list[Callable[..., Any] | PlannedCall] = [
             part.host if part.host is not None else prototype(self.entry(part.entry or ""))
             for part in self.program.parts
         ]
@@ -133,7 +133,7 @@ class Executable:
         status = np.zeros(1, np.int64)
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
-            if isinstance(call, Call):
+            if isinstance(call, PlannedCall):
                 if trail is not None:
                     trail.node = call.node
                     trail.end()
@@ -227,7 +227,7 @@ def _aligned(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | None) -> None:
+def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Trail | None) -> None:
     """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
@@ -265,7 +265,7 @@ def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
     return reports
 
 
-def host_report(call: Call) -> PartReport:
+def host_report(call: PlannedCall) -> PartReport:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form

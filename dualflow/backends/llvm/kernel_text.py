@@ -19,7 +19,7 @@ from dualflow.ops.forms import Fold, Take
 from dualflow.schedule.blocking import JOIN, block_sizes, rounds
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.naming import Memory, subscript
-from dualflow.schedule.nest import Access, Operand, Step, Store
+from dualflow.schedule.nest import Access, NestOperand, NestStep, NestStore
 from dualflow.schedule.workspace import workspace
 
 WIDTH = 100
@@ -185,7 +185,7 @@ class KernelText:
             register = self._register(step.node.output)
             yield Row(depth + 1, f"{register} = {step.node.op.name}.merge({register}, partial{i}[b])")
 
-    def _folds(self, stage: int) -> list[Step]:
+    def _folds(self, stage: int) -> list[NestStep]:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
     # Steps
@@ -195,7 +195,7 @@ class KernelText:
             if step.level == level and step.stage == 0 and level <= self.nest.kept:
                 yield from self._step(step, 0, depth)
 
-    def _step(self, step: Step, stage: int, depth: int) -> Iterator[Row]:
+    def _step(self, step: NestStep, stage: int, depth: int) -> Iterator[Row]:
         node = step.node
         register = ", ".join(map(self._register, node.outputs))
         kept = self.nest.cached.get(node.output)
@@ -209,7 +209,7 @@ class KernelText:
         if kept is not None and step.level > self.nest.kept:
             yield Row(depth, f"{row} = {register}")
 
-    def _expression(self, step: Step) -> str:
+    def _expression(self, step: NestStep) -> str:
         node = step.node
         if isinstance(node.op.form, Take):
             params, indices = step.operands
@@ -223,7 +223,7 @@ class KernelText:
             operands = ["0" if a is None else _loop(a) for a in step.own]
         return call_text(node, operands)
 
-    def _fold(self, step: Step, element: str) -> str:
+    def _fold(self, step: NestStep, element: str) -> str:
         """One more element, with its place where the fold carries more than a number."""
         name, start, register = step.node.op.name, _start(step), self._register(step.node.output)
         taken = f"{name}({register if step.folds else _tuple(start)}, {element}"
@@ -238,7 +238,7 @@ class KernelText:
         self.said = where or self.said
         return news
 
-    def _operand(self, operand: Operand) -> str:
+    def _operand(self, operand: NestOperand) -> str:
         if operand.made is not None:
             return self._register(operand.made)
         return shown(operand.literal) if operand.access is None else self._element(operand.access)
@@ -248,7 +248,7 @@ class KernelText:
 
     # Memory
 
-    def _stores(self, stores: Sequence[Store], depth: int) -> Iterator[Row]:
+    def _stores(self, stores: Sequence[NestStore], depth: int) -> Iterator[Row]:
         for store in stores:
             note = "in place" if store.access.buffer < self.inputs else ""
             yield Row(depth, f"{self._element(store.access)} = {self._register(store.value)}", note)
@@ -270,7 +270,7 @@ def _loop(at: int) -> str:
     return _LOOPS[at] if at < len(_LOOPS) else f"i{at}"
 
 
-def _start(step: Step) -> list[str]:
+def _start(step: NestStep) -> list[str]:
     """The numbers that a fold carries, as it begins."""
     form = step.node.op.form
     assert isinstance(form, Fold)

@@ -17,18 +17,18 @@ from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.text import Module
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
-from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.plan import Plan, PlannedCall
 
 HEAVY_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ProgramPart:
     """A run of the plan: an entry of the module, or one host call."""
 
     entry: str | None
-    host: Call | None = None
+    host: PlannedCall | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Program:
     """
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[ProgramPart, ...]
     params: tuple[int, ...]
     messages: tuple[tuple[str | Kept, Node], ...]
     routines: tuple[str, ...]
@@ -77,22 +77,22 @@ def write(plan: Plan, options: CompileOptions) -> Program:
     )
 
 
-def _parts(unit: Unit) -> list[Part]:
+def _parts(unit: Unit) -> list[ProgramPart]:
     """Runs of native calls as entries, and the host calls between them."""
-    parts: list[Part] = []
-    run: list[Call] = []
+    parts: list[ProgramPart] = []
+    run: list[PlannedCall] = []
 
     def flush() -> None:
         if run:
             name = f"entry{len(parts)}"
             write_calls(unit, name, run)
-            parts.append(Part(name))
+            parts.append(ProgramPart(name))
             run.clear()
 
     for call in unit.plan.calls:
         if call.kind == "host":
             flush()
-            parts.append(Part(None, call))
+            parts.append(ProgramPart(None, call))
         else:
             run.append(call)
     flush()

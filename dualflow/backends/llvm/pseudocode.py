@@ -32,7 +32,7 @@ from dualflow.schedule.assembly import pieces
 from dualflow.schedule.naming import Memory
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import readable
-from dualflow.schedule.plan import Block, Call, Turns
+from dualflow.schedule.plan import PlannedBody, PlannedCall, Turns
 
 
 def kernels(executable: Executable) -> str:
@@ -62,7 +62,7 @@ class _Listing:
         self.emitted = iter(executable.program.kernels)
         self.reports = iter([part for part in executable.parts if part.kind != "native"])
 
-    def calls(self, calls: Sequence[Call], depth: int, again: bool = False) -> Iterator[Row]:
+    def calls(self, calls: Sequence[PlannedCall], depth: int, again: bool = False) -> Iterator[Row]:
         before = ""
         for call in calls:
             self.memory.define(call, again)
@@ -96,7 +96,7 @@ class _Listing:
             elif _is_product(call):
                 yield _product(call, self.memory, self.executable.plan.inputs)._replace(depth=depth)
 
-    def _choice(self, call: Call, depth: int) -> Iterator[Row]:
+    def _choice(self, call: PlannedCall, depth: int) -> Iterator[Row]:
         index = _whole(self.memory, call.inputs[0], call.node.inputs[0])
         *branches, last = call.blocks
         for i, block in enumerate(branches):
@@ -106,7 +106,7 @@ class _Listing:
         yield Row(depth, "else:" if branches else "if True:")
         yield from self._block(last, depth + 1)
 
-    def _loop(self, call: Call, turns: Turns, depth: int) -> Iterator[Row]:
+    def _loop(self, call: PlannedCall, turns: Turns, depth: int) -> Iterator[Row]:
         """A loop: what it carries is copied to where it is carried; its rows move."""
         yield from self.calls(turns.start, depth, again=True)
         loop, turn = loop_of(call.node), f"t{turns.counter}"
@@ -127,11 +127,11 @@ class _Listing:
             yield Row(depth + 1, f"{self.memory.name(row.slot)} = {stack}[{at}]")
         yield from self._block(call.blocks[-1], depth + 1)
 
-    def _block(self, block: Block, depth: int) -> Iterator[Row]:
+    def _block(self, block: PlannedBody, depth: int) -> Iterator[Row]:
         yield from self.calls(block.calls, depth, again=True) if block.calls else [Row(depth, "pass")]
 
 
-def _loop_nests(call: Call) -> int:
+def _loop_nests(call: PlannedCall) -> int:
     """How many kernels a call runs; a product that adds to what lies elsewhere copies that first."""
     if call.kind == "product":
         return int(call.inputs[2:] not in ((), call.outputs))
@@ -140,7 +140,7 @@ def _loop_nests(call: Call) -> int:
     return len(pieces(call)) if call.kind == "assembly" else int(call.kind == "kernel")
 
 
-def _is_product(call: Call) -> bool:
+def _is_product(call: PlannedCall) -> bool:
     """Whether matrices are multiplied: not for a result without elements."""
     return call.kind == "product" and call.node.output.spec.nbytes > 0
 
@@ -179,7 +179,7 @@ def _head(graph: Graph, memory: Memory) -> Iterator[Row]:
     yield Row(0, "):")
 
 
-def _host(call: Call, memory: Memory, part: PartReport) -> Row:
+def _host(call: PlannedCall, memory: Memory, part: PartReport) -> Row:
     """A call of NumPy or Python between native parts."""
     node = call.node
     given = [_whole(memory, layout, v) for layout, v in zip(call.inputs, node.inputs, strict=True)]
@@ -188,7 +188,7 @@ def _host(call: Call, memory: Memory, part: PartReport) -> Row:
     return Row(1, f"{result}{part.kind}.{call_text(node, given)}", _joined(part.reason, lines_of(node)))
 
 
-def _scatter(call: Call, memory: Memory) -> Row:
+def _scatter(call: PlannedCall, memory: Memory) -> Row:
     """Rows that go where integers say; what lies there has been written by the kernel before."""
     form, node = call.node.op.form, call.node
     assert isinstance(form, Scatter)
@@ -197,21 +197,21 @@ def _scatter(call: Call, memory: Memory) -> Row:
     return Row(1, f"{_whole(memory, call.outputs[0], node.output)}[{where}] {sign} {rows}", lines_of(node))
 
 
-def _bounds(call: Call, memory: Memory) -> Row:
+def _bounds(call: PlannedCall, memory: Memory) -> Row:
     """A look at the integers of a scatter, before anything is written."""
     node: Node = call.node.attrs["scatter"]
     where = _whole(memory, call.inputs[0], call.node.inputs[0])
     return Row(1, f"check {where}: positions of {node.op.name}", lines_of(node))
 
 
-def _move(call: Call, memory: Memory) -> Row:
+def _move(call: PlannedCall, memory: Memory) -> Row:
     """Memory copied as it lies."""
     value = call.node.output
     source, target = (_whole(memory, layout, value) for layout in (*call.inputs, *call.outputs))
     return Row(1, f"{target} = {source}", lines_of(call.node))
 
 
-def _product(call: Call, memory: Memory, inputs: int) -> Row:
+def _product(call: PlannedCall, memory: Memory, inputs: int) -> Row:
     """A matrix product, which reads a transposed operand as it lies, and may add to what is there."""
     node, (out,) = call.node, call.outputs
     flips = [bool(node.attrs.get(name)) for name in ("transpose_a", "transpose_b")]

@@ -25,7 +25,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.naming import input_names
-from dualflow.schedule.plan import Call, Plan, plan
+from dualflow.schedule.plan import Plan, PlannedCall, plan
 
 Array = np.ndarray[Any, Any]
 
@@ -167,7 +167,7 @@ def _compile(kernel: Any, signature: Sequence[Any]) -> str:
     return "disk" if hit else "compiled"
 
 
-def _report(call: Call) -> PartReport:
+def _report(call: PlannedCall) -> PartReport:
     """How a call runs that no kernel serves, and why."""
     body = body_of(call.node)
     if body is None:
@@ -175,7 +175,7 @@ def _report(call: Call) -> PartReport:
     return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
 
 
-def _host(call: Call) -> Callable[..., list[Array]]:
+def _host(call: PlannedCall) -> Callable[..., list[Array]]:
     """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
     node = call.node
 

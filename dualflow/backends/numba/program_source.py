@@ -30,7 +30,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
+from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 SHARED_WORK = 5e6
@@ -72,7 +72,7 @@ class ProgramSource:
     lines: Lines = field(default_factory=Lines)
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
-    hosts: list[Call] = field(default_factory=list)
+    hosts: list[PlannedCall] = field(default_factory=list)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     marks: list[Node] = field(default_factory=list)
@@ -114,7 +114,7 @@ class ProgramSource:
 
     # Calls
 
-    def calls(self, calls: Sequence[Call]) -> None:
+    def calls(self, calls: Sequence[PlannedCall]) -> None:
         for call in calls:
             if call.turns is not None:
                 self._loop(call, call.turns)
@@ -126,7 +126,7 @@ class ProgramSource:
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """A loop nest, in one range or shared between threads."""
         if not renders(node):
-            self._host(Call(node, tuple(inputs), tuple(outputs)), whole=False)
+            self._host(PlannedCall(node, tuple(inputs), tuple(outputs)), whole=False)
             return
         nest = lower(node, inputs, outputs)
         run, nodes = run_of(nest, LANES), tuple([step.node for step in nest.steps])
@@ -171,14 +171,14 @@ class ProgramSource:
             with self.lines.block("if status[0]:"):
                 self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def _kernel_call(self, call: Call) -> None:
+    def _kernel_call(self, call: PlannedCall) -> None:
         self.kernel(call.node, call.inputs, call.outputs)
 
-    def _assembly(self, call: Call) -> None:
+    def _assembly(self, call: PlannedCall) -> None:
         for node, inputs, target in pieces(call):
             self.kernel(node, inputs, (target,))
 
-    def _product(self, call: Call) -> None:
+    def _product(self, call: PlannedCall) -> None:
         """A matrix product; a third input, to which it is added, is copied first."""
         node, (out,) = call.node, call.outputs
         a, b, *addend = call.inputs
@@ -202,7 +202,7 @@ class ProgramSource:
         else:
             self.lines.add(f"{target}[...] = {product}")
 
-    def _scatter(self, call: Call) -> None:
+    def _scatter(self, call: PlannedCall) -> None:
         """Rows put where integers say, onto a copy of the first input or zeros."""
         node, (out,) = call.node, call.outputs
         form = node.op.form
@@ -222,12 +222,12 @@ class ProgramSource:
         function = "scatter_add" if form.add else "scatter_put"
         self.lines.add(f"{function}({target}, {positions}, {rows}, {_limits(node)})")
 
-    def _bounds(self, call: Call) -> None:
+    def _bounds(self, call: PlannedCall) -> None:
         """The positions of a scatter, before anything is written."""
         scatter = call.node.attrs["scatter"]
         self._require_inside(scatter, self._positions(scatter, call.inputs[0]))
 
-    def _bounded(self, call: Call) -> bool:
+    def _bounded(self, call: PlannedCall) -> bool:
         """Whether a call before this one looks at the scatter's positions."""
         return any(c.kind == "bounds" and c.node.attrs["scatter"] is call.node for c in self.plan.calls)
 
@@ -240,14 +240,14 @@ class ProgramSource:
         with self.lines.block(f"if not scatter_inside({positions}, {_limits(node)}):"):
             self.lines.add(f"fail({len(self.checks)})")
 
-    def _move(self, call: Call) -> None:
+    def _move(self, call: PlannedCall) -> None:
         """Elements that lie one behind another, copied as they are."""
         spec = call.node.output.spec
         shape = (math.prod(sizes(call.node.output)),)
         source, target = (self._whole(x, shape, spec.dtype) for x in (*call.inputs, *call.outputs))
         self.lines.add(f"{target}[...] = {source}")
 
-    def _check(self, call: Call) -> None:
+    def _check(self, call: PlannedCall) -> None:
         """A check in its own right: its error is made of what it reads."""
         self.checks.append(Check(call.node))
         with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
@@ -255,7 +255,7 @@ class ProgramSource:
             arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]
             self.lines.add(f"fail({', '.join([str(len(self.checks)), *arrays])})")
 
-    def _host(self, call: Call, *, whole: bool = True) -> None:
+    def _host(self, call: PlannedCall, *, whole: bool = True) -> None:
         """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
         number = len(self.hosts)
         self.hosts.append(call)
@@ -275,7 +275,7 @@ class ProgramSource:
 
     # Choices and loops
 
-    def _choice(self, call: Call) -> None:
+    def _choice(self, call: PlannedCall) -> None:
         index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)
         *first, last = call.blocks
         for number, block in enumerate(first):
@@ -287,7 +287,7 @@ class ProgramSource:
         with self.lines.block("else:"):
             self.calls(last.calls)
 
-    def _loop(self, call: Call, turns: Turns) -> None:
+    def _loop(self, call: PlannedCall, turns: Turns) -> None:
         """A loop of Python; while the outermost one runs, the program says which it is."""
         outermost = not self._inside
         if outermost:
@@ -302,7 +302,7 @@ class ProgramSource:
         self.lines.add(f"mark({len(self.marks)})")
         self.marks.append(node)
 
-    def _turns(self, call: Call, turns: Turns) -> None:
+    def _turns(self, call: PlannedCall, turns: Turns) -> None:
         self.calls(turns.start)
         loop, turn = loop_of(call.node), f"turn{turns.counter}"
         limit = f"turn{turns.counted}" if turns.counted is not None else loop.length
@@ -318,12 +318,12 @@ class ProgramSource:
             self.calls(call.blocks[-1].calls)
             self.lines.add(f"{turn} += 1")
 
-    def _tested(self, test: Block, dtype: DType) -> None:
+    def _tested(self, test: PlannedBody, dtype: DType) -> None:
         self.calls(test.calls)
         with self.lines.block(f"if not {self._scalar(test.results[0], dtype)}:"):
             self.lines.add("break")
 
-    def _point(self, row: Row, grown: bool, turn: str, index: str) -> None:
+    def _point(self, row: StackRow, grown: bool, turn: str, index: str) -> None:
         """The row of this turn: a stretch of its stack."""
         stack = self.names[row.stack.buffer]
         count = row.nbytes // row.itemsize

@@ -22,9 +22,10 @@ def sized_by_data(graph: Graph) -> Node | None:
     What loops keep of their turns is read by loops, or computed with row by row.
     """
     for node in graph.nodes:
-        opened = not all(spec.shape.is_static for spec in node.specs)
-        if opened and not isinstance(node.op.form, Loop | Element):
-            return node
+        if not isinstance(node.op.form, Loop | Element):
+            for spec in node.specs:
+                if not spec.shape.is_static:
+                    return node
         for _, body in node.bodies:
             found = sized_by_data(body)
             if found is not None:

@@ -36,7 +36,7 @@ def acting(nodes: Iterable[Node]) -> list[Node]:
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without the nodes that note assignments, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
-    return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None)
+    return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None, (Opaque,))
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
@@ -57,11 +57,14 @@ def assigns_before_failure(graph: Graph) -> bool:
     for node in graph.nodes:
         if assigned and may_fail(node):
             return True
-        inside = [*_inside(node)]
-        if any(n.op is ASSIGNMENT for n in inside):
-            if any(map(may_fail, inside)):
-                return True
+        if node.op is ASSIGNMENT:
             assigned = True
+        elif bodies(node):
+            inside = [*_inside(node)]
+            if any(n.op is ASSIGNMENT for n in inside):
+                if any(map(may_fail, inside)):
+                    return True
+                assigned = True
     return False
 
 

@@ -33,14 +33,14 @@ def batch_products(graph: Graph, room: int) -> Graph:
     """
 
     def batched(graph: Graph) -> Graph:
-        found = expand(graph, lambda node: _without_products(node, min(MAX_BYTES, room)))
+        found = expand(graph, lambda node: _without_products(node, min(MAX_BYTES, room)), (Loop,))
         return found if found is graph else trim_control(found)
 
     return inside_out(batched)(graph)
 
 
 def _without_products(node: Node, room: int) -> Expansion | None:
-    if not isinstance(node.op.form, Loop) or node.effect is not None:
+    if node.effect is not None:
         return None
     body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]

@@ -35,8 +35,6 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
     """``graph`` whose choices and loops have the bodies that ``change`` makes of theirs."""
 
     def changed(node: Node) -> Expansion | None:
-        if not isinstance(node.op.form, Choice | Loop):
-            return None
         ((name, spec),) = node.attrs.items()
         assert isinstance(spec, BodySpec), f"{node} has no graphs inside"
         new = spec.with_bodies(change)
@@ -44,4 +42,4 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
             return None
         return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
 
-    return expand(graph, changed)
+    return expand(graph, changed, (Choice, Loop))

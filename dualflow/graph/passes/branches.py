@@ -12,15 +12,13 @@ from dualflow.ops.forms import Choice
 
 def take_branches(graph: Graph) -> Graph:
     """``graph`` where the branch stands for a choice whose index is known, or that has one branch."""
-    while (found := expand(graph, _taken)) is not graph:
+    while (found := expand(graph, _taken, (Choice,))) is not graph:
         graph = fold_constants(found)  # which may tell the index of another
     return graph
 
 
 def _taken(node: Node) -> Expansion | None:
     """choice(2, *operands) = branches[2](*operands)"""
-    if not isinstance(node.op.form, Choice):
-        return None
     branches = branches_of(node)
     index = uniform(node.inputs[0]) if len(branches) > 1 else 0
     if index is None:

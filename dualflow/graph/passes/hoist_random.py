@@ -25,11 +25,11 @@ def draw_before_loops(graph: Graph, room: int) -> Graph:
 
     Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
     """
-    return expand(graph, lambda node: _drawn_before(node, room))
+    return expand(graph, lambda node: _drawn_before(node, room), (Loop,))
 
 
 def _drawn_before(node: Node, room: int) -> Expansion | None:
-    if not isinstance(node.op.form, Loop) or node.effect is not Effect.RANDOM:
+    if node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
     draw = only_draw(loop.body, loop.turns, room) if loop.turns and not loop.reverse else None

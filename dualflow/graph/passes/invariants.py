@@ -25,13 +25,11 @@ def hoist_invariants(graph: Graph) -> Graph:
     Views, literals and what is computed from positions alone stay where they are read, since they cost
     nothing there. A loop that may have no turn keeps what may fail.
     """
-    found = expand(graph, _lightened)
+    found = expand(graph, _lightened, (Loop,))
     return found if found is graph else trim_control(merge_common_subexpressions(found))
 
 
 def _lightened(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop):
-        return None
     loop = loop_of(node)
     parts = [_steady(loop.body, loop.end, sure=bool(loop.turns) and node.effect is None)]
     if loop.condition is not None:

@@ -16,11 +16,11 @@ def loop_over_stacks(graph: Graph) -> Graph:
 
     Such are the sums of cotangents in gradients of the third order and beyond.
     """
-    return expand(graph, _looped)
+    return expand(graph, _looped, (Element,))
 
 
 def _looped(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Element) or node.output.spec.shape.is_static:
+    if node.output.spec.shape.is_static:
         return None
     stacks = [v for v in node.inputs if not v.spec.shape.is_static]
     rest = [v for v in node.inputs if v.spec.shape.is_static]

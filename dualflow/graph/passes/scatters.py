@@ -16,6 +16,8 @@ def add_in_scatters(graph: Graph) -> Graph:
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}
+    if not sums:
+        return graph
     gone = {scattered for _, scattered in sums.values()}
     moved: dict[Value, Value] = {}
 

@@ -22,12 +22,10 @@ MAX_BYTES: Final = 1 << 28
 
 def count_turns(graph: Graph) -> Graph:
     """``graph`` whose loops know their number of turns where that can be known, and none of which has one."""
-    return expand(graph, _counted)
+    return expand(graph, _counted, (Loop,))
 
 
 def _counted(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop):
-        return None
     turns = _turns(node)
     loop = loop_of(node)
     if turns == 0 and all(v.spec.shape.is_static for v in loop.rows):
