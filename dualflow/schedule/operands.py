@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
-from dualflow.graph.scalars import LOOP_KINDS
+from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
@@ -43,7 +43,7 @@ def kind_of(node: Node) -> str:
         return "control"
     if isinstance(form, Check):
         return "check"
-    if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
+    if isinstance(form, Assemble) and dtype is not None and in_loops(dtype):
         return "assembly"
     if isinstance(form, Contraction) and dtype is not None and dtype.char in PRODUCT_CHARS:
         return "product"

@@ -28,7 +28,7 @@ from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
-HEAVY_NS = 0.02
+ELEMENT_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
 
 Measured, for chunk sizes.
@@ -180,7 +180,7 @@ class Entry:
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
-        unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
+        unit.work_ns += ELEMENT_NS * math.prod(sizes(rows))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
@@ -255,7 +255,7 @@ class Entry:
         total, outermost, threads = run.total, run.kernel.outermost, self.unit.threads
         if outermost is None:
             return total
-        work = run.work * HEAVY_NS
+        work = run.work * ELEMENT_NS
         self.unit.work_ns += work
         chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
         chunk = max(chunk, -(-total // (8 * threads)))

@@ -19,7 +19,7 @@ from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.plan import Plan, PlannedCall
 
-HEAVY_NS = 20_000
+LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
@@ -73,7 +73,7 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
     )
 
 
