@@ -25,6 +25,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Row, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
@@ -150,16 +151,16 @@ class Entry:
 
     def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop."""
-        if call.kind == "kernel":
+        if call.kind is CallKind.KERNEL:
             self.kernel(call.node, call.inputs, call.outputs)
-        elif call.kind == "assembly":
+        elif call.kind is CallKind.ASSEMBLY:
             for node, source, target in pieces(call):
                 self.kernel(node, source, (target,))
-        elif call.kind == "scatter":
+        elif call.kind is CallKind.SCATTER:
             self.scatter(call)
-        elif call.kind == "bounds":
+        elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
-        elif call.kind == "move":
+        elif call.kind is CallKind.MOVE:
             self.move(call)
         else:
             self.product(call)

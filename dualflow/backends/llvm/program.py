@@ -17,6 +17,7 @@ from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.text import Module
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 
 LONG_CALL_NS = 20_000
@@ -90,7 +91,7 @@ def _parts(unit: Unit) -> list[ProgramPart]:
             run.clear()
 
     for call in unit.plan.calls:
-        if call.kind == "host":
+        if call.kind is CallKind.HOST:
             flush()
             parts.append(ProgramPart(None, call))
         else:
