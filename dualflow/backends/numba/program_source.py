@@ -42,7 +42,7 @@ FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
-ALIGNED = 16
+ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many turns."""
 
 
