@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dualflow.backends.llvm.check_values import Kept
-from dualflow.backends.llvm.kernel_table import Memory, table
+from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import Written, write
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
@@ -46,7 +46,7 @@ LIGHT = 24.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
+class EmittedKernel:
     """One emitted loop nest, for readers and reports."""
 
     name: str
@@ -72,9 +72,9 @@ class Unit:
     plan: Plan
     threads: int
     memory_bytes: int
-    module: Module
+    module: LlvmModule
     code: Code = field(default_factory=lambda: Code([0, 0]))
-    kernels: list[Kernel] = field(default_factory=list)
+    kernels: list[EmittedKernel] = field(default_factory=list)
     written: dict[Written, str] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
     workspace_bytes: int = 0
@@ -102,13 +102,13 @@ class Unit:
             self.written[written] = name
         return self.written[written]
 
-    def memory(self, run: Run, lanes: int) -> Memory:
+    def memory(self, run: Run, lanes: int) -> KernelMemory:
         """A place for the kernel's own memory, behind the arena's values."""
         start = self.plan.arena_bytes
         if run.partials:
             each = run.total * PARTIAL_BYTES
             self.reserve(each * len(run.partials))
-            return Memory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
+            return KernelMemory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
             _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
             for s in run.kernel.body
@@ -116,7 +116,7 @@ class Unit:
         ]
         self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
-        return Memory(self.plan.arena, starts, sum(sizes))
+        return KernelMemory(self.plan.arena, starts, sum(sizes))
 
 
 @dataclass(slots=True)
@@ -134,10 +134,10 @@ class Entry:
 
     unit: Unit
     b: Builder
-    context: Value
-    buffers: Value
-    params: Value
-    status: Value
+    context: EmittedValue
+    buffers: EmittedValue
+    params: EmittedValue
+    status: EmittedValue
 
     @classmethod
     def begin(cls, unit: Unit, name: str) -> Entry:
@@ -204,12 +204,12 @@ class Entry:
         copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
         b.call(copy, [target, source, self.param(spec.nbytes)])
 
-    def bytes_at(self, layout: Layout, itemsize: int) -> Value:
+    def bytes_at(self, layout: Layout, itemsize: int) -> EmittedValue:
         """The address of what lies at ``layout``, whatever its dtype."""
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset * itemsize), I8)
 
-    def pointer(self, value: ir.Value, layout: Layout) -> Value:
+    def pointer(self, value: ir.Value, layout: Layout) -> EmittedValue:
         """The address of a value that lies at ``layout``."""
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
@@ -218,7 +218,7 @@ class Entry:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
         nest = lower(node, inputs, outputs)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
-        kernel = Kernel(f"k{len(self.unit.kernels)}", nest, lanes)
+        kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
         run = run_of(nest, lanes)
         memory = self.unit.memory(run, lanes)
@@ -226,7 +226,7 @@ class Entry:
         if run.join is not None:
             self._run(f"{kernel.name}.join", run.join, lanes, memory)
 
-    def _run(self, name: str, run: Run, lanes: int, memory: Memory) -> None:
+    def _run(self, name: str, run: Run, lanes: int, memory: KernelMemory) -> None:
         unit, b = self.unit, self.b
         written = write(run, lanes, unit.module.vector_bits)
         name = unit.symbol(written, name)
@@ -236,11 +236,11 @@ class Entry:
         chunk = self._chunk(run, lanes)
         n, per_chunk = self.param(run.total), self.param(chunk)
 
-        def alone() -> list[Value]:
+        def alone() -> list[EmittedValue]:
             b.call(name, [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
             return []
 
-        def shared() -> list[Value]:
+        def shared() -> list[EmittedValue]:
             function = b.address(name)
             pool, pfor = (b.load(self.params, i, I64).cast(PTR) for i in (0, 1))
             b.call_pointer(pfor, VOID, [pool, function, self.context, n, per_chunk])
@@ -267,7 +267,7 @@ class Entry:
         self.unit.parallel = True
         return chunk
 
-    def param(self, number: int) -> Value:
+    def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)
 
     def product(self, call: PlannedCall) -> None:
@@ -301,7 +301,9 @@ class Entry:
         else:
             calls.call_blas(products)
 
-    def _shared_product(self, products: Batch) -> tuple[Value, Value, Value, Value]:
+    def _shared_product(
+        self, products: Batch
+    ) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
         """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
         unit, b = self.unit, self.b
         table = products.table(unit.threads)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.check_values import Kept
-from dualflow.backends.llvm.entry import Kernel, Unit
+from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
 from dualflow.backends.llvm.runtime import interrupts, target, threads
-from dualflow.backends.llvm.text import Module
+from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
@@ -55,14 +55,14 @@ class Program:
     messages: tuple[tuple[str | Kept, Node], ...]
     routines: tuple[str, ...]
     arena_bytes: int
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
 
 
 def write(plan: Plan, options: CompileOptions) -> Program:
     """The program of ``plan``."""
-    module = Module(options.vector_bits or target.vector_bits())
+    module = LlvmModule(options.vector_bits or target.vector_bits())
     unit = Unit(plan, threads.seats(options.threads), options.memory, module)
     parts = _parts(unit)
     return Program(

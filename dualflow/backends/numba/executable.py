@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from dualflow.backends.llvm.executable import check_error, host_report
-from dualflow.backends.numba.program_source import Check, ProgramSource, program
+from dualflow.backends.numba.program_source import ProgramCheck, ProgramSource, program
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
@@ -91,7 +91,7 @@ class NumbaExecutable:
 
         Its expression may read variables, so where there is a trail the error is made when these are settled.
         """
-        check: Check = self.source.checks[number - 1]
+        check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])
         trail = _trail.get()
         if trail is None:
@@ -147,7 +147,7 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
     return call
 
 
-def _error(check: Check, arrays: list[Array]) -> Exception:
+def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     if check.message is not None:
         return check_error(check.node, check.message)
     made: Exception = check.node.attrs["error"](arrays)

@@ -47,7 +47,7 @@ ALIGNED = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class ProgramCheck:
     """What has failed where the program calls ``fail`` with a number: a message; a check node has none."""
 
     node: Node
@@ -72,7 +72,7 @@ class ProgramSource:
     names: list[str]
     lines: Lines = field(default_factory=Lines)
     kernels: dict[str, KernelSource] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[ProgramCheck] = field(default_factory=list)
     hosts: list[PlannedCall] = field(default_factory=list)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
@@ -168,7 +168,7 @@ class ProgramSource:
             self.lines.add("mark(-1)")
         if made.checks:
             first = len(self.checks)
-            self.checks += [Check(at, message) for message, at in made.checks]
+            self.checks += [ProgramCheck(at, message) for message, at in made.checks]
             with self.lines.block("if status[0]:"):
                 self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
@@ -239,7 +239,7 @@ class ProgramSource:
         return self._whole(layout, (count, depth_of(node)), node.inputs[-2].spec.dtype)
 
     def _require_inside(self, node: Node, positions: str) -> None:
-        self.checks.append(Check(node, OUTSIDE))
+        self.checks.append(ProgramCheck(node, OUTSIDE))
         with self.lines.block(f"if not scatter_inside({positions}, {_limits(node)}):"):
             self.lines.add(f"fail({len(self.checks)})")
 
@@ -252,7 +252,7 @@ class ProgramSource:
 
     def _check(self, call: PlannedCall) -> None:
         """A check in its own right: its error is made of what it reads."""
-        self.checks.append(Check(call.node))
+        self.checks.append(ProgramCheck(call.node))
         with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
             reads = zip(call.inputs[1:], call.node.inputs[1:], strict=True)
             arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]

@@ -48,10 +48,10 @@ def _without_products(node: Node, room: int) -> Expansion | None:
         return None
     found = Batchable(node, room)
     found.find()
-    return _Writer(found).write() if found.any else None
+    return _LoopRewriter(found).write() if found.any else None
 
 
-class _Writer:
+class _LoopRewriter:
     """Writes a loop anew, and the nodes around it.
 
     ``outer`` has what stands outside for values of the body: what is carried in the first turn, the stacks of
