@@ -25,10 +25,11 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Row, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
-HEAVY_NS = 0.02
+ELEMENT_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
 
 Measured, for chunk sizes.
@@ -150,16 +151,16 @@ class Entry:
 
     def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop."""
-        if call.kind == "kernel":
+        if call.kind is CallKind.KERNEL:
             self.kernel(call.node, call.inputs, call.outputs)
-        elif call.kind == "assembly":
+        elif call.kind is CallKind.ASSEMBLY:
             for node, source, target in pieces(call):
                 self.kernel(node, source, (target,))
-        elif call.kind == "scatter":
+        elif call.kind is CallKind.SCATTER:
             self.scatter(call)
-        elif call.kind == "bounds":
+        elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
-        elif call.kind == "move":
+        elif call.kind is CallKind.MOVE:
             self.move(call)
         else:
             self.product(call)
@@ -180,7 +181,7 @@ class Entry:
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
-        unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
+        unit.work_ns += ELEMENT_NS * math.prod(sizes(rows))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
@@ -255,7 +256,7 @@ class Entry:
         total, outermost, threads = run.total, run.kernel.outermost, self.unit.threads
         if outermost is None:
             return total
-        work = run.work * HEAVY_NS
+        work = run.work * ELEMENT_NS
         self.unit.work_ns += work
         chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
         chunk = max(chunk, -(-total // (8 * threads)))

@@ -24,6 +24,7 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Choice
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
 from dualflow.schedule.plan import PlannedBody, PlannedCall, StackRow, Turns
 
@@ -95,7 +96,7 @@ class _Control:
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 self._write(call)
-                if any(c.kind == "check" for c in call.walk()):
+                if any(c.kind is CallKind.CHECK for c in call.walk()):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 elif fails(call.node):
@@ -107,7 +108,7 @@ class _Control:
         elif isinstance(call.node.op.form, Choice):
             index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
             self._choose(index.cast(I64), call.blocks)
-        elif call.kind == "check":
+        elif call.kind is CallKind.CHECK:
             self._check(call)
         else:
             self.entry.call(call)

@@ -17,9 +17,10 @@ from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 
-HEAVY_NS = 20_000
+LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
@@ -73,7 +74,7 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
     )
 
 
@@ -90,7 +91,7 @@ def _parts(unit: Unit) -> list[ProgramPart]:
             run.clear()
 
     for call in unit.plan.calls:
-        if call.kind == "host":
+        if call.kind is CallKind.HOST:
             flush()
             parts.append(ProgramPart(None, call))
         else:

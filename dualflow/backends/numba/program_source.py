@@ -30,6 +30,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
@@ -118,7 +119,7 @@ class ProgramSource:
         for call in calls:
             if call.turns is not None:
                 self._loop(call, call.turns)
-            elif isinstance(call.node.op.form, Choice) and call.kind == "control":
+            elif isinstance(call.node.op.form, Choice) and call.kind is CallKind.CONTROL:
                 self._choice(call)
             else:
                 _CALLS[call.kind](self, call)
@@ -229,7 +230,9 @@ class ProgramSource:
 
     def _bounded(self, call: PlannedCall) -> bool:
         """Whether a call before this one looks at the scatter's positions."""
-        return any(c.kind == "bounds" and c.node.attrs["scatter"] is call.node for c in self.plan.calls)
+        return any(
+            c.kind is CallKind.BOUNDS and c.node.attrs["scatter"] is call.node for c in self.plan.calls
+        )
 
     def _positions(self, node: Node, layout: Layout) -> str:
         _, count, *_ = table_of(node)
@@ -428,12 +431,12 @@ def scalar(number: Any) -> str:
 
 
 _CALLS = {
-    "kernel": ProgramSource._kernel_call,
-    "assembly": ProgramSource._assembly,
-    "product": ProgramSource._product,
-    "scatter": ProgramSource._scatter,
-    "bounds": ProgramSource._bounds,
-    "move": ProgramSource._move,
-    "check": ProgramSource._check,
-    "host": ProgramSource._host,
+    CallKind.KERNEL: ProgramSource._kernel_call,
+    CallKind.ASSEMBLY: ProgramSource._assembly,
+    CallKind.PRODUCT: ProgramSource._product,
+    CallKind.SCATTER: ProgramSource._scatter,
+    CallKind.BOUNDS: ProgramSource._bounds,
+    CallKind.MOVE: ProgramSource._move,
+    CallKind.CHECK: ProgramSource._check,
+    CallKind.HOST: ProgramSource._host,
 }
