@@ -335,7 +335,7 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class ScratchRow:
     """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
 
     buffer: int
@@ -372,7 +372,7 @@ Statement = (
     | FoldAcross
     | FoldFinish
     | Single
-    | Row
+    | ScratchRow
     | Slots
 )
 

@@ -22,7 +22,7 @@ from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
-from dualflow.schedule.loop_program import For, LoopKind, Row, Run
+from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
@@ -112,7 +112,7 @@ class Unit:
         sizes = [
             _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
             for s in run.kernel.body
-            if isinstance(s, Row)
+            if isinstance(s, ScratchRow)
         ]
         self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
