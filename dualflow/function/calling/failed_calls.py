@@ -166,7 +166,7 @@ class _Again:
         return not self._ends or isinstance(node.op.form, Loop) or node.op.name == ran.op.name
 
     def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The recorded results of a Python call or a print, which runs now if the failed call had not reached it."""
+        """The recorded results of a Python call or a print; one that the failed call had not reached runs now."""
         found = next(self._done, None)
         if found is None:
             if self._ends or self._at_line is not None:
