@@ -195,11 +195,13 @@ class ConcreteFunction:
     def njit(self) -> Any:
         """This trace as a function that ``numba.njit`` code can call with arrays.
 
+        What it calls is the default backend's machine code, whichever backend the trace itself has.
+
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
         compiled = self._compiled
-        return numba_function(compiled.executable, [array_of(x) for x in compiled.captured])
+        return numba_function(compiled.machine_code, [array_of(x) for x in compiled.captured])
 
     @property
     def variables(self) -> tuple[Any, ...]:

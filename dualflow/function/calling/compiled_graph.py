@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +82,15 @@ class CompiledGraph:
         if self.options.strict:
             require_native(made)
         return made
+
+    @computed_once(_compiling)
+    def machine_code(self) -> Compiled:
+        """The graph as the default backend compiles it, whatever runs it otherwise."""
+        if self.options.backend == "llvm":
+            return self.executable
+        graph, options = self.optimised, replace(self.options, backend="llvm")
+        with unforkable():
+            return backend_of("llvm").build(graph, options)
 
     @computed_once(_compiling)
     def captured(self) -> tuple[Any, ...]:
