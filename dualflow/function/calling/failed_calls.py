@@ -166,7 +166,7 @@ class _Again:
         return not self._ends or isinstance(node.op.form, Loop) or node.op.name == ran.op.name
 
     def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The recorded results of a Python call or a print; one that the failed call had not reached runs now."""
+        """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
         found = next(self._done, None)
         if found is None:
             if self._ends or self._at_line is not None:
@@ -179,7 +179,7 @@ class _Again:
 
 
 def _is_of_values(error: BaseException, trail: Trail) -> bool:
-    """Whether the call failed because of its values, so that NumPy fails too, and not of memory or a signal."""
+    """Whether the call failed because of its values, so that NumPy fails too: not of memory, nor of a signal."""
     if isinstance(error, Halted):
         return trail.node is not None and not isinstance(trail.node.op.form, Loop)
     return isinstance(error, Exception) and not isinstance(error, MemoryError)

@@ -1,1 +1,1 @@
-"""Functions looked at from outside: run eagerly and compiled, and compared, verified, measured and checked."""
+"""Functions looked at from outside: run eagerly and compiled, compared, verified, measured and checked."""
