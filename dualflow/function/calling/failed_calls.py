@@ -179,7 +179,7 @@ class _Again:
 
 
 def _is_of_values(error: BaseException, trail: Trail) -> bool:
-    """Whether the call failed because of its values, so that NumPy fails too: not of memory, nor of a signal."""
+    """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
     if isinstance(error, Halted):
         return trail.node is not None and not isinstance(trail.node.op.form, Loop)
     return isinstance(error, Exception) and not isinstance(error, MemoryError)
