@@ -8,9 +8,6 @@ from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
-from dualflow.native.naming import input_names
-from dualflow.native.plan import plan
-from dualflow.native.settle import settled
 
 
 def build(graph: Graph) -> NumbaExecutable:
@@ -18,17 +15,11 @@ def build(graph: Graph) -> NumbaExecutable:
     return NumbaExecutable(graph)
 
 
-def text(compiled: NumbaExecutable) -> str:
-    """The program and its kernels, as they run."""
-    name = compiled.graph.name
-    return compiled.source.listing(name if name.isidentifier() else "program")
-
-
 def figures(compiled: NumbaExecutable) -> Figures:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]
     return Figures(
-        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.runs]),
+        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.shelf.runs]),
         products=kinds.count("product"),
         hosts=kinds.count("host"),
         arena_bytes=compiled.plan.arena_bytes,
@@ -39,7 +30,7 @@ def figures(compiled: NumbaExecutable) -> Figures:
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
     begun = time.perf_counter()
-    program(plan(settled(compiled.graph)), list(input_names(compiled.graph)))
+    program(compiled.graph)
     emission = time.perf_counter() - begun
     taken, compiles = compiled.compile_seconds, compiled.origin == "compiled"
     return CompileCosts(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import from_dtype, types
 
+from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
@@ -20,6 +20,7 @@ from dualflow.ops.forms import Literal as LiteralForm
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 
+_INDEX = as_dtype("int64")
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars asks whether a signal has come."""
 
@@ -31,25 +32,25 @@ class KernelSource:
     Attributes:
         support: the functions that it calls, as source.
         lines: the lines of its body.
-        arguments: the names of its arguments, ``lo`` and ``hi`` first.
+        parameters: what it takes, ``lo`` and ``hi`` first.
         checks: what each number in ``status`` means, with the node it belongs to.
-        signature: the Numba types of its arguments.
+        nodes: which lines begin a node's code.
     """
 
     support: Support
     lines: tuple[str, ...]
-    arguments: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
     checks: tuple[tuple[str, Node], ...]
-    signature: tuple[types.Type, ...]
+    nodes: tuple[tuple[int, Node], ...]
 
     def function(self, name: str) -> str:
         """The kernel alone, as a function of that name."""
-        head = f"def {name}({', '.join(self.arguments)}):"
+        head = f"def {name}({names(self.parameters)}):"
         return "\n".join(['@njit(error_model="numpy", cache=True)', head, *self.lines, ""])
 
     def shared(self, name: str) -> str:
         """A function that shares the kernel's range between threads, in chunks."""
-        rest = ", ".join(self.arguments[2:])
+        rest = names(self.parameters[2:])
         return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
 def {name}_parallel(total, chunk, {rest}):
@@ -122,24 +123,23 @@ class _Writer:
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = list(kernel.buffers)
         self.kind = LoopKind.SERIAL
+        self.nodes: list[tuple[int, Node]] = []
 
     def source(self) -> KernelSource:
         kernel = self.kernel
         self._statements(kernel.body)
         if not self.lines.text:
             self.lines.add("pass")
-        arguments = [
-            "lo",
-            "hi",
-            *(f"x{i}" for i in range(len(kernel.buffers))),
-            *(f"c{i}" for i in range(len(kernel.scalars))),
-            *(f"n{i}" for i in range(kernel.numbers)),
-            "status",
-        ]
-        given = (types.int64, types.int64, *map(_array, kernel.buffers), *map(_scalar, kernel.scalars))
-        signature = (*given, *[types.int64] * kernel.numbers, types.int64[::1])
+        parameters = (
+            Parameter("lo", _INDEX),
+            Parameter("hi", _INDEX),
+            *(Parameter(f"x{i}", dtype, array=True) for i, dtype in enumerate(kernel.buffers)),
+            *(Parameter(f"c{i}", dtype) for i, dtype in enumerate(kernel.scalars)),
+            *(Parameter(f"n{i}", _INDEX) for i in range(kernel.numbers)),
+            Parameter("status", _INDEX, array=True),
+        )
         return KernelSource(
-            self.support, tuple(self.lines.text), tuple(arguments), tuple(self.checks), signature
+            self.support, tuple(self.lines.text), parameters, tuple(self.checks), tuple(self.nodes)
         )
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
@@ -154,6 +154,9 @@ class _Writer:
 
     def _statements(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
+            node: Node | None = getattr(statement, "node", None)
+            if node is not None:
+                self.nodes.append((len(self.lines.text), node))
             _WRITERS[type(statement)](self, statement)
 
     def _for(self, loop: lp.For) -> None:
@@ -330,6 +333,7 @@ class _Writer:
             loop.test(goes_on if limit is None else goes_on & (turns < limit))
             signalled = self.support.primitive("signalled")
             with self.lines.block(f"if {turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
+                self.lines.add("status[0] = -1")
                 self.lines.add("break")
             loop.next(*self._graph(node.attrs["body"], [*carried, *rest]), turns + 1)
         return list(loop.results[:count])
@@ -354,16 +358,6 @@ class _Writer:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
         return f"x{place.buffer}[u({' + '.join(terms) or '0'})]"
-
-
-def _scalar(dtype: DType) -> types.Type:
-    found: types.Type = from_dtype(dtype.dtype)
-    return found
-
-
-def _array(dtype: DType) -> types.Type:
-    found: types.Type = _scalar(dtype)[::1]
-    return found
 
 
 def _index(loop: int) -> str:
