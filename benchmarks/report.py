@@ -14,7 +14,8 @@ import numpy as np
 import dualflow as df
 from benchmarks.first_call import OTHER_SIZES, Figures
 from benchmarks.steady import ENGINES, Measured
-from dualflow.native import blas, threads
+from dualflow.backends.llvm.product import blas
+from dualflow.backends.llvm.runtime import threads
 
 MIB = 1 << 20
 LARGE = 100_000

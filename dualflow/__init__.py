@@ -51,16 +51,16 @@ from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
 from dualflow.function import function as function
-from dualflow.function.control_flow import case as case
-from dualflow.function.control_flow import cond as cond
-from dualflow.function.control_flow import switch_case as switch_case
-from dualflow.function.control_flow import while_loop as while_loop
-from dualflow.function.maps import foldl as foldl
-from dualflow.function.maps import foldr as foldr
-from dualflow.function.maps import map_fn as map_fn
-from dualflow.function.maps import scan as scan
-from dualflow.function.maps import vectorized_map as vectorized_map
-from dualflow.function.tensor_array import TensorArray as TensorArray
+from dualflow.function.control.control_flow import case as case
+from dualflow.function.control.control_flow import cond as cond
+from dualflow.function.control.control_flow import switch_case as switch_case
+from dualflow.function.control.control_flow import while_loop as while_loop
+from dualflow.function.control.maps import foldl as foldl
+from dualflow.function.control.maps import foldr as foldr
+from dualflow.function.control.maps import map_fn as map_fn
+from dualflow.function.control.maps import scan as scan
+from dualflow.function.control.maps import vectorized_map as vectorized_map
+from dualflow.function.control.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
@@ -204,8 +204,8 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import test as test
     from dualflow.function import autograph as autograph
-    from dualflow.function.compare import compare as compare
-    from dualflow.function.verify import verify as verify
+    from dualflow.function.inspect.compare import compare as compare
+    from dualflow.function.inspect.verify import verify as verify
 
 _publish(
     globals(),
@@ -226,7 +226,7 @@ _publish(
         "autograph": "dualflow.function.autograph",
         "compat": "dualflow.compat",
         "test": "dualflow.test",
-        "compare": "dualflow.function.compare:compare",
-        "verify": "dualflow.function.verify:verify",
+        "compare": "dualflow.function.inspect.compare:compare",
+        "verify": "dualflow.function.inspect.verify:verify",
     },
 )

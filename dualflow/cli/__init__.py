@@ -13,9 +13,9 @@ import dualflow
 from dualflow.cli import info
 from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
 from dualflow.core.errors import DualflowError
+from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function
-from dualflow.function.method import BoundFunction
 
 _COMPARE = f"""\
 Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and

@@ -7,10 +7,11 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 import dualflow
+from dualflow.backends.llvm.facilities import facilities
+from dualflow.backends.llvm.product import blas
+from dualflow.backends.llvm.runtime import object_cache, target, threads
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.comparison import size
-from dualflow.native import blas, object_cache, target, threads
-from dualflow.native.facilities import facilities
+from dualflow.function.inspect.compare_report import size
 
 
 def table() -> str:

@@ -17,7 +17,7 @@ from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, of_array
 from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
-from dualflow.core.quiet import quiet
+from dualflow.core.numpy_warnings import quiet
 from dualflow.eager import updates
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable

@@ -9,4 +9,4 @@ from dualflow.function.errors import CapturedValueWarning as CapturedValueWarnin
 from dualflow.function.errors import RecursiveTraceError as RecursiveTraceError
 from dualflow.function.errors import RetracingWarning as RetracingWarning
 from dualflow.function.errors import SymbolicValueError as SymbolicValueError
-from dualflow.function.symbol import Symbol as Symbol
+from dualflow.function.tracing.symbol import Symbol as Symbol

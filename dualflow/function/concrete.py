@@ -18,20 +18,20 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.buffers import array_of
-from dualflow.function.creation import Creation
-from dualflow.function.execute import numba_function, numba_source, short_way
-from dualflow.function.fit import as_tensor, one_by_one, parts
-from dualflow.function.latest import LongWay, Names
-from dualflow.function.leaf import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
+from dualflow.function.arguments.results import Packer, collect
+from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+from dualflow.function.calling.array_ownership import array_of
+from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
+from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.recent_calls import LongWay, Names
+from dualflow.function.inspect.status import status
 from dualflow.function.options import CompileOptions
-from dualflow.function.outputs import Packer, collect
-from dualflow.function.runner import Runner
-from dualflow.function.section import Section
-from dualflow.function.shaped import Shaped
-from dualflow.function.signature import Call, Key, Signature
-from dualflow.function.status import status
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.tracing.specialise_sizes import Shaped
+from dualflow.function.tracing.subtrace import Section
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.variable_creation import Creation
 from dualflow.graph.ir import Graph, GraphBuilder
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -83,8 +83,8 @@ class ConcreteFunction:
     ) -> Callable[..., Any]:
         """This trace as a function of values like these, of which those at ``places`` are its inputs.
 
-        See :func:`dualflow.function.fast.short_way`. What it can't serve it gives to ``long_way``, with the
-        last values by these names.
+        See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
+        the last values by these names.
         """
         runner = self._section([values[i] for i in places]).runner
         way = len(values), names, long_way

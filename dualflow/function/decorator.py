@@ -14,25 +14,25 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.arguments.open_sizes import relaxed
+from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.trace_key import kinds_of
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
-from dualflow.function.cache import MAX_TRACES, TraceCache
-from dualflow.function.captured import CapturedValues
+from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
+from dualflow.function.calling.recent_calls import Found, LongWay, Names, as_tensors, form
 from dualflow.function.concrete import ConcreteFunction, trace
-from dualflow.function.copying import Copied
-from dualflow.function.creation import Creation
-from dualflow.function.debug import debug
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
-from dualflow.function.latest import Found, LongWay, Names, as_tensors, form
-from dualflow.function.leaf import kinds_of
-from dualflow.function.method import BoundFunction, MethodTable, P, R, WeakMethod
-from dualflow.function.open_sizes import relaxed
+from dualflow.function.inspect.debug import debug
+from dualflow.function.inspect.status import status
+from dualflow.function.inspect.stepping import Step
 from dualflow.function.options import CompileOptions, get_backend, known_backend
-from dualflow.function.retracing import History
-from dualflow.function.signature import Call, Key, Signature
-from dualflow.function.status import status
-from dualflow.function.stepping import Step
-from dualflow.function.trace import tracing_lock
-from dualflow.function.traceable import refuse_suspended
+from dualflow.function.pickling import Copied
+from dualflow.function.trace_cache import MAX_TRACES, TraceCache
+from dualflow.function.tracing.captured_values import CapturedValues
+from dualflow.function.tracing.retracing import History
+from dualflow.function.tracing.traceable import refuse_suspended
+from dualflow.function.tracing.tracer import tracing_lock
+from dualflow.function.tracing.variable_creation import Creation
 from dualflow.graph.ir import GraphBuilder
 
 Q = ParamSpec("Q")

@@ -10,11 +10,11 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InternalError
-from dualflow.core.quiet import quiet
+from dualflow.core.numpy_warnings import quiet
 from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.resize import attrs_for
+from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.ops.forms import Choice, Literal, Loop
 from dualflow.ops.record import Effect
 

@@ -177,7 +177,7 @@ class Graph:
         ...     os.listdir(folder)
         ['softmax.svg']
         """
-        import_module("dualflow.graph.drawing").draw(self, path)
+        import_module("dualflow.graph.draw.drawing").draw(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The nodes as rows that name values by number: as flat for many nodes as for few."""

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.graph.ir import Value
-from dualflow.native.blocking import JOIN, block_sizes, rounds
-from dualflow.native.lower import stage_steps
-from dualflow.native.nest import Access, Nest, Step
-from dualflow.native.nest import Operand as NestOperand
-from dualflow.native.nest import Store as NestStore
-from dualflow.native.workspace import workspace
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Choice, Fold, Loop, Take
+from dualflow.ops.forms import Choice, Fold, Loop, Take, View
+from dualflow.ops.forms import Literal as LiteralForm
+from dualflow.schedule.blocking import JOIN, block_sizes, rounds
 from dualflow.schedule.loop_program import (
     SHARE,
     Argument,
     Blocks,
     Bound,
     Bounds,
-    Control,
+    Branch,
+    Choose,
     Edge,
     End,
+    FoldAcross,
     FoldFinish,
     FoldMerge,
     FoldStart,
@@ -43,6 +41,7 @@ from dualflow.schedule.loop_program import (
     Operand,
     Place,
     Register,
+    Repeat,
     Row,
     Run,
     Scalar,
@@ -51,28 +50,34 @@ from dualflow.schedule.loop_program import (
     Statement,
     Store,
 )
+from dualflow.schedule.lower import stage_steps
+from dualflow.schedule.nest import Access, Nest, Pick, Step
+from dualflow.schedule.nest import Operand as NestOperand
+from dualflow.schedule.nest import Store as NestStore
+from dualflow.schedule.workspace import workspace
 
 Accumulator = tuple[Register, ...]
 """What a fold carries."""
-LANES = 16
-"""Neighbouring turns of a lane loop that blocks are made for; a renderer may run more or fewer at once."""
 
 
-def run_of(nest: Nest) -> Run:
-    """The kernel of ``nest``, and what it is given."""
-    return _Writer(nest).run()
+def run_of(nest: Nest, lanes: int) -> Run:
+    """The kernel of ``nest``, and what it is given.
+
+    ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
+    """
+    return _Writer(nest, lanes).run()
 
 
 @dataclass(slots=True)
 class _Given:
     """What the caller gives a kernel: each different buffer and number has one place."""
 
-    buffers: dict[tuple[int, DType], int] = field(default_factory=dict)
+    buffers: dict[Argument, int] = field(default_factory=dict)
     numbers: dict[tuple[object, int], Number] = field(default_factory=dict)
     scalars: dict[object, tuple[Scalar, np.generic]] = field(default_factory=dict)
 
-    def buffer(self, access: Access) -> int:
-        return self.buffers.setdefault((access.buffer, access.dtype), len(self.buffers))
+    def buffer(self, argument: Argument) -> int:
+        return self.buffers.setdefault(argument, len(self.buffers))
 
     def number(self, key: object, value: int) -> Number:
         return self.numbers.setdefault((key, value), Number(len(self.numbers)))
@@ -93,14 +98,14 @@ class _Writer:
         known: the registers of values and loads at this point; a loop's body forgets what it has made.
     """
 
-    def __init__(self, nest: Nest) -> None:
-        self.nest = nest
+    def __init__(self, nest: Nest, lanes: int) -> None:
+        self.nest, self.lanes = nest, lanes
         self.given = _Given()
         self.known: dict[object, Operand] = {}
         self.registers = 0
         self.rows: dict[Value, int] = {}
-        self.space = workspace(nest, LANES)
-        self.blocks = block_sizes(nest, self.space, LANES)
+        self.space = workspace(nest, lanes)
+        self.blocks = block_sizes(nest, self.space, lanes)
 
     def run(self) -> Run:
         nest = self.nest
@@ -116,14 +121,14 @@ class _Writer:
         given, work = self.given, math.prod(loop.extent for loop in self.nest.loops) * self.nest.cost
         scalars = [value for _, value in given.scalars.values()]
         kernel = Kernel(
-            buffers=(*(dtype for _, dtype in given.buffers), *partials),
+            buffers=(*(argument.dtype for argument in given.buffers), *partials),
             scalars=tuple([as_dtype(x.dtype) for x in scalars]),
             numbers=len(given.numbers),
+            steps=len(self.nest.steps),
             body=tuple(body),
         )
-        arguments = tuple([Argument(buffer, dtype) for buffer, dtype in given.buffers])
         numbers = tuple([value for _, value in given.numbers])
-        return Run(kernel, arguments, tuple(scalars), numbers, total, work, tuple(partials), join)
+        return Run(kernel, tuple(given.buffers), tuple(scalars), numbers, total, work, tuple(partials), join)
 
     # Loops
 
@@ -154,6 +159,7 @@ class _Writer:
             accumulators = [self._accumulator(s) for s in self._folds(stage)]
             yield from self._starts(stage, accumulators)
             yield from self._reduced(nest.kept, End.ZERO, self._extent(nest.kept), stage, accumulators)
+            yield from self._across(stage, accumulators)
             yield from self._finish(stage, accumulators)
 
     def _reduced(
@@ -221,6 +227,13 @@ class _Writer:
         index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
         yield FoldStep(accumulator, step.node, value, index)
 
+    def _across(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        """One element of each accumulator that has one for each lane of a folded loop."""
+        if self.nest.vector is None or self.nest.vector < self.nest.kept:
+            return
+        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+            yield FoldAcross(accumulator, step.node)
+
     def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """The results of the folds of ``stage``, then what waited for them."""
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
@@ -241,10 +254,11 @@ class _Writer:
         size, extent = self.given.number("stretch", self.space.block), self._extent(0)
         turn = [*self._starts(0, accumulators)]
         turn += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
+        turn += self._across(0, accumulators)
         first = self._buffers_used()
         registers = [r for accumulator in accumulators for r in accumulator]
         turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
-        join = _Writer(self.nest)._join(dtypes)
+        join = _Writer(self.nest, self.lanes)._join(dtypes)
         return self._made((*before, Shares(0, size, extent, tuple(turn))), self.space.blocks, dtypes, join)
 
     def _buffers_used(self) -> int:
@@ -252,9 +266,11 @@ class _Writer:
         for step in self.nest.steps:
             for operand in step.operands:
                 if operand.access is not None:
-                    self.given.buffer(operand.access)
+                    self.given.buffer(
+                        _argument(operand.access, step.pick if operand is step.operands[0] else None)
+                    )
         for store in self.nest.stores:
-            self.given.buffer(store.access)
+            self.given.buffer(_argument(store.access))
         return len(self.given.buffers)
 
     def _join(self, dtypes: Sequence[DType]) -> Run:
@@ -297,7 +313,7 @@ class _Writer:
         if isinstance(form, Fold):
             yield Single(self._bind(value), step.node, operands[0])
         elif isinstance(form, Choice | Loop):
-            yield Control(tuple(map(self._bind, step.node.outputs)), step.node, operands)
+            yield from self._scalars(step.node, operands, self.known)
         else:
             yield Let(self._bind(value), step.node, operands, step.own)
         if value in self.nest.cached and step.level > self.nest.kept:
@@ -312,11 +328,49 @@ class _Writer:
         yield from loads
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
         yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
-        place = self._place(params.access)
-        picked = Place(
-            place.buffer, place.offset, place.terms, (index, self._stride(("pick", step), step.pick.stride))
-        )
-        yield Guarded(Load(self._bind(step.node.output), picked), inside)
+        place = self._place(params.access, step.pick)
+        picked = index, self._stride(("pick", step), step.pick.stride)
+        yield Guarded(Load(self._bind(step.node.output), replace(place, picked=picked)), inside)
+
+    # Choices and loops over scalars
+
+    def _scalars(
+        self, node: Node, operands: Sequence[Operand], known: dict[Any, Operand]
+    ) -> Iterator[Statement]:
+        """The statements of a node on scalars, whose results are then known."""
+        form = node.op.form
+        if isinstance(form, LiteralForm):
+            known[node.output] = Literal(node.attrs["value"].reshape(-1)[0])
+        elif isinstance(form, View):
+            known[node.output] = operands[0]
+        else:
+            registers = tuple([self._register(v.spec.dtype) for v in node.outputs])
+            known.update(zip(node.outputs, registers, strict=True))
+            if isinstance(form, Choice):
+                index, *rest = operands
+                branches = tuple([self._branch(graph, rest) for graph in node.attrs["branches"]])
+                yield Choose(registers, index, branches)
+            elif isinstance(form, Loop):
+                yield self._repeat(node, registers, operands)
+            else:
+                yield Let(registers[0], node, tuple(operands), ())
+
+    def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
+        """A graph of scalars as statements."""
+        known: dict[Any, Operand] = dict(zip(graph.inputs, operands, strict=True))
+        body: list[Statement] = []
+        for node in graph.nodes:
+            body += self._scalars(node, [known[v] for v in node.inputs], known)
+        return Branch(tuple(body), tuple([known[v] for v in graph.outputs]))
+
+    def _repeat(self, node: Node, registers: tuple[Register, ...], operands: Sequence[Operand]) -> Repeat:
+        count, length = len(registers), node.attrs["length"]
+        given = (*registers, *operands[count:])
+        condition, body = (self._branch(node.attrs[part], given) for part in ("condition", "body"))
+        limit = None if length is None else self.given.number(("limit", node), length)
+        return Repeat(registers, tuple(operands[:count]), condition, body, limit, node)
+
+    # Operands
 
     def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
         """An operand, and the load before its first use."""
@@ -324,7 +378,7 @@ class _Writer:
             return [], self.known[operand.made]
         if operand.access is None:
             literal: Any = operand.literal
-            return [], Literal(bool(literal)) if literal.dtype.kind == "b" else self.given.scalar(operand)
+            return [], Literal(literal) if literal.dtype.kind == "b" else self.given.scalar(operand)
         if operand.access in self.known:
             return [], self.known[operand.access]
         register = self._register(operand.access.dtype)
@@ -358,7 +412,7 @@ class _Writer:
         terms = tuple(
             [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
         )
-        return Place(self.rows[value], None, terms)
+        return Place(self.rows[value], terms)
 
     def _kept_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]
@@ -367,22 +421,36 @@ class _Writer:
         for store in stores:
             yield Store(self._place(store.access), self.known[store.value])
 
-    def _place(self, access: Access) -> Place:
-        offset = self.given.number(("offset", access), access.offset) if access.offset else None
-        terms = [
-            (i, None if i == self.nest.vector and stride == 1 else self._stride((access, i), stride))
-            for i, stride in enumerate(access.strides)
-            if stride
-        ]
-        return Place(self.given.buffer(access), offset, tuple(terms))
+    def _place(self, access: Access, pick: Pick | None = None) -> Place:
+        """The element of ``access``, along whose axis ``pick`` another position may be picked."""
+        vector, argument = self.nest.vector, _argument(access, pick)
+        terms = tuple(
+            [
+                (i, None if i == vector and stride == 1 else self._stride((access, i), stride))
+                for i, stride in enumerate(access.strides)
+                if stride
+            ]
+        )
+        rest = access.offset - argument.offset
+        offset = self.given.number(("offset", access), rest) if _walks_back(access, pick) else None
+        return Place(self.given.buffer(argument), terms, offset=offset)
 
     def _stride(self, key: object, stride: int) -> Number:
         return self.given.number(("stride", key), stride)
 
 
+def _walks_back(access: Access, pick: Pick | None) -> bool:
+    return min((*access.strides, 0 if pick is None else pick.stride), default=0) < 0
+
+
+def _argument(access: Access, pick: Pick | None = None) -> Argument:
+    """The buffer as the kernel is given it: from its first element on, unless some loop walks backwards."""
+    return Argument(access.buffer, 0 if _walks_back(access, pick) else access.offset, access.dtype)
+
+
 def _partial(buffer: int) -> Place:
     """The partial result of a stretch."""
-    return Place(buffer, None, ((SHARE, None),))
+    return Place(buffer, ((SHARE, None),))
 
 
 def _carried(step: Step) -> list[DType]:

@@ -10,9 +10,12 @@
             FoldFinish r3 = r0
             Store buffer 1 [loop0] = r3
 
-A kernel names its own buffers, and numbers that are known at run time only (sizes, strides, offsets), by
-place: kernels of graphs that differ in sizes alone are the same statements. What an op computes for one
-element stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over its own values.
+A kernel names its own buffers, and numbers that are known at run time only (sizes, strides), by place:
+kernels of graphs that differ in sizes alone are the same statements. What an op computes for one element
+stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over its own values.
+
+A loop of kind ``LANES`` may run several turns at once. Every accumulator of a kernel that has such a loop
+then has an element for each lane, and ``FoldAcross`` joins them where that loop is among the folded ones.
 """
 
 from __future__ import annotations
@@ -59,9 +62,9 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A truth value that is part of the kernel."""
+    """A number or truth value that is part of the kernel."""
 
-    value: bool
+    value: np.generic
 
 
 Operand = Register | Scalar | Literal
@@ -92,15 +95,16 @@ SHARE = -1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element of a buffer: ``offset`` and, for each loop it follows, ``index * stride``; None is 1.
+    """An element of a buffer: for each loop it follows, ``index * stride``; None is 1.
 
-    ``picked`` adds a register, which holds a position, times a stride.
+    ``picked`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
+    element of loops lies that walk backwards.
     """
 
     buffer: int
-    offset: Number | None
     terms: tuple[tuple[int, Number | None], ...]
     picked: tuple[Register, Number] | None = None
+    offset: Number | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,12 +161,36 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Control:
-    """The results of a choice or loop over scalars, whose bodies are graphs."""
+class Branch:
+    """Statements of scalars, and what they result in."""
+
+    body: tuple[Statement, ...]
+    results: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choose:
+    """``registers`` are the results of branch number ``index``, of the last one beyond their number."""
 
     registers: tuple[Register, ...]
+    index: Operand
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat:
+    """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
+
+    They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
+    ``limit`` turns, where there is a limit. ``node`` is the loop of the graph.
+    """
+
+    registers: tuple[Register, ...]
+    starts: tuple[Operand, ...]
+    condition: Branch
+    body: Branch
+    limit: Number | None
     node: Node
-    operands: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,6 +259,14 @@ class FoldMerge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FoldAcross:
+    """The lanes of an accumulator joined, halves first: the lane loop was among the folded ones."""
+
+    accumulator: tuple[Register, ...]
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FoldFinish:
     """The result of a fold."""
 
@@ -262,7 +298,8 @@ Statement = (
     | Blocks
     | Shares
     | Let
-    | Control
+    | Choose
+    | Repeat
     | Load
     | Store
     | Bounds
@@ -270,6 +307,7 @@ Statement = (
     | FoldStart
     | FoldStep
     | FoldMerge
+    | FoldAcross
     | FoldFinish
     | Single
     | Row
@@ -284,19 +322,22 @@ class Kernel:
         buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
         scalars: the dtype of each number of element code, by place.
         numbers: how many other numbers it is given.
+        steps: how many ops it computes.
     """
 
     buffers: tuple[DType, ...]
     scalars: tuple[DType, ...]
     numbers: int
+    steps: int
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Argument:
-    """A buffer of the program, as a kernel sees it: elements of ``dtype``."""
+    """A buffer of the program from element ``offset`` on, as a kernel sees it: elements of ``dtype``."""
 
     buffer: int
+    offset: int
     dtype: DType
 
 
@@ -318,8 +359,30 @@ class Run:
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements, those inside loops too, in order."""
+    """All statements, those inside loops and branches too, in order."""
     for statement in statements:
         yield statement
-        if isinstance(statement, For | Blocks | Shares):
-            yield from walk(statement.body)
+        for body in _inside(statement):
+            yield from walk(body)
+
+
+def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
+    if isinstance(statement, For | Blocks | Shares):
+        yield statement.body
+    elif isinstance(statement, Choose):
+        yield from (branch.body for branch in statement.branches)
+    elif isinstance(statement, Repeat):
+        yield statement.condition.body
+        yield statement.body.body
+
+
+def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
+    """The accumulators that a loop with this body carries from turn to turn: folded in it, begun before."""
+    folded: dict[Register, None] = {}
+    begun: set[Register] = set()
+    for statement in walk(body):
+        if isinstance(statement, FoldStart):
+            begun.update(statement.accumulator)
+        elif isinstance(statement, FoldStep | FoldMerge):
+            folded.update(dict.fromkeys(statement.accumulator))
+    return tuple([r for r in folded if r not in begun])

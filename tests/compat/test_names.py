@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.compat import v1
-from dualflow.function.session.names import Names
+from dualflow.graph_mode.names import Names
 
 
 @pytest.fixture

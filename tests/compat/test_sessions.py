@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.compat import v1
-from dualflow.function.session import session as sessions
+from dualflow.graph_mode import session as sessions
 
 
 @pytest.fixture

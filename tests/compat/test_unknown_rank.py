@@ -198,7 +198,7 @@ def test_what_needs_the_rank_says_to_give_a_shape(case: str) -> None:
 
 def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]]) -> None:
     calls = [lambda call=call: call(v1.placeholder("float")) for call, _ in CASES.values()]
-    assert raises_without_case(["function/session/unknown_rank.py"], calls) == []
+    assert raises_without_case(["graph_mode/unknown_rank.py"], calls) == []
 
 
 def test_a_variable_takes_its_own_shape_only(session: v1.Session) -> None:

@@ -23,9 +23,9 @@ def test_importing_loads_no_compiler():
 @pytest.mark.parametrize(
     "program",
     [
-        "import dualflow as df, dualflow.function.trace",
+        "import dualflow as df, dualflow.function.tracing.tracer",
         "import dualflow.function.decorator; import dualflow as df",
-        "from dualflow.function.trace import Tracer; import dualflow as df",
+        "from dualflow.function.tracing.tracer import Tracer; import dualflow as df",
     ],
 )
 def test_function_is_the_decorator_whatever_was_imported(program):

@@ -18,11 +18,19 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
-from dualflow.function import measure
-from dualflow.function.agreement import Outcome, compared
-from dualflow.function.compare import compare
-from dualflow.function.comparison import Comparison, Costs, Difference, Fused, Part, duration, size
 from dualflow.function.decorator import function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.inspect import measure
+from dualflow.function.inspect.agreement import Outcome, compared
+from dualflow.function.inspect.compare import compare
+from dualflow.function.inspect.compare_report import (
+    Comparison,
+    Costs,
+    Difference,
+    Fused,
+    Part,
+    duration,
+    size,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.backends.llvm import entry_control
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.native import control
 
 Tensors = tuple[Any, ...]
 _generator = np.random.default_rng(0)
@@ -320,7 +320,7 @@ def test_random_numbers_in_a_loop_have_no_gradient() -> None:
 
 
 def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "available_bytes", lambda: 1 << 16)
+    monkeypatch.setattr(entry_control, "available_bytes", lambda: 1 << 16)
 
     @df.function
     def gradient(x: Any, n: Any) -> Any:

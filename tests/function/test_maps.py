@@ -7,7 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.function.scan import UNROLLED
+from dualflow.function.control.row_loop import UNROLLED
 
 LENGTHS = [1, 3, UNROLLED, UNROLLED + 1]
 MANY = UNROLLED + 5

@@ -13,7 +13,7 @@ from numpy.linalg import norm
 
 import dualflow as df
 from dualflow.function import SymbolicValueError
-from dualflow.function.numpy_use import replacement
+from dualflow.function.tracing.numpy_use import replacement
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.function.latest import MAX_FORMS, Found, Latest
+from dualflow.function.calling.recent_calls import MAX_FORMS, Found, Latest
 
 X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import dualflow as df
-from dualflow.native import fastcall
-from dualflow.native.facilities import facilities
+from dualflow.backends.llvm.facilities import facilities
+from dualflow.backends.llvm.runtime import fastcall
 
 FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache"]
 SOURCE_ROOT = Path(df.__file__).parents[1]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dualflow as df
-from dualflow.function.session.growth import REPEATS
+from dualflow.graph_mode.growth_warning import REPEATS
 
 v1 = df.compat.v1
 

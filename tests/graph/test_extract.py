@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
-from dualflow.graph.partition import halve
+from dualflow.graph.split_forward_backward import halve
 
 A, B = np.float32([1, 2, 3]), np.float32([4, 5, 6])
 

@@ -8,7 +8,7 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate, replay
 from dualflow.graph.passes import optimise
 

@@ -16,8 +16,8 @@ from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.passes.trips import trip_count
-from dualflow.graph.passes.turns import count_turns
+from dualflow.graph.passes.trip_count import trip_count
+from dualflow.graph.passes.unroll_trivial_loops import count_turns
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.function.outputs import collect
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.arguments.results import collect
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.passes import PASSES, SIMPLIFICATIONS, optimise

@@ -11,6 +11,7 @@ import dualflow as df
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import (
     Blocks,
+    FoldAcross,
     FoldFinish,
     FoldMerge,
     FoldStart,
@@ -31,7 +32,7 @@ def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
     """The one kernel of a function of float32 tensors, and what it is given."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
     (kernel,) = concrete.section.runner.executable.program.kernels
-    return run_of(kernel.nest)
+    return run_of(kernel.nest, 16)
 
 
 def kinds(statements: tuple[Statement, ...]) -> list[type]:
@@ -48,11 +49,12 @@ def written(statements: tuple[Statement, ...]) -> Iterator[Register]:
 def test_a_reduction_starts_steps_and_finishes_around_its_loop() -> None:
     (rows,) = run(lambda x: df.reduce_max(x, 1), [4, 100]).kernel.body
     assert isinstance(rows, For)
-    start, columns, finish, store = rows.body
+    start, columns, across, finish, store = rows.body
     assert isinstance(start, FoldStart)
     assert isinstance(columns, For)
     assert columns.kind is LoopKind.LANES
     assert [type(s) for s in columns.body] == [Load, FoldStep]
+    assert isinstance(across, FoldAcross)
     assert isinstance(finish, FoldFinish)
     assert isinstance(store, Store)
     assert store.value == finish.register

@@ -38,7 +38,7 @@ def work():
     df.function(grown)(df.ones([4]))
 
 def make_the_pool():
-    from dualflow.native import threads
+    from dualflow.backends.llvm.runtime import threads
     threads.pool()
 
 do = globals()[sys.argv[3]]
@@ -58,11 +58,11 @@ print(json.dumps(os.waitpid(child, 0)[1]))
 @pytest.mark.parametrize(
     "module",
     [
-        "dualflow.native.executable",
-        "dualflow.native.plan",
-        "dualflow.native.compiler",
+        "dualflow.backends.llvm.executable",
+        "dualflow.schedule.plan",
+        "dualflow.backends.llvm.runtime.compiler",
         "llvmlite.binding",
-        "dualflow.function.autograph.convert",
+        "dualflow.function.autograph.malt_conversion",
         "malt",
     ],
 )

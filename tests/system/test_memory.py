@@ -219,7 +219,7 @@ print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
 def test_compilations_leave_nothing_behind(answer: Callable[..., Any]) -> None:
     """Each of another text: of a kilobyte that LLVM kept of each, these would leave 600 KiB."""
     program = """
-from dualflow.native import jit
+from dualflow.backends.llvm.runtime import jit
 count = 0
 def call():
     global count

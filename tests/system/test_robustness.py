@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-import dualflow.native.object_cache
+import dualflow.backends.llvm.runtime.object_cache
 
 Answer = Callable[..., Any]
 Started = Callable[..., subprocess.Popen[str]]
-ENTRIES = f"*{dualflow.native.object_cache._SUFFIX}"
+ENTRIES = f"*{dualflow.backends.llvm.runtime.object_cache._SUFFIX}"
 
 PROGRAM = """
 import json, time
@@ -65,7 +65,7 @@ def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
     answer(PROGRAM)
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(cache))
     for entry in cache.glob(ENTRIES):
-        dualflow.native.object_cache.store(entry.stem, b"\x7fELF" + bytes(range(256)) * 20)
+        dualflow.backends.llvm.runtime.object_cache.store(entry.stem, b"\x7fELF" + bytes(range(256)) * 20)
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
 
 

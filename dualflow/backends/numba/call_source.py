@@ -15,16 +15,18 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.native.assembly import pieces
-from dualflow.native.copying import copy_elements, fill_elements
-from dualflow.native.lower import lower
-from dualflow.native.nest import Layout
-from dualflow.native.plan import Block, Call, Plan, Row, Turns
-from dualflow.native.scatter import OUTSIDE, depth_of, table_of
+from dualflow.schedule.assembly import pieces
+from dualflow.schedule.copying import copy_elements, fill_elements
+from dualflow.schedule.lower import lower
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
+from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.kernels import run_of
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.loop_program import Argument, Run
 
+LANES = 16
+"""So many turns of a lane loop the blocks of long sums are made for."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 
@@ -101,7 +103,7 @@ def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
     if not renders(node):
         return Nest(node, inputs, outputs, None)
     nest = lower(node, inputs, outputs)
-    return Nest(node, inputs, outputs, run_of(nest), tuple([step.node for step in nest.steps]))
+    return Nest(node, inputs, outputs, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
 
 
 def _nests_of(call: Call) -> Iterator[Lowered]:
@@ -207,7 +209,7 @@ class CallWriter(ABC):
             return
         name, made = self.shelf.kernel(run, nodes)
         given = [
-            *(self.buffer(a.buffer, a.dtype) for a in run.buffers),
+            *(self._argument(a) for a in run.buffers),
             *partials,
             *map(self.literal, run.scalars),
             *map(self.number, run.numbers),
@@ -215,6 +217,11 @@ class CallWriter(ABC):
         ]
         self.launch(name, run, ", ".join(given), nodes)
         self.settle([Check(at, message) for message, at in made.checks], nodes)
+
+    def _argument(self, argument: Argument) -> str:
+        """A buffer of a kernel, from where it begins."""
+        buffer = self.buffer(argument.buffer, argument.dtype)
+        return f"{buffer}[{self.number(argument.offset)} :]" if argument.offset else buffer
 
     def product(self, call: Call) -> None:
         """A matrix product; what it is added to is copied first."""

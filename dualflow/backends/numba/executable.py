@@ -27,8 +27,8 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
-from dualflow.native.executable import check_error, host_report
-from dualflow.native.plan import Call, Plan
+from dualflow.backends.llvm.executable import check_error, host_report
+from dualflow.schedule.plan import Call, Plan
 
 Array = np.ndarray[Any, Any]
 

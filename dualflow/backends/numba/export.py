@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.executable import check_error, host_report
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import Check, ProgramSource
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.ir import Graph
-from dualflow.native.executable import check_error, host_report
 
 _GUARDS = '''
 def given(name, value, shape, dtype):

@@ -20,9 +20,9 @@ from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
-from dualflow.native.assembly import spread
-from dualflow.native.nest import Layout
-from dualflow.native.plan import Call, Row
+from dualflow.schedule.assembly import spread
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Call, Row
 from dualflow.ops.forms import Loop
 from dualflow.schedule.loop_program import Run
 

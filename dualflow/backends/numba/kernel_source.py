@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.text import I64, Type, Value
 from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.graph.ir import Graph, Node
-from dualflow.native.llvm import BOOL, I64, Type, Value
-from dualflow.native.maths.namespace import Maths
-from dualflow.ops.forms import Choice, Element, Fold, Loop, View
-from dualflow.ops.forms import Literal as LiteralForm
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 
@@ -267,6 +266,9 @@ class _Writer:
         mine, other = (tuple(map(self._register, r)) for r in (fold.accumulator, fold.other))
         self._assign(fold.accumulator, _fold(fold.node).merge(self.maths, mine, other))
 
+    def _fold_across(self, fold: lp.FoldAcross) -> None:
+        """Lanes are Numba's: an accumulator has one element."""
+
     def _fold_finish(self, fold: lp.FoldFinish) -> None:
         accumulator = tuple(map(self._register, fold.accumulator))
         self._bind(fold.register, _fold(fold.node).finish(self.maths, accumulator))
@@ -283,60 +285,42 @@ class _Writer:
 
     # Choices and loops over scalars
 
-    def _control(self, control: lp.Control) -> None:
-        found = self._values(control.node, [self._operand(o) for o in control.operands])
-        for register, value in zip(control.registers, found, strict=True):
+    def _choose(self, choose: lp.Choose) -> None:
+        found = self._chosen(self._operand(choose.index), choose.branches)
+        for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 
-    def _values(self, node: Node, operands: Sequence[Value]) -> list[Value]:
-        """The results of a node on scalars."""
-        form = node.op.form
-        if isinstance(form, Choice):
-            index, *rest = operands
-            return self._choose(index, node.attrs["branches"], rest)
-        if isinstance(form, Loop):
-            return self._turns(node, operands)
-        dtype = node.output.spec.dtype
-        if isinstance(form, LiteralForm):
-            return [self._typed(node.attrs["value"].reshape(-1)[0], dtype)]
-        if isinstance(form, View):
-            return [operands[0]]
-        assert isinstance(form, Element), f"{node} is no scalar code"
-        self.maths.node, self.maths.positions = node, ()
-        return [self._typed(form.code(self.maths, *operands, **node.attrs), dtype)]
-
-    def _graph(self, graph: Graph, operands: Sequence[Value]) -> list[Value]:
-        known = dict(zip(graph.inputs, operands, strict=True))
-        for node in graph.nodes:
-            found = self._values(node, [known[v] for v in node.inputs])
-            known.update(zip(node.outputs, found, strict=True))
-        return [known[v] for v in graph.outputs]
-
-    def _choose(self, index: Value, branches: Sequence[Graph], operands: Sequence[Value]) -> list[Value]:
+    def _chosen(self, index: Value, branches: Sequence[lp.Branch]) -> list[Value]:
         first, *others = branches
         if not others:
-            return self._graph(first, operands)
+            return self._branch(first)
         test = index.eq(0) if index.type.kind != "b" else ~index
         return self.builder.if_else(
             test,
-            lambda: self._graph(first, operands),
-            lambda: self._choose(index.cast(I64) - 1, others, operands),
+            lambda: self._branch(first),
+            lambda: self._chosen(index.cast(I64) - 1, others),
         )
 
-    def _turns(self, node: Node, operands: Sequence[Value]) -> list[Value]:
-        limit: int | None = node.attrs["length"]
-        count = len(node.outputs)
-        rest = list(operands[count:])
-        with self.builder.while_loop([*operands[:count], self.builder.constant(I64, 0)]) as loop:
-            *carried, turns = loop.carried
-            (goes_on,) = self._graph(node.attrs["condition"], [*carried, *rest])
-            loop.test(goes_on if limit is None else goes_on & (turns < limit))
+    def _branch(self, branch: lp.Branch) -> list[Value]:
+        self._statements(branch.body)
+        return [self._operand(o) for o in branch.results]
+
+    def _repeat(self, repeat: lp.Repeat) -> None:
+        self._assign(repeat.registers, [self._operand(o) for o in repeat.starts])
+        turns, lines = self.lines.name(), self.lines
+        lines.add(f"{turns} = 0")
+        with lines.block(
+            "while True:" if repeat.limit is None else f"while {turns} < n{repeat.limit.place}:"
+        ):
+            (goes_on,) = self._branch(repeat.condition)
+            with lines.block(f"if not {goes_on.text}:"):
+                lines.add("break")
             signalled = self.support.primitive("signalled")
-            with self.lines.block(f"if {turns.text} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
-                self.lines.add("status[0] = -1")
-                self.lines.add("break")
-            loop.next(*self._graph(node.attrs["body"], [*carried, *rest]), turns + 1)
-        return list(loop.results[:count])
+            with lines.block(f"if {turns} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
+                lines.add("status[0] = -1")
+                lines.add("break")
+            self._assign(repeat.registers, self._branch(repeat.body))
+            lines.add(f"{turns} += 1")
 
     # Operands and memory
 
@@ -348,7 +332,7 @@ class _Writer:
             return self._register(operand)
         if isinstance(operand, lp.Scalar):
             return self.builder.named(Type.of_dtype(operand.dtype.dtype), f"c{operand.place}")
-        return self.builder.constant(BOOL, operand.value)
+        return self.builder.constant(Type.of_dtype(operand.value.dtype), operand.value.item())
 
     def _element(self, place: Place) -> str:
         terms = [f"n{place.offset.place}"] if place.offset is not None else []
@@ -386,7 +370,8 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.Blocks: _Writer._blocks,
     lp.Shares: _Writer._shares,
     lp.Let: _Writer._let,
-    lp.Control: _Writer._control,
+    lp.Choose: _Writer._choose,
+    lp.Repeat: _Writer._repeat,
     lp.Load: _Writer._load,
     lp.Store: _Writer._store,
     lp.Bounds: _Writer._bounds,
@@ -394,6 +379,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.FoldStart: _Writer._fold_start,
     lp.FoldStep: _Writer._fold_step,
     lp.FoldMerge: _Writer._fold_merge,
+    lp.FoldAcross: _Writer._fold_across,
     lp.FoldFinish: _Writer._fold_finish,
     lp.Single: _Writer._single,
     lp.Row: _Writer._row,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import Shelf
 from dualflow.graph.axes import sizes
-from dualflow.native.plan import Call
+from dualflow.schedule.plan import Call
 from dualflow.schedule.loop_program import Run
 
 SHARED_WORK = 5e6

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
-from dualflow.native.llvm import Type
+from dualflow.backends.llvm.text import Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.native.llvm import Type
-from dualflow.native.nest import Layout
-from dualflow.native.plan import Call, Plan, plan
-from dualflow.native.settle import settled
+from dualflow.backends.llvm.text import Type
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Call, Plan, plan
+from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.ops.forms import Choice, Loop
 from dualflow.schedule.loop_program import Run
 
@@ -38,7 +38,7 @@ SHARES = 8
 
 def program(graph: Graph) -> ProgramSource:
     """The program of ``graph``, whose sizes are static and whose passes have run."""
-    return ProgramSource(plan(settled(graph)), list(_input_names(graph)))
+    return ProgramSource(plan(with_host_fallbacks(graph), strided_products=True), list(_input_names(graph)))
 
 
 class ProgramSource(CallWriter):

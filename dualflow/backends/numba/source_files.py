@@ -16,8 +16,8 @@ import sys
 from types import ModuleType
 from typing import Final
 
+from dualflow.backends.llvm.runtime import object_cache
 from dualflow.core.locks import SharedLock
-from dualflow.native import object_cache
 
 _lock: Final = SharedLock()
 _modules: dict[str, ModuleType] = {}

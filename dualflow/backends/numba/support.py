@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
-from dualflow.native.llvm import Type
 
 HEADER: Final = """\
 import numpy as np

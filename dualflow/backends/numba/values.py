@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
+from dualflow.backends.llvm.text import Type, Value
 from dualflow.core.errors import DTypeError
-from dualflow.native.llvm import Type, Value
 
 Operand = Value | float
 
@@ -35,7 +35,7 @@ class Support(Protocol):
 def type_name(type: Type) -> str:
     """How the source names a type: ``f32``, ``u8``, ``b1``.
 
-    >>> from dualflow.native.llvm import BOOL, F32
+    >>> from dualflow.backends.llvm.text import BOOL, F32
     >>> type_name(F32), type_name(BOOL)
     ('f32', 'b1')
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.compat.v1.scopes import REGULARIZATION_LOSSES
-from dualflow.function.session import (
+from dualflow.graph_mode import (
     GLOBAL_VARIABLES,
     TRAINABLE_VARIABLES,
     Operation,

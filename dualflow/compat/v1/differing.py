@@ -11,8 +11,8 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control_flow import while_loop as repeat
-from dualflow.function.symbol import Symbol
+from dualflow.function.control.control_flow import while_loop as repeat
+from dualflow.function.tracing.symbol import Symbol
 from dualflow.nn import dropout as dropped_at_rate
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims

@@ -8,7 +8,7 @@ from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.function.session import GLOBAL_VARIABLES, Graph, graph_recording
+from dualflow.graph_mode import GLOBAL_VARIABLES, Graph, graph_recording
 
 GLOBAL_STEP: Final = "global_step"
 

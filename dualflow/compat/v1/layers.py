@@ -13,7 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
-from dualflow.function.session import name_scope
+from dualflow.graph_mode import name_scope
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor

@@ -15,11 +15,11 @@ from typing import Any
 
 from dualflow.compat.v1.arguments import Arguments
 from dualflow.core.tracebacks import entry, hide_frames
-from dualflow.function.session import Graph, Operation, graph_recording
-from dualflow.function.session.names import checked
-from dualflow.function.session.unknown_rank import postpone, takes_unknown
-from dualflow.function.symbol import Symbol
+from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Node
+from dualflow.graph_mode import Graph, Operation, graph_recording
+from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.unknown_rank import postpone, takes_unknown
 
 
 def named(found: Any, order: str = "") -> Any:

@@ -18,10 +18,10 @@ from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.tracebacks import entry
-from dualflow.function.session import Variable, graph_recording, name_scope
-from dualflow.function.session.graph import graph_around, outside_of_bodies
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
+from dualflow.graph_mode import Variable, graph_recording, name_scope
+from dualflow.graph_mode.graph import graph_around, outside_of_bodies
 
 REGULARIZATION_LOSSES: Final = "regularization_losses"
 

@@ -16,9 +16,9 @@ from dualflow.compat.v1.scopes import (
     variable_scope,
 )
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.function.session import graph_recording
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
+from dualflow.graph_mode import graph_recording
 
 
 def make_template(

@@ -20,8 +20,8 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
-from dualflow.function.session import Operation, gradients, name_scope, trainable_variables
-from dualflow.function.session.graph import Graph, graph_recording
+from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
+from dualflow.graph_mode.graph import Graph, graph_recording
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
 

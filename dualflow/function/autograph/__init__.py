@@ -26,7 +26,7 @@ package.
 
 from dualflow.core.namespace import publish as _publish
 from dualflow.function.autograph import experimental as experimental
-from dualflow.function.autograph.marks import do_not_convert as do_not_convert
+from dualflow.function.autograph.do_not_convert import do_not_convert as do_not_convert
 from dualflow.function.autograph.source import to_code as to_code
 
 __all__ = ["do_not_convert", "experimental", "to_code"]

@@ -11,8 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import LEAF, flatten, unflatten
-from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
-from dualflow.function.autograph.values import (
+from dualflow.function.autograph.merge_values import (
     adapts,
     as_index,
     is_numeric,
@@ -24,14 +23,15 @@ from dualflow.function.autograph.values import (
     value_of,
     zeros,
 )
-from dualflow.function.bodies import Body, inner_tracer, tracer_of
-from dualflow.function.control_flow import cond
+from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
+from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
+from dualflow.function.control.control_flow import cond
+from dualflow.function.control.control_nodes import choice_node
+from dualflow.function.control.raising import Branch, Ended, check, conditional, settled, stop
+from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
-from dualflow.function.raising import Branch, Ended, check, conditional, settled, stop
-from dualflow.function.staging import choice_node
-from dualflow.function.symbol import Symbol
-from dualflow.function.tensor_array import TensorArray
-from dualflow.function.trace import Tracer
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.creation import convert_to_tensor

@@ -10,9 +10,9 @@ from typing import Any, Final
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
-from dualflow.function.autograph.parts import items
+from dualflow.function.autograph.merge_values import symbolic, truth
 from dualflow.function.autograph.sequences import Progression, Turns, enumerated, turns_of, zipped
-from dualflow.function.autograph.values import symbolic, truth
+from dualflow.function.autograph.unpacking import items
 from dualflow.function.errors import here
 from dualflow.ops import positions
 from dualflow.ops.arithmetic import maximum, minimum

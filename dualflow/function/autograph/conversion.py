@@ -11,10 +11,10 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import imported
 from dualflow.core.tracebacks import USER_CODE
-from dualflow.function.autograph.foresight import foresees
+from dualflow.function.autograph.needs_conversion import foresees
+from dualflow.function.control.raising import whole
 from dualflow.function.errors import RecursiveTraceError
-from dualflow.function.raising import whole
-from dualflow.function.trace import Tracer
+from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.origin import original
 
 
@@ -92,7 +92,7 @@ def converted(function: Callable[..., Any], error: Exception) -> Converted:
 
 
 def _convert(function: Callable[..., Any]) -> Converted:
-    converter = imported("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    converter = imported("dualflow.function.autograph.malt_conversion")  # imports malt, which takes a while
     return Converted(converter.convert(function))
 
 

@@ -1,3 +1,3 @@
 """TensorFlow's other place for :func:`do_not_convert`."""
 
-from dualflow.function.autograph.marks import do_not_convert as do_not_convert
+from dualflow.function.autograph.do_not_convert import do_not_convert as do_not_convert

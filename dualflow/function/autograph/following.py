@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final, Protocol
 
+from dualflow.function.autograph.do_not_convert import python_function
 from dualflow.function.autograph.kinds import (
     HOLDER,
     PLAIN,
@@ -18,7 +19,6 @@ from dualflow.function.autograph.kinds import (
     joined,
     known,
 )
-from dualflow.function.autograph.marks import python_function
 from dualflow.function.autograph.results import (
     Tested,
     computed,

@@ -15,9 +15,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.branches import choose
-from dualflow.function.autograph.sequences import Turns, turns_of
-from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
-from dualflow.function.autograph.values import (
+from dualflow.function.autograph.merge_values import (
     adapts,
     is_numeric,
     is_same,
@@ -29,12 +27,14 @@ from dualflow.function.autograph.values import (
     value_of,
     zeros,
 )
-from dualflow.function.bodies import Body, inner_tracer
+from dualflow.function.autograph.sequences import Turns, turns_of
+from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
+from dualflow.function.control.bodies import Body, inner_tracer
+from dualflow.function.control.control_nodes import loop_node
+from dualflow.function.control.raising import Branch, Ended, stop
+from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
-from dualflow.function.raising import Branch, Ended, stop
-from dualflow.function.staging import loop_node
-from dualflow.function.tensor_array import TensorArray
-from dualflow.function.trace import Tracer, tracing
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.function.control.raising import end, is_conditional, refuse
 from dualflow.function.errors import here
-from dualflow.function.raising import end, is_conditional, refuse
 
 
 @dataclass(frozen=True, slots=True)

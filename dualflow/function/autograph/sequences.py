@@ -11,9 +11,9 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, int32
 from dualflow.core.errors import DTypeError
-from dualflow.function.autograph.values import symbolic
+from dualflow.function.autograph.merge_values import symbolic
 from dualflow.function.errors import here
-from dualflow.function.symbol import Symbol
+from dualflow.function.tracing.symbol import Symbol
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor

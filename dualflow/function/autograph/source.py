@@ -28,5 +28,5 @@ def to_code(
     >>> df.autograph.to_code(marks.is_as_written).splitlines()[0]
     'def ag__is_as_written(function: Any) -> bool:'
     """
-    converter = imported("dualflow.function.autograph.convert")  # imports malt, which takes a while
+    converter = imported("dualflow.function.autograph.malt_conversion")  # imports malt, which takes a while
     return textwrap.dedent(inspect.getsource(converter.convert(getattr(entity, "python_function", entity))))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.function.bodies import tracer_of
-from dualflow.function.symbol import Symbol
-from dualflow.function.trace import Provisional
+from dualflow.function.control.bodies import tracer_of
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.tracer import Provisional
 from dualflow.ops.checks import assigned
 
 

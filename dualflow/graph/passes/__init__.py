@@ -17,15 +17,15 @@ from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.passes.draws import draw_before_loops
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
+from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
+from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.scatters import add_in_scatters
-from dualflow.graph.passes.stacks import loop_over_stacks
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.passes.turns import count_turns
+from dualflow.graph.passes.unroll_trivial_loops import count_turns
 
 
 class Pass(NamedTuple):

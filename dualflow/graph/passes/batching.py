@@ -16,7 +16,7 @@ from dualflow.graph.axes import row_major, sizes
 from dualflow.graph.control import loop_attrs
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.batchable import Batchable, Product, Sum
+from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, reading

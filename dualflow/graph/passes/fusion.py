@@ -16,7 +16,7 @@ from dualflow.graph.axes import base_of, dims_through, is_generated, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.regroup import Group, regroup
+from dualflow.graph.passes.build_fused import Group, regroup
 from dualflow.graph.scalars import LOOP_KINDS, is_scalar_control
 from dualflow.ops.forms import Element, Fold, Take
 

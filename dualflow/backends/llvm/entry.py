@@ -1,0 +1,288 @@
+"""An entry of the module: the function that calls kernels and products in the order of the plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dualflow.backends.llvm.emit import Emitter
+from dualflow.backends.llvm.emit_base import Code
+from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.product.gemm import gemm
+from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.product.product import Batch, Product
+from dualflow.backends.llvm.runtime.target import vector_bits
+from dualflow.backends.llvm.scatter import bounds_routine, routine
+from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.graph import ir
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Scatter
+from dualflow.schedule.assembly import pieces, spread
+from dualflow.schedule.copying import copy_elements, fill_elements
+from dualflow.schedule.lower import lower
+from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
+from dualflow.schedule.workspace import Workspace, workspace
+
+HEAVY_NS = 0.02
+"""Nanoseconds of one addition's worth of work on one element, at full vector width.
+
+Measured, for chunk sizes.
+"""
+FLOP_NS = 0.01
+"""Nanoseconds of one multiplication and addition of a matrix product."""
+CHUNK_NS = 6000.0
+"""Work that is worth handing to another thread."""
+LIGHT = 24.0
+"""Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """One emitted loop nest, for readers and reports."""
+
+    name: str
+    nest: Nest
+    lanes: int
+
+
+@dataclass(slots=True)
+class Unit:
+    """A module under construction, and what its entries share."""
+
+    plan: Plan
+    threads: int
+    module: Module = field(default_factory=lambda: Module(vector_bits()))
+    code: Code = field(default_factory=lambda: Code([0, 0]))
+    kernels: list[Kernel] = field(default_factory=list)
+    routines: list[str] = field(default_factory=list)
+    workspace_bytes: int = 0
+    parallel: bool = False
+    work_ns: float = 0.0
+
+    def param(self, number: int) -> int:
+        """A new run-time parameter: its place."""
+        self.code.params.append(number)
+        return len(self.code.params) - 1
+
+    def run(self, numbers: Sequence[int]) -> int:
+        """Parameters that stand one behind another: the place of the first."""
+        self.code.params.extend(numbers)
+        return len(self.code.params) - len(numbers)
+
+    def reserve(self, nbytes: int) -> None:
+        """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
+        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+
+    def workspace(self, nest: Nest, lanes: int) -> Workspace:
+        """The memory of one nest."""
+        found = workspace(nest, lanes)
+        self.reserve(found.nbytes(self.threads))
+        return found.placed(self.plan.arena, self.plan.arena_bytes)
+
+
+@dataclass(slots=True)
+class Entry:
+    """Writes the calls of one entry.
+
+    Attributes:
+        unit: the module.
+        b: fills the entry.
+        context: what kernels are given: the addresses of the three below.
+        buffers: the addresses of the buffers,
+        params: the integers, and
+        status: where a check that failed is noted.
+    """
+
+    unit: Unit
+    b: Builder
+    context: Value
+    buffers: Value
+    params: Value
+    status: Value
+
+    @classmethod
+    def begin(cls, unit: Unit, name: str) -> Entry:
+        """A new function."""
+        function = unit.module.function(name, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
+        b = function.builder
+        context = b.alloca(PTR, 3)
+        for i, argument in enumerate(function.args):
+            b.store(argument, context, i)
+        return cls(unit, b, context, *function.args)
+
+    def call(self, call: Call) -> None:
+        """Write one call that is no choice or loop."""
+        if call.kind == "kernel":
+            self.kernel(call.node, call.inputs, call.outputs)
+        elif call.kind == "assembly":
+            for node, source, target in pieces(call):
+                self.kernel(node, source, (target,))
+        elif call.kind == "scatter":
+            self.scatter(call)
+        elif call.kind == "bounds":
+            self.bounds(call)
+        elif call.kind == "move":
+            self.move(call)
+        else:
+            self.product(call)
+
+    def scatter(self, call: Call) -> None:
+        """Put rows where integers say, onto a copy of the first input or zeros."""
+        node, b, unit = call.node, self.b, self.unit
+        form = node.op.form
+        assert isinstance(form, Scatter)
+        *onto, indices, rows = node.inputs
+        (out,) = call.outputs
+        shape, element = sizes(node.output), node.output.spec.dtype
+        if not onto:
+            self.kernel(fill_elements(shape, element, 0), (), (out,))
+        elif call.inputs[0] != out:
+            self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
+        lanes = vector_bits() // 8 // element.size
+        depth = depth_of(node)
+        name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
+        unit.code.messages.append((OUTSIDE, node))
+        unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
+        layouts = (out, *call.inputs[-2:])
+        pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
+        numbers = b.offset(self.params, unit.run(table_of(node)), I64)
+        b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
+
+    def bounds(self, call: Call) -> None:
+        """Note a failure if a position of a scatter is outside."""
+        scatter, b, unit = call.node.attrs["scatter"], self.b, self.unit
+        (indices,) = call.node.inputs
+        unit.code.messages.append((OUTSIDE, scatter))
+        name = bounds_routine(unit.module, indices.spec.dtype, depth_of(scatter))
+        numbers = b.offset(self.params, unit.run(table_of(scatter)), I64)
+        pointer = self.pointer(indices, call.inputs[0])
+        b.call(name, [numbers, pointer, self.status, b.constant(I64, len(unit.code.messages))])
+
+    def move(self, call: Call) -> None:
+        """Copy memory."""
+        b, spec = self.b, call.node.output.spec
+        source, target = (self.bytes_at(layout, spec.dtype.size) for layout in (*call.inputs, *call.outputs))
+        copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
+        b.call(copy, [target, source, self.param(spec.nbytes)])
+
+    def bytes_at(self, layout: Layout, itemsize: int) -> Value:
+        """The address of what lies at ``layout``, whatever its dtype."""
+        start = self.b.load(self.buffers, layout.buffer, PTR)
+        return self.b.offset(start, self.param(layout.offset * itemsize), I8)
+
+    def pointer(self, value: ir.Value, layout: Layout) -> Value:
+        """The address of a value that lies at ``layout``."""
+        start = self.b.load(self.buffers, layout.buffer, PTR)
+        return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
+
+    def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
+        """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
+        unit, b = self.unit, self.b
+        nest = lower(node, inputs, outputs)
+        lanes = lanes_of(nest)
+        space = unit.workspace(nest, lanes)
+        name = f"k{len(unit.kernels)}"
+        Emitter(unit.module, nest, name, lanes, space, unit.code).emit()
+        unit.kernels.append(Kernel(name, nest, lanes))
+        total, chunk = self._shares(nest, lanes, space)
+        n, per_chunk = self.param(total), self.param(chunk)
+
+        def alone() -> list[Value]:
+            b.call(name, [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
+            return []
+
+        def shared() -> list[Value]:
+            function = b.address(name)
+            pool, pfor = (b.load(self.params, i, I64).cast(PTR) for i in (0, 1))
+            b.call_pointer(pfor, VOID, [pool, function, self.context, n, per_chunk])
+            return []
+
+        if nest.loops:
+            b.if_else(n <= per_chunk, alone, shared)
+        else:
+            alone()
+        if nest.whole:
+            b.call(f"{name}.join", [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
+
+    def _shares(self, nest: Nest, lanes: int, space: Workspace) -> tuple[int, int]:
+        """How many turns the shared loop has, and how many make a chunk for one thread."""
+        if not nest.loops:
+            return 1, 1
+        total = space.blocks if nest.whole else nest.loops[0].extent
+        elements = math.prod(loop.extent for loop in nest.loops)
+        work = elements * nest.cost * HEAVY_NS
+        self.unit.work_ns += work
+        chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
+        chunk = max(chunk, -(-total // (8 * self.unit.threads)))
+        if nest.vector == 0 and not nest.whole:
+            chunk += -chunk % lanes
+        if self.unit.threads > 1 and total > chunk:
+            self.unit.parallel = True
+            return total, chunk
+        return total, total
+
+    def param(self, number: int) -> Value:
+        return self.b.load(self.params, self.unit.param(number), I64)
+
+    def product(self, call: Call) -> None:
+        """Call a routine for each matrix of the batch.
+
+        A third input, to which the product is added, is copied first.
+        """
+        node = call.node
+        x, y, *addend = call.inputs
+        (out,) = call.outputs
+        if addend and addend[0] != out:
+            self.kernel(copy_elements(sizes(node.output), node.output.spec.dtype), addend, (out,))
+        if node.attrs.get("transpose_a"):
+            x = _swapped(x)
+        if node.attrs.get("transpose_b"):
+            y = _swapped(y)
+        *batch, rows, columns = sizes(node.output)
+        inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
+        if 0 in (*batch, rows, columns):
+            return
+        self.unit.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
+        values = (*node.inputs[:2], node.output)
+        layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
+        char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
+        x, y, out = layouts
+        products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
+        calls = Product(self.unit.module, self.b, self.buffers, self.param)
+        self.unit.routines.append(product.routine(char))
+        if product.own():
+            calls.call_own(products, *self._shared_product(products))
+        else:
+            calls.call_blas(products)
+
+    def _shared_product(self, products: Batch) -> tuple[Value, Value, Value, Value]:
+        """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
+        unit, b = self.unit, self.b
+        table = products.table(unit.threads)
+        unit.parallel |= unit.threads > 1 and table[Field.BLOCKS] > 1
+        unit.reserve(gemm(products.char).scratch_bytes(table, unit.threads))
+        arena, place = b.load(self.buffers, unit.plan.arena, PTR), self.param(unit.plan.arena_bytes)
+        pool, pfor = (b.load(self.params, i, PTR) for i in (0, 1))
+        return b.offset(self.params, unit.run(table), I64), b.offset(arena, place, I8), pool, pfor
+
+
+def _swapped(layout: Layout) -> Layout:
+    return Layout(
+        layout.buffer, layout.offset, (*layout.strides[:-2], layout.strides[-1], layout.strides[-2])
+    )
+
+
+def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layout:
+    """``layout`` of matrices with one stride for each axis of ``batch``, to which its own broadcast."""
+    found = spread(layout, (*shape[:-2], 2, 2), (*batch, 2, 2))
+    return Layout(layout.buffer, layout.offset, found.strides)
+
+
+def lanes_of(nest: Nest) -> int:
+    """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
+    register = vector_bits() // 32
+    return register * 2 if nest.cost < LIGHT else register

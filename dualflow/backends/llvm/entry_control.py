@@ -1,0 +1,236 @@
+"""Choices and loops of an entry: branches of machine code around calls, with nothing of Python between turns.
+
+An entry with loops has a buffer table of its own: behind the program's buffers stand the addresses of the
+rows that loops read and write, which move from turn to turn, and those of the stacks that grow. Grown stacks
+are C's memory, which the entry frees when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.entry import Entry, Unit
+from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Type, Value
+from dualflow.core.memory import available_bytes
+from dualflow.graph.control import memory_message
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Choice
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.order import fails
+from dualflow.schedule.plan import Block, Call, Row, Turns
+
+FIRST_ROWS = 64
+"""For so many turns a stack that grows has room at first; then for twice as many each time."""
+ASKED_TURNS = 16
+"""After so many turns a loop looks whether a signal has come; a power of two."""
+ASSUMED_TURNS = 1000
+"""What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
+
+
+def write_calls(unit: Unit, name: str, calls: Sequence[Call]) -> None:
+    """Write the entry ``name``, which makes ``calls``."""
+    entry = Entry.begin(unit, name)
+    control = _Control(entry)
+    control.begin(calls)
+    control.run(calls)
+    control.end(calls)
+
+
+@dataclass(slots=True)
+class _Control:
+    """Writes calls, and what stands around them."""
+
+    entry: Entry
+    turns: Value | None = None
+    room: Value | None = None
+    outermost: Node | None = None
+    """The loop that is being written, of several the outermost."""
+
+    def begin(self, calls: Sequence[Call]) -> None:
+        """Make the table that rows move in, if there are loops."""
+        plan, b, entry = self.entry.unit.plan, self.entry.b, self.entry
+        if not any(c.turns for call in calls for c in call.walk()):
+            return
+        first = plan.arena + 1
+        own = b.alloca(PTR, first + plan.slots)
+        b.call(
+            b.symbols.declare("memcpy", PTR, [PTR, PTR, I64]),
+            [own, entry.buffers, b.constant(I64, 8 * first)],
+        )
+        nothing = b.constant(I64, 0).cast(PTR)
+        for slot in range(plan.slots):
+            b.store(nothing, own, first + slot)
+        self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
+        for loop in range(plan.loops):
+            b.store(b.constant(I64, 0), self.room, loop)
+        entry.buffers = own
+        b.store(own, entry.context, 0)
+
+    def end(self, calls: Sequence[Call]) -> None:
+        """Free what has grown, and return."""
+        b = self.entry.b
+        grown = [row for call in calls for c in call.walk() if c.turns for row in c.turns.grown]
+        for row in grown:
+            free = b.symbols.declare("free", VOID, [PTR])
+            b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
+        b.ret()
+
+    def run(self, calls: Sequence[Call]) -> None:
+        """Write calls in order; where one has stopped the program, those after it don't run.
+
+        Kernels whose checks failed go on, so variables are written only behind a look at the status.
+        """
+        inputs, sure = self.entry.unit.plan.inputs, True
+        with ExitStack() as behind_checks:
+            for call in calls:
+                if not sure and any(layout.buffer < inputs for layout in call.outputs):
+                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
+                self._write(call)
+                if any(c.kind == "check" for c in call.walk()):
+                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    sure = True
+                elif fails(call.node):
+                    sure = False
+
+    def _write(self, call: Call) -> None:
+        if call.turns is not None:
+            self._loop(call, call.turns)
+        elif isinstance(call.node.op.form, Choice):
+            index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
+            self._choose(index.cast(I64), call.blocks)
+        elif call.kind == "check":
+            self._check(call)
+        else:
+            self.entry.call(call)
+
+    def _check(self, call: Call) -> None:
+        """Where the check fails, note its number, and what its error is made of behind the parameters."""
+        b, entry = self.entry.b, self.entry
+        reads = list(zip(call.inputs[1:], call.node.inputs[1:], strict=True))
+        kept = Kept(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in reads]))
+        entry.unit.code.messages.append((kept, call.node))
+        number = b.constant(I64, len(entry.unit.code.messages))
+        with b.if_then(~self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)):
+            copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
+            for place, (layout, value) in zip(kept.places, reads, strict=True):
+                start = entry.param(layout.offset * value.spec.dtype.size)
+                source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
+                target = b.offset(entry.params, b.constant(I64, place), I64)
+                b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
+            note_failure(b, entry.status, number)
+
+    def _choose(self, index: Value, branches: Sequence[Block]) -> None:
+        """The branch of number ``index``, the last for any other number."""
+        first, *others = branches
+        if not others:
+            self.run(first.calls)
+            return
+
+        def then() -> list[Value]:
+            self.run(first.calls)
+            return []
+
+        def otherwise() -> list[Value]:
+            self._choose(index - 1, others)
+            return []
+
+        self.entry.b.if_else(index.eq(0), then, otherwise)
+
+    def _loop(self, call: Call, turns: Turns) -> None:
+        b, unit = self.entry.b, self.entry.unit
+        assert self.turns is not None
+        outer, self.outermost = self.outermost, self.outermost or call.node
+        unit.code.messages.append(("a signal has come", self.outermost))
+        stopped = len(unit.code.messages)
+        self.run(turns.start)
+        before = unit.work_ns
+        count, last = self._count(call, turns), clock(b)
+        with b.while_loop([b.constant(I64, 0)]) as loop:
+            (turn,) = loop.carried
+            goes_on = self._fine() if count is None else self._fine() & (turn < count)
+            if len(call.blocks) > 1:
+                goes_on = self._tested(call, goes_on)
+            if turns.grown:
+                goes_on = self._grow(call, turns, turn, goes_on)
+            loop.test(goes_on)
+            for row in turns.rows:
+                self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
+            self.run(call.blocks[-1].calls)
+            with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
+                ask(unit.module, b, last, self.entry.status, stopped)
+            loop.next(turn + 1)
+        self.outermost = outer
+        b.store(loop.results[0], self.turns, turns.counter)
+        length = call.node.attrs["length"]
+        unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)
+
+    def _count(self, call: Call, turns: Turns) -> Value | None:
+        """The largest number of turns; None for any."""
+        if turns.counted is not None:
+            assert self.turns is not None
+            return self.entry.b.load(self.turns, turns.counted, I64)
+        length: int | None = call.node.attrs["length"]
+        return None if length is None else self.entry.param(length)
+
+    def _fine(self) -> Value:
+        """Whether no check has failed."""
+        return self.entry.b.load(self.entry.status, 0, I64).eq(0)
+
+    def _tested(self, call: Call, goes_on: Value) -> Value:
+        """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
+        test = call.blocks[0]
+        dtype = call.node.attrs["condition"].outputs[0].spec.dtype.dtype
+
+        def ask() -> list[Value]:
+            self.run(test.calls)
+            return [self._scalar(test.results[0], dtype) & self._fine()]
+
+        b = self.entry.b
+        return b.if_else(goes_on, ask, lambda: [goes_on])[0]
+
+    def _scalar(self, layout: Layout, dtype: np.dtype[Any]) -> Value:
+        b, entry = self.entry.b, self.entry
+        pointer = b.load(entry.buffers, layout.buffer, PTR)
+        return b.load(pointer, entry.param(layout.offset), Type.of_dtype(dtype))
+
+    def _move(self, row: Row, index: Value) -> None:
+        """Point the row's buffer at row ``index`` of its stack."""
+        b, entry = self.entry.b, self.entry
+        stack = b.load(entry.buffers, row.stack.buffer, PTR)
+        place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.itemsize)
+        b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
+
+    def _grow(self, call: Call, turns: Turns, turn: Value, goes_on: Value) -> Value:
+        """Make room for the rows of ``turn``; answers whether the loop goes on, which it does not without."""
+        entry, b, unit = self.entry, self.entry.b, self.entry.unit
+        assert self.room is not None
+        room = b.load(self.room, turns.counter, I64)
+        each = sum(row.nbytes for row in turns.grown)
+        most = entry.param(available_bytes() // max(each, 1))
+        unit.code.messages.append((memory_message(each), call.node))
+        failure = b.constant(I64, len(unit.code.messages))
+        with b.if_then(goes_on & (turn >= room)):
+            wanted = (room.eq(0)).select(b.constant(I64, FIRST_ROWS), room * 2)
+            with b.if_then(wanted > most):
+                b.store(failure, entry.status, 0)
+            with b.if_then(wanted <= most):
+                realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
+                for row in turns.grown:
+                    old = b.load(entry.buffers, row.stack.buffer, PTR)
+                    new = b.call(realloc, [old, wanted * entry.param(max(row.nbytes, 1))])
+                    missing = new.cast(I64).eq(0)
+                    with b.if_then(missing):
+                        b.store(failure, entry.status, 0)
+                    with b.if_then(~missing):
+                        b.store(new, entry.buffers, row.stack.buffer)
+                b.store(wanted, self.room, turns.counter)
+        return goes_on & self._fine()

@@ -1,0 +1,272 @@
+"""A graph that runs: machine code, its tables, and the calls between native parts.
+
+The code is shared: graphs that differ only in sizes have one text, so one library in this process and one
+object on disk. What differs is a table of integers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.program import Program, write
+from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.locks import unforkable
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.compiled import PartReport
+from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.trail import Halted, Trail
+from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Call, Plan, plan
+
+Array = np.ndarray[Any, Any]
+KEPT_ARENA = 64 << 20
+"""An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
+
+_ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
+    Take: OutOfRangeError,
+    Scatter: OutOfRangeError,
+    Loop: ResourceExhaustedError,
+}
+_ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_light = ctypes.PYFUNCTYPE(*_ENTRY)
+_heavy = ctypes.CFUNCTYPE(*_ENTRY)
+_libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
+
+
+class Executable:
+    """A compiled graph.
+
+    Attributes:
+        graph: what it computes, after all passes.
+        plan: where values live.
+        program: the code before compilation, and its parameters.
+        library: the machine code; None for a graph without native parts.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arenas",
+        "_calls",
+        "_params",
+        "graph",
+        "library",
+        "plan",
+        "program",
+        "reused",
+    )
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=product.own())
+        self.program: Program = write(self.plan, threads.max_threads())
+        self.library, self.reused = _library(self.program)
+        self._params = np.array(self.program.params, np.int64)
+        if self.program.parallel:
+            pool = threads.pool()
+            self._params[:2] = pool.address, pool.pfor
+        prototype = _heavy if self.program.heavy else _light
+        self._calls: list[Callable[..., Any] | Call] = [
+            part.host if part.host is not None else prototype(self.entry(part.entry or ""))
+            for part in self.program.parts
+        ]
+        self._arenas: list[Array] = []
+
+    def entry(self, name: str) -> int:
+        """The address of a native part."""
+        assert self.library is not None
+        return self.library.address(name)
+
+    @property
+    def params(self) -> Array:
+        """The table of integers that the code reads."""
+        return self._params
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """How each part of the graph runs."""
+        return tuple(_reports(self.program, self.library))
+
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+        """The graph's outputs.
+
+        Args:
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
+                of updated variables are written to.
+            trail: learns what runs outside of machine code, and what ended the call if it fails. What came
+                too late for that is for the caller to raise.
+
+        Raises:
+            InvalidArgumentError: a check inside the graph failed.
+            Halted: the same, where a trail makes the error.
+            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+
+        Whatever is raised, no variable has been written to.
+        """
+        layout = self.plan
+        buffers: list[Array] = [*arrays, *layout.constants]
+        try:
+            buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
+            arena = self._take_arena()
+        except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
+        buffers.append(arena)
+        table = np.array([b.__array_interface__["data"][0] for b in buffers], np.uintp)
+        status = np.zeros(1, np.int64)
+        addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
+        for call in self._calls:
+            if isinstance(call, Call):
+                if trail is not None:
+                    trail.node = call.node
+                    trail.end()
+                _call_host(call, buffers, table, trail)
+            else:
+                self._enter(call, addresses, status, trail)
+        self._give_arena(arena)
+        return buffers[layout.first_output : layout.first_temporary]
+
+    def failure(self, number: int) -> Exception:
+        """The error for a check that failed, naming the op and the user's line."""
+        message, node = self.program.messages[number - 1]
+        if isinstance(message, Kept):
+            made: Exception = node.attrs["error"](message.arrays(node, self._params))
+            return made
+        return check_error(node, message)
+
+    def failing(self, number: int) -> Node:
+        """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
+        return self.program.messages[abs(number) - 1][1]
+
+    def _enter(
+        self, call: Callable[..., Any], addresses: Sequence[int], status: Array, trail: Trail | None
+    ) -> None:
+        """Run a native part; where a signal's handler raised, ctypes finds that error in the way."""
+        if trail is not None:
+            trail.node = None
+        try:
+            call(*addresses)
+        except SystemError as error:
+            if status[0] >= 0 or error.__cause__ is None:
+                raise
+            if trail is not None:
+                trail.node = self.failing(int(status[0]))
+            raise error.__cause__ from None
+        except BaseException as error:  # of a signal's handler: Python looks for signals after the call
+            if trail is None:
+                raise
+            trail.late = error
+        if status[0]:
+            number = int(status[0])
+            if trail is None:
+                raise self.failure(number)
+            trail.node, trail.make = self.failing(number), partial(self.failure, number)
+            raise Halted
+
+    def _take_arena(self) -> Array:
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            return _aligned(self.program.arena_bytes)
+
+    def _give_arena(self, arena: Array) -> None:
+        if arena.nbytes <= KEPT_ARENA and not self._arenas:
+            self._arenas.append(arena)
+
+
+def check_error(node: Node, message: str) -> Exception:
+    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    form = node.op.form
+    own = form.error if isinstance(form, Element) else None
+    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    where = f"\n{node.origin}" if node.origin else ""
+    return error(f"{node.op.name}: {message}{where}")
+
+
+def _library(program: Program) -> tuple[jit.Library | None, bool]:
+    """The machine code of a program, and whether this process had it already."""
+    exports = [p.entry for p in program.parts if p.entry is not None]
+    if not exports:
+        return None, False
+    with unforkable():
+        found = _libraries.get(program.text)
+        if found is not None:
+            return found, True
+        symbols = {name: product.address(name) for name in program.routines}
+        symbols.update(interrupts.addresses())
+        library = jit.compile_text(program.text, exports, symbols)
+        _libraries[program.text] = library
+        return library, False
+
+
+def _known(spec: TensorSpec) -> tuple[int, ...]:
+    """The shape, 0 where a host call is to tell the size."""
+    return tuple([d or 0 for d in spec.shape])
+
+
+def _aligned(nbytes: int) -> Array:
+    raw = np.empty(nbytes + 64, np.uint8)
+    start = -raw.__array_interface__["data"][0] % 64
+    return raw[start : start + nbytes]
+
+
+def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | None) -> None:
+    """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
+    node = call.node
+    given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
+    if trail is None:
+        results: Sequence[Array] = run_node(node, given)
+    else:
+        with observed(trail.run):
+            results = trail.run(node, given)
+    for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
+        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
+        if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
+            made = made.copy()
+        buffers[layout.buffer] = made
+        table[layout.buffer] = made.__array_interface__["data"][0]
+
+
+def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> Array:
+    if None in shape:  # a host call made it, and told the size
+        return buffers[layout.buffer]
+    flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
+    return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
+
+
+def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
+    reports: list[PartReport] = []
+    kernels = len(program.kernels)
+    detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
+    for part in program.parts:
+        if part.host is None:
+            reports.append(
+                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+            )
+            continue
+        reports.append(host_report(part.host))
+    return reports
+
+
+def host_report(call: Call) -> PartReport:
+    """How a host call runs, and why."""
+    node = call.node
+    form = node.op.form
+    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    reason = (
+        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
+    )
+    return PartReport(kind, node.op.name, reason, node)

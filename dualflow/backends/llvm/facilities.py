@@ -1,0 +1,51 @@
+"""Which of the fast ways of this room work in this process, and why the others don't.
+
+Without any of them results are the same, only later: where the builtin call is off, calls go through ctypes;
+where the linker is off, LLVM is loaded to link; without threads, loops run on their caller; without our own
+matrix product, NumPy's BLAS is called; without the disk cache, each process compiles anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.runtime import elf, fastcall, object_cache, threads
+
+
+@dataclass(frozen=True, slots=True)
+class Facility:
+    """Whether something works in this process, and what is to be known of it: why not, or how."""
+
+    name: str
+    on: bool
+    detail: str = ""
+
+    @property
+    def state(self) -> str:
+        return ("on" if self.on else "off") + (f" ({self.detail})" if self.detail else "")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.state}"
+
+
+def facilities(tensor_class: type) -> tuple[Facility, ...]:
+    """What works in this process for tensors of ``tensor_class``.
+
+    >>> [facility.name for facility in facilities(object)]
+    ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache']
+    """
+    pool = threads.status()
+    own = product.own()
+    no_cache = object_cache.obstacle()
+    return (
+        _unless("builtin call", fastcall.obstacle(tensor_class)),
+        _unless("linker", elf.obstacle()),
+        Facility("threads", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
+        Facility("matrix product", own, "" if own else "no wide vectors here: NumPy's BLAS is called"),
+        Facility("disk cache", not no_cache, no_cache or object_cache.folder() or ""),
+    )
+
+
+def _unless(name: str, obstacle: str) -> Facility:
+    return Facility(name, not obstacle, obstacle)

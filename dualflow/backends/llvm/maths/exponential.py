@@ -1,0 +1,221 @@
+"""exp and its relatives: 2**n times a polynomial on half an octave, where n is the nearest to x / log(2).
+
+The polynomials are minimax fits (Remez) of ``exp(r) = 1 + r + r**2 p(r)`` on ``|r| <= log(2)/2``, by relative
+error: of exp 2**-28 and 2**-63.6, of expm1 2**-31 and 2**-59.4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.maths.floating import (
+    at_most,
+    bits_of,
+    clamp,
+    constant,
+    copysign,
+    format_of,
+    polynomial,
+    power_of_two,
+)
+from dualflow.backends.llvm.text import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What exp needs in one precision.
+
+    Beyond `bounds`, the results are 0 and infinity. log(2) is in two parts, the first with zeros at its end,
+    so that n times it is exact.
+    """
+
+    bounds: tuple[float, float]
+    log2_high: float
+    log2_low: float
+    exp: tuple[float, ...]
+    expm1_bounds: tuple[float, float]
+    expm1: tuple[float, ...]
+    sinh: tuple[float, ...]
+    tanh: tuple[float, ...]
+
+
+_TABLES = {
+    32: _Tables(
+        bounds=(-104.0, 89.9),
+        log2_high=0.693145751953125,
+        log2_low=1.4286068203094172e-06,
+        exp=(
+            0.4999999403953552,
+            0.16666515171527863,
+            0.041668083518743515,
+            0.008369349874556065,
+            0.0013840427855029702,
+        ),
+        expm1_bounds=(-18.0, 89.0),
+        expm1=(
+            0.5000000596046448,
+            0.1666666865348816,
+            0.041664961725473404,
+            0.00833276379853487,
+            0.001401066081598401,
+            0.00020127608149778098,
+        ),
+        sinh=(0.1666666716337204, 0.008333349600434303, 0.0001983615948120132, 2.8169515644549392e-06),
+        tanh=(
+            -0.33333298563957214,
+            0.13331936299800873,
+            -0.05378471687436104,
+            0.02079862542450428,
+            -0.005897966679185629,
+        ),
+    ),
+    64: _Tables(
+        bounds=(-746.0, 711.0),
+        log2_high=6.93147180369123816490e-01,
+        log2_low=1.90821492927058770002e-10,
+        exp=(
+            0.5,
+            0.16666666666666688,
+            0.04166666666666682,
+            0.00833333333331401,
+            0.0013888888888787948,
+            0.0001984126990283493,
+            2.480158752432982e-05,
+            2.755722937327275e-06,
+            2.7557109407076576e-07,
+            2.511366224513769e-08,
+            2.0961784001191446e-09,
+        ),
+        expm1_bounds=(-38.0, 710.0),
+        expm1=(
+            0.5,
+            0.16666666666666669,
+            0.041666666666667206,
+            0.008333333333332167,
+            0.0013888888888644723,
+            0.00019841269843473412,
+            2.480158768664204e-05,
+            2.7557317509513615e-06,
+            2.755704393918603e-07,
+            2.505265687170244e-08,
+            2.096821743510444e-09,
+            1.602004439469515e-10,
+        ),
+        sinh=(
+            0.16666666666666669,
+            0.008333333333332912,
+            0.0001984126984159341,
+            2.7557319106756325e-06,
+            2.5052130998838907e-08,
+            1.6056659155204736e-10,
+            7.776600568919436e-13,
+        ),
+        tanh=(
+            -0.33333333333333126,
+            0.13333333333299766,
+            -0.053968253949334244,
+            0.02186948800332401,
+            -0.008863226786429002,
+            0.003592037446448813,
+            -0.0014552156899730578,
+            0.0005871894380768221,
+            -0.00023039885034218006,
+            7.931624042281933e-05,
+            -1.717984093282547e-05,
+        ),
+    ),
+}
+
+
+def exp(x: Value, low: Value | None = None, halved: bool = False) -> Value:
+    """``exp(x)``, or that of ``x + low`` with a small rest; `halved`, so that it overflows later."""
+    tables, layout = _TABLES[x.type.bits], format_of(x)
+    x = clamp(x, *tables.bounds)
+    # The bias of both factors of the scale rides along, so that shifts alone make them.
+    magic = layout.magic + 2 * layout.bias
+    shifted = x.fma(math.log2(math.e), magic)
+    n = shifted - magic
+    r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, x))
+    if low is not None:
+        r = r + low
+    bits = bits_of(shifted)
+    return _scaled((r * r).fma(polynomial(r, tables.exp), r) + 1.0, bits - 1 if halved else bits)
+
+
+def exp2(x: Value) -> Value:
+    """``2**x``, exact for integers."""
+    tables, layout = _TABLES[x.type.bits], format_of(x)
+    low, high = tables.bounds
+    x = clamp(x, low * 1.4427, high * 1.4427)
+    magic = layout.magic + 2 * layout.bias
+    shifted = x + magic
+    part = x - (shifted - magic)
+    r = part * math.log(2)
+    rest = part.fma(tables.log2_high, -r)
+    rest = part.fma(tables.log2_low, rest)
+    square = r * r
+    y = square.fma(polynomial(r, tables.exp), rest) + r + 1.0
+    return _scaled(y, bits_of(shifted))
+
+
+def _scaled(y: Value, bits: Value) -> Value:
+    """``y * 2**n``, rounded once, given n plus two biases: two factors reach the denormals."""
+    half = bits >> 1
+    return y * power_of_two(half, y.type) * power_of_two(bits - half, y.type)
+
+
+def expm1(x: Value) -> Value:
+    """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 up to a half."""
+    tables, layout = _TABLES[x.type.bits], format_of(x)
+    magnitude = abs(x)
+    bounded = clamp(x, *tables.expm1_bounds)
+    # Half of 2**n: the whole would overflow before the result does.
+    magic = layout.magic + layout.bias - 1
+    shifted = (magnitude < 0.5).select(magic, bounded.fma(math.log2(math.e), magic))
+    n = shifted - magic
+    r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded))
+    scale = power_of_two(bits_of(shifted), x.type)
+    q = (r * r).fma(polynomial(r, tables.expm1), r)
+    y = scale.fma(q, scale - 0.5)
+    return (magnitude < 2.0 ** -(layout.mantissa + 2)).select(x, y + y)
+
+
+def sigmoid(x: Value) -> Value:
+    """``1 / (1 + exp(-x))``, from the side where the exponential cannot overflow."""
+    decay = exp(-abs(x))
+    return (x < 0).select(decay, 1.0) / (decay + 1.0)
+
+
+def sinh(x: Value) -> Value:
+    """Hyperbolic sine: an odd polynomial up to 1, then half of exp(|x|) less its inverse."""
+    magnitude, square = abs(x), x * x
+    near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].sinh), x)
+    half = exp(magnitude, halved=True)
+    return (magnitude < 1.0).select(near, copysign(half - constant(x, 0.25) / half, x))
+
+
+def cosh(x: Value) -> Value:
+    """Hyperbolic cosine: half of exp(|x|), and of its inverse."""
+    half = exp(abs(x), halved=True)
+    return half + constant(x, 0.25) / half
+
+
+def tanh(x: Value) -> Value:
+    """Hyperbolic tangent: an odd polynomial up to 0.6, then ``1 - 2 / (exp(2 |x|) + 1)``."""
+    magnitude, square = abs(x), x * x
+    near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].tanh), x)
+    far = 1.0 - constant(x, 2.0) / (_exp_of_twice(magnitude) + 1.0)
+    return copysign((magnitude < 0.6).select(near, far), x)
+
+
+def _exp_of_twice(magnitude: Value) -> Value:
+    """``exp(2 m)`` for m >= 0, no larger than where ``exp(2 m) + 1`` swallows the 1: one factor scales it."""
+    tables, layout = _TABLES[magnitude.type.bits], format_of(magnitude)
+    bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)
+    magic = layout.magic + layout.bias
+    shifted = bounded.fma(2 * math.log2(math.e), magic)
+    n = shifted - magic
+    r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded + bounded))
+    y = (r * r).fma(polynomial(r, tables.exp), r) + 1.0
+    return y * power_of_two(bits_of(shifted), magnitude.type)

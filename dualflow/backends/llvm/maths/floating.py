@@ -1,0 +1,109 @@
+"""What every function here builds on: the float formats, polynomials, and one-instruction functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.text import Type, Value
+
+INF, NAN = float("inf"), float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An IEEE 754 format, and the number that rounds: adding `magic` leaves an integer in the low bits."""
+
+    mantissa: int
+    bias: int
+    magic: float
+    smallest_normal: float
+
+    @property
+    def one_bits(self) -> int:
+        """The bits of 1.0."""
+        return self.bias << self.mantissa
+
+
+_FORMATS = {32: Format(23, 127, 1.5 * 2**23, 2.0**-126), 64: Format(52, 1023, 1.5 * 2**52, 2.0**-1022)}
+
+
+def format_of(x: Value) -> Format:
+    """The format of a float32 or float64 value."""
+    return _FORMATS[x.type.bits]
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A result that is right but in the lanes `wrong`: there, libm's function `symbol` of `args` is.
+
+    `symbol` is the name for float64; float32 adds an "f".
+    """
+
+    value: Value
+    wrong: Value
+    symbol: str
+    args: tuple[Value, ...]
+
+
+def bits_of(x: Value) -> Value:
+    """The bits of a float, as unsigned integers."""
+    return x.bitcast(Type("u", x.type.bits, x.type.lanes))
+
+
+def constant(like: Value, number: float) -> Value:
+    """A constant of another value's type."""
+    return like.emitter.constant(like.type, number)
+
+
+def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+    """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term."""
+    *rest, last = coefficients
+    result = constant(x, last)
+    for coefficient in reversed(rest):
+        result = result.fma(x, coefficient)
+    return result
+
+
+def sqrt(x: Value) -> Value:
+    """Correctly rounded square root."""
+    return x.emitter.intrinsic("llvm.sqrt", x)
+
+
+def floor(x: Value) -> Value:
+    """The integer at or below."""
+    return x.emitter.intrinsic("llvm.floor", x)
+
+
+def trunc(x: Value) -> Value:
+    """The integer towards zero."""
+    return x.emitter.intrinsic("llvm.trunc", x)
+
+
+def copysign(magnitude: Value, sign: Value) -> Value:
+    """`magnitude` with the sign bit of `sign`."""
+    return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
+
+
+def clamp(x: Value, low: float, high: float) -> Value:
+    """`x` kept within bounds; NaN passes through."""
+    x = (x < low).select(low, x)
+    return (x > high).select(high, x)
+
+
+def at_most(x: Value, high: float) -> Value:
+    """`x` kept below a bound; NaN passes through."""
+    return (x > high).select(high, x)
+
+
+def power_of_two(biased: Value, type: Type) -> Value:
+    """The float whose exponent field is the low bits of an integer; higher bits fall off."""
+    mantissa = _FORMATS[type.bits].mantissa
+    return (biased << mantissa).bitcast(type)
+
+
+def small_integer(biased: Value, type: Type, bias: int) -> Value:
+    """An integer below 2**20, less `bias`, as a float; cheaper than a 64-bit conversion."""
+    layout = _FORMATS[type.bits]
+    magic_bits = (layout.bias + layout.mantissa << layout.mantissa) + (1 << layout.mantissa - 1)
+    return (biased | magic_bits).bitcast(type) - (layout.magic + bias)

@@ -1,0 +1,148 @@
+"""asin, acos, atan and atan2: odd minimax polynomials (Remez) of an argument brought below a half or 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.maths.floating import INF, constant, copysign, polynomial, sqrt
+from dualflow.backends.llvm.text import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Of ``asin(x) = x + x**3 A(x**2)`` up to 1/2; of atan likewise, in float32 up to 1."""
+
+    asin: tuple[float, ...]
+    atan: tuple[float, ...]
+
+
+_TABLES = {
+    32: _Tables(
+        asin=(
+            0.16666659712791443,
+            0.07500521838665009,
+            0.04451371729373932,
+            0.03183310106396675,
+            0.014348417520523071,
+            0.03763602674007416,
+        ),
+        atan=(
+            -0.33333298563957214,
+            0.1999852955341339,
+            -0.14264042675495148,
+            0.1095128059387207,
+            -0.08401551842689514,
+            0.05794317647814751,
+            -0.031185530126094818,
+            0.01093197800219059,
+            -0.0018006344325840473,
+        ),
+    ),
+    64: _Tables(
+        asin=(
+            0.1666666666666676,
+            0.0749999999997081,
+            0.044642857174645695,
+            0.03038194270472168,
+            0.02237221510437631,
+            0.017351609478623693,
+            0.013980855337076475,
+            0.011398596397458379,
+            0.010782178191724424,
+            0.0036986052395887197,
+            0.021727620413414833,
+            -0.021029172468786664,
+            0.03264837046410044,
+        ),
+        atan=(
+            -0.33333333333333315,
+            0.19999999999993756,
+            -0.14285714284996717,
+            0.11111111069952832,
+            -0.09090907702460574,
+            0.07692277581485019,
+            -0.06666224210933165,
+            0.05877808650390906,
+            -0.05230004127789896,
+            0.04589365289590531,
+            -0.03711577132175131,
+            0.023649736967432815,
+            -0.008361821822453168,
+        ),
+    ),
+}
+# What pi/2, as the nearest float, lacks.
+_HALF_PI_REST = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
+
+
+def _reduced_asin(x: Value) -> tuple[Value, Value, Value]:
+    """Whether ``|x|`` is above a half; then a root r, else ``|x|``, and the rest of its arc sine.
+
+    Above a half, ``acos(|x|) = 2 asin(r)`` with ``r = sqrt((1 - |x|) / 2)``.
+    """
+    magnitude = abs(x)
+    outer = magnitude > 0.5
+    square = outer.select((1.0 - magnitude) * 0.5, x * x)
+    r = outer.select(sqrt(square), magnitude)
+    return outer, r, r * square * polynomial(square, _TABLES[x.type.bits].asin)
+
+
+def asin(x: Value) -> Value:
+    """Arc sine, in radians; NaN beyond 1."""
+    outer, r, rest = _reduced_asin(x)
+    low = _HALF_PI_REST[x.type.bits]
+    from_acos = (math.pi / 2 - (r + r)) - ((rest + rest) - low)
+    return copysign(outer.select(from_acos, r + rest), x)
+
+
+def acos(x: Value) -> Value:
+    """Arc cosine, in radians; NaN beyond 1."""
+    outer, r, rest = _reduced_asin(x)
+    low = _HALF_PI_REST[x.type.bits]
+    negative = x < 0
+    half = r + rest
+    outside = negative.select(math.pi - ((half + half) - 2 * low), half + half)
+    inside = math.pi / 2 - (copysign(r, x) + (copysign(rest, x) - low))
+    return outer.select(outside, inside)
+
+
+def atan(x: Value) -> Value:
+    """Arc tangent, in radians."""
+    return copysign(_angle(abs(x), constant(x, 1.0), None), x)
+
+
+def atan2(y: Value, x: Value) -> Value:
+    """The angle of the point (x, y), in radians, as C's atan2 has it for zeros and infinities."""
+    across, up = abs(x), abs(y)
+    across = (across + up).eq(0).select(1.0, across)
+    corner = across.eq(INF) & up.eq(INF)
+    across, up = corner.select(1.0, across), corner.select(1.0, up)
+    if x.type.bits == 64:
+        # The sum of the two, which `_angle` needs, must not overflow.
+        shrink = ((across > 2.0**1022) | (up > 2.0**1022)).select(constant(x, 0.25), 1.0)
+        across, up = across * shrink, up * shrink
+    return copysign(_angle(up, across, x.bitcast(x.type.as_int) < 0), y)
+
+
+def _angle(y: Value, x: Value, behind: Value | None) -> Value:
+    """The angle of a point of the first quadrant; of its mirror image, where `behind` is set."""
+    bits = x.type.bits
+    steep = y > x
+    below, above = steep.select(x, y), steep.select(y, x)
+    eighths = steep.select(constant(x, 2.0), 0.0)
+    falling = steep
+    if behind is not None:
+        falling = steep ^ behind
+        eighths = steep.select(eighths, behind.select(constant(x, 4.0), 0.0))
+    if bits == 64:
+        # tan(a - pi/4) = (tan(a) - 1) / (tan(a) + 1) brings 1/2..1 to -1/3..0.
+        middle = below > above * 0.5
+        eighths = eighths + middle.select(falling.select(constant(x, -1.0), 1.0), 0.0)
+        below, above = middle.select(below - above, below), middle.select(below + above, above)
+    t = below / above
+    square = t * t
+    rest = t * square * polynomial(square, _TABLES[bits].atan)
+    base = eighths * (math.pi / 4)
+    base_low = eighths.fma(_HALF_PI_REST[bits] / 2, eighths.fma(math.pi / 4, -base))
+    return base + (falling.select(-t, t) + (falling.select(-rest, rest) + base_low))

@@ -1,0 +1,125 @@
+"""sin, cos and tan: the argument less a multiple of pi/2, then a minimax polynomial (Remez) on +-pi/4.
+
+pi/2 is in three parts (Cody and Waite), subtracted by fused multiply-add: good up to a bound, beyond which
+libm takes over lane by lane.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.maths.floating import Partial, bits_of, format_of, polynomial
+from dualflow.backends.llvm.text import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle.
+
+    They continue ``sin(a) = a + a**3 (...)`` and ``cos(a) = 1 - a**2 / 2 + a**4 (...)``.
+    """
+
+    half_pi: tuple[float, float, float]
+    bound: float
+    sin: tuple[float, ...]
+    cos: tuple[float, ...]
+
+
+_TABLES = {
+    32: _Tables(
+        half_pi=(1.57079637050628662109375, -4.371139000186241e-08, -1.7151245100059e-15),
+        bound=65536.0,
+        sin=(-0.16666655242443085, 0.008332187309861183, -0.00019517895998433232),
+        cos=(0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
+    ),
+    64: _Tables(
+        half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
+        bound=2.0**30,
+        sin=(
+            -0.1666666666666663,
+            0.00833333333332184,
+            -0.00019841269829358514,
+            2.755731353850447e-06,
+            -2.5050734386972982e-08,
+            1.589543311717652e-10,
+        ),
+        cos=(
+            0.041666666666666595,
+            -0.0013888888888873307,
+            2.4801587288965223e-05,
+            -2.7557314203075623e-07,
+            2.087570313883626e-09,
+            -1.1358616959737347e-11,
+        ),
+    ),
+}
+# On +-pi/4 in float32, relative error 2**-29.
+_TAN_32 = (
+    0.33333349227905273,
+    0.1333267241716385,
+    0.05405944213271141,
+    0.021282808855175972,
+    0.010837557725608349,
+    8.409265865338966e-05,
+    0.004380233585834503,
+)
+
+
+def _reduce(x: Value) -> tuple[Value, Value, Value]:
+    """The quadrant, as the low bits of an integer, the angle within it, at most pi/4, and what that lacks."""
+    magic = format_of(x).magic
+    shifted = x.fma(2 / math.pi, magic)
+    n = shifted - magic
+    high, middle, low = _TABLES[x.type.bits].half_pi
+    exact = n.fma(-high, x)
+    angle = n.fma(-middle, exact)
+    # What rounding took from the angle. A small one keeps its digits, and here the difference would round.
+    lost = (abs(angle) > 2.0**-8).select(n.fma(-middle, exact - angle), 0.0)
+    return bits_of(shifted), angle, n.fma(-low, lost)
+
+
+def _sin_cos(angle: Value, rest: Value) -> tuple[Value, Value]:
+    """Sine and cosine of ``angle + rest``, at most pi/4; the rest is lost in a cosine's rounding."""
+    tables, square = _TABLES[angle.type.bits], angle * angle
+    sine = angle + (angle * square).fma(polynomial(square, tables.sin), rest)
+    return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
+
+
+def _beyond(x: Value) -> Value:
+    return abs(x) > _TABLES[x.type.bits].bound
+
+
+def _turned(x: Value, quarters: int, symbol: str) -> Partial:
+    """The sine of `x` plus quarter turns."""
+    quadrant, angle, rest = _reduce(x)
+    quadrant = quadrant + quarters if quarters else quadrant
+    sine, cosine = _sin_cos(angle, rest)
+    y = (quadrant & 1).eq(0).select(sine, cosine)
+    sign = (quadrant & 2) << (x.type.bits - 2)
+    return Partial((bits_of(y) ^ sign).bitcast(x.type), _beyond(x), symbol, (x,))
+
+
+def sin(x: Value) -> Partial:
+    """Sine of an angle in radians."""
+    y = _turned(x, 0, "sin")
+    return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol, y.args)
+
+
+def cos(x: Value) -> Partial:
+    """Cosine of an angle in radians."""
+    return _turned(x, 1, "cos")
+
+
+def tan(x: Value) -> Partial:
+    """Tangent: of the angle in the quadrant, or minus its inverse."""
+    quadrant, angle, rest = _reduce(x)
+    even = (quadrant & 1).eq(0)
+    if x.type.bits == 32:
+        square = angle * angle
+        tangent = angle + (angle * square).fma(polynomial(square, _TAN_32), rest)
+        y = even.select(tangent, -1.0 / tangent)
+    else:
+        sine, cosine = _sin_cos(angle, rest)
+        y = even.select(sine, -cosine) / even.select(cosine, sine)
+    return Partial(x.eq(0).select(x, y), _beyond(x), "tan", (x,))

@@ -1,0 +1,1 @@
+"""Matrix products in machine code of our own, or NumPy's BLAS."""

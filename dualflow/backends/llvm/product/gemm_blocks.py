@@ -1,0 +1,144 @@
+"""The loops around the inner ones: blocks of C, which threads share out, and in each the panels of B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, field, opaque, smaller
+from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, Module, Type, Value
+
+
+def emit_entry(module: Module, name: str, body: str) -> None:
+    """The function to call: it shares the blocks out, or computes them all where nobody helps."""
+    arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
+    function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
+    b = function.builder
+    table, x, y, c, scratch, pool, pfor = function.args
+    exchanged = field(b, table, Field.EXCHANGED).ne(0)
+    operands = (table, exchanged.select(y, x), exchanged.select(x, y), c, scratch)
+    context = b.alloca(PTR, len(operands))
+    for i, operand in enumerate(operands):
+        b.store(operand, context, i)
+    blocks, zero, one = field(b, table, Field.BLOCKS), b.constant(I64, 0), b.constant(I64, 1)
+
+    def alone() -> list[Value]:
+        b.call(body, [context, zero, blocks, zero])
+        return []
+
+    def shared() -> list[Value]:
+        b.call_pointer(pfor, VOID, [pool, b.address(body), context, blocks, one])
+        return []
+
+    b.if_else(pfor.cast(I64).eq(0) | (blocks < 2), alone, shared)
+    b.ret()
+
+
+def emit_blocks(module: Module, name: str, wide: Tile, element: Type, lanes: int) -> None:
+    """The body of the parallel loop: blocks ``low`` to ``high`` of C."""
+    arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
+    function = module.function(name, VOID, arguments, internal=True)
+    b = function.builder
+    context, low, high, slot = function.args
+    table, a, source, c, scratch = (b.load(context, i, PTR) for i in range(5))
+    size = {which: field(b, table, which) for which in Field}
+    panel_width = wide.vectors * lanes
+    packed = b.offset(scratch, slot * size[Field.SLOT], element)
+    copy = b.offset(packed, size[Field.BLOCK_DEPTH] * panel_width, element)
+    with b.loop(low, high) as turn:
+        block = opaque(turn.index)
+        across = block.quotient(size[Field.ROW_BLOCKS])
+        top = (block - across * size[Field.ROW_BLOCKS]) * size[Field.BLOCK_ROWS]
+        left = across * size[Field.BLOCK_COLUMNS]
+        right = smaller(left + size[Field.BLOCK_COLUMNS], size[Field.COLUMNS])
+        rows = smaller(size[Field.BLOCK_ROWS], size[Field.ROWS] - top)
+        # An empty K still has one stretch: it writes the zeros.
+        stretches = (size[Field.DEPTH] < 1).select(1, size[Field.DEPTH])
+        with b.loop(0, stretches, size[Field.BLOCK_DEPTH]) as part:
+            start = opaque(part.index)
+            depth = smaller(size[Field.DEPTH] - start, size[Field.BLOCK_DEPTH])
+            keep = (start > 0).select(1, size[Field.KEEP])
+            at_a = b.offset(a, top * size[Field.A_ROW] + start * size[Field.A_COLUMN], element)
+            at_a, a_row, a_column = _copied(b, table, size, at_a, copy, (depth, rows))
+            with b.while_loop([left]) as panel:
+                column = opaque(panel.carried[0])
+                panel.test(column < right)
+                place = start * size[Field.B_ROW] + column * size[Field.B_COLUMN]
+                at_b = b.offset(source, place, element)
+                at_c = b.offset(c, top * size[Field.C_ROW] + column, element)
+                piece = _Panel(
+                    builder=b,
+                    table=table,
+                    size=size,
+                    element=element,
+                    a=at_a,
+                    a_row=a_row,
+                    a_column=a_column,
+                    b=at_b,
+                    packed=packed,
+                    c=at_c,
+                    depth=depth,
+                    rows=rows,
+                    columns=right - column,
+                    keep=keep,
+                )
+                panel.next(column + piece.emit(wide, lanes))
+    b.ret()
+
+
+def _copied(
+    b: Builder,
+    table: Value,
+    size: dict[Field, Value],
+    a: Value,
+    copy: Value,
+    counts: tuple[Value, Value],
+) -> list[Value]:
+    """A block of A, copied if the table says so: its first element, and distances of rows and columns."""
+
+    def copied() -> list[Value]:
+        depth, rows = counts
+        b.call("copy", [table, depth, a, copy, rows])
+        return [copy, b.constant(I64, 1), size[Field.COPY_ROW]]
+
+    where_it_lies = [a, size[Field.A_ROW], size[Field.A_COLUMN]]
+    return b.if_else(size[Field.COPY_ROW].ne(0), copied, lambda: where_it_lies)
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """The product of a block's rows of A and a panel of B; ``columns`` are those left in the block."""
+
+    builder: Builder
+    table: Value
+    size: dict[Field, Value]
+    element: Type
+    a: Value
+    a_row: Value
+    a_column: Value
+    b: Value
+    packed: Value
+    c: Value
+    depth: Value
+    rows: Value
+    columns: Value
+    keep: Value
+
+    def emit(self, wide: Tile, lanes: int) -> Value:
+        """Use the wide tile while columns fill more than half of it; answers the width of the tile."""
+        b = self.builder
+        full = wide.vectors * lanes
+        fills = self.columns > full // 2
+        width = fills.select(b.constant(I64, full), lanes)
+        columns = smaller(self.columns, width)
+        b_row = self.size[Field.B_ROW]
+
+        def pack() -> list[Value]:
+            b.call("pack", [self.table, self.depth, self.b, self.packed, width, columns])
+            return [self.packed, width]
+
+        panel = b.if_else(self.size[Field.B_COLUMN].eq(1), lambda: [self.b, b_row], pack)
+        straight = self.size[Field.COLUMNS].eq(1) & self.a_column.eq(1) & b_row.eq(1)
+        kernel = fills.select(b.address("wide"), straight.select(b.address("dot"), b.address("narrow")))
+        lies = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
+        b.call_pointer(kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep])
+        return width

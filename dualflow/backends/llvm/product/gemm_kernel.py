@@ -1,0 +1,184 @@
+"""The inner loops of a matrix product: a tile of C stays in registers while K goes by.
+
+Elements of A are read where they lie, each spread to all lanes; rows of B are read as vectors, the lanes past
+the last column masked. Past the last row of C a tile repeats that row, and writes the same numbers to the
+same place.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import IntEnum, auto
+
+from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, Module, Type, Value
+
+
+class Field(IntEnum):
+    """Where each integer stands in the table that describes a product; distances are in elements."""
+
+    ROWS = 0
+    COLUMNS = auto()
+    DEPTH = auto()
+    A_ROW = auto()
+    A_COLUMN = auto()
+    B_ROW = auto()
+    B_COLUMN = auto()
+    C_ROW = auto()
+    KEEP = auto()  # 1 to add to what C holds
+    SCALE = auto()  # the bits of a float
+    EXCHANGED = auto()  # 1 where the caller's b stands for A, and a for B, both transposed
+    BLOCK_ROWS = auto()
+    BLOCK_COLUMNS = auto()
+    BLOCK_DEPTH = auto()
+    ROW_BLOCKS = auto()  # how many blocks stand one below another
+    BLOCKS = auto()
+    COPY_ROW = auto()  # distance of the rows of a transposed copy of A's block; 0 to read A where it lies
+    SLOT = auto()  # scratch of one thread
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A piece of C: so many rows of so many vectors."""
+
+    rows: int
+    vectors: int
+
+
+ARGUMENTS = (
+    ("table", PTR),
+    ("depth", I64),
+    ("a", PTR),
+    ("a_row", I64),
+    ("a_column", I64),
+    ("b", PTR),
+    ("b_row", I64),
+    ("packed", PTR),
+    ("c", PTR),
+    ("rows", I64),
+    ("columns", I64),
+    ("keep", I64),
+)
+"""What every kernel takes: pointers to the first elements, and how many rows and columns of C to write."""
+
+
+def field(b: Builder, table: Value, which: Field) -> Value:
+    """An integer of the table."""
+    return b.load(table, int(which), I64)
+
+
+def scale(b: Builder, table: Value, element: Type) -> Value:
+    """The factor of the product."""
+    return b.load(table, Field.SCALE * 64 // element.bits, element)
+
+
+def smaller(left: Value, right: Value | int) -> Value:
+    """The smaller of two integers."""
+    return (left < right).select(left, right)
+
+
+def multiply_add(left: Value, right: Value, term: Value) -> Value:
+    """One instruction where the processor has it, else two; never a call."""
+    return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
+
+
+def opaque(value: Value) -> Value:
+    """The same integer, of whose making LLVM knows nothing: it looks long for cheaper ways to count it up."""
+    return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
+
+
+def emit_tiles(
+    module: Module, name: str, tile: Tile, element: Type, lanes: int, *, packing: bool = False
+) -> None:
+    """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
+
+    A packing kernel also copies the rows of B to ``packed``, one right behind another and as wide as the
+    tile, while the first rows of C are computed, and the other rows read the copy; where ``b`` is ``packed``,
+    the copy is there already.
+    """
+    function = module.function(name, VOID, ARGUMENTS, internal=True)
+    b = function.builder
+    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, keep = function.args
+    c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element).splat(lanes)
+    vector = element.vector(lanes)
+    spans = [j * lanes for j in range(tile.vectors)]
+    masks = [b.iota(I32.vector(lanes)) < columns.cast(I32) - span for span in spans]
+    kept = [keep.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
+    width = b.constant(I64, tile.vectors * lanes)
+
+    def sums(at_a: Value, across: list[Value], line: Value, distance: Value, *, copy: bool) -> list[Value]:
+        """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
+        zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
+        with b.loop(0, depth, carried=[at_a, line, packed, *zeros]) as step:
+            left, right, target, *terms = step.carried
+            parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
+            if copy:
+                for part, span in zip(parts, spans, strict=True):
+                    b.store(part, target, span)
+                target = b.offset(target, width, element)
+            spread = [b.load(left, place, element).splat(lanes) for place in across]
+            pairs = [(x, y) for x in spread for y in parts]
+            terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
+            onward = b.offset(left, a_column, element), b.offset(right, distance, element), target
+            step.next(*onward, *terms)
+        _, _, _, *totals = step.results
+        return totals
+
+    with b.loop(0, rows, tile.rows) as turn:
+        places = [smaller(rows - turn.index - 1, i) for i in range(tile.rows)]
+        across = [opaque(place * a_row) for place in places]
+        down = [b.offset(c, opaque((turn.index + place) * c_row), element) for place in places]
+        targets = [b.offset(row, span, element) for row in down for span in spans]
+        _prefetch(module, b, targets)
+        at_a = b.offset(a, opaque(turn.index * a_row), element)
+        if packing:
+            totals = b.if_else(
+                turn.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
+                lambda: sums(at_a, across, source, b_row, copy=True),
+                lambda: sums(at_a, across, packed, width, copy=False),
+            )
+        else:
+            totals = sums(at_a, across, source, b_row, copy=False)
+        # All of C is read before any is written, for a row may stand here more than once.
+        before = [b.load(*at, vector, mask) for at, mask in _with_masks(targets, kept)]
+        after = [multiply_add(total, factor, old) for total, old in zip(totals, before, strict=True)]
+        for value, (at, mask) in zip(after, _with_masks(targets, masks), strict=True):
+            b.store(value, *at, mask)
+    b.ret()
+
+
+def emit_dot(module: Module, name: str, rows_at_once: int, element: Type, lanes: int) -> None:
+    """The same for one column, where neighbours in memory are neighbours in K in both A and B."""
+    function = module.function(name, VOID, ARGUMENTS, internal=True)
+    b = function.builder
+    table, depth, a, a_row, _, source, _, _, c, rows, _, keep = function.args
+    c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element)
+    vector = element.vector(lanes)
+    zeros = [b.constant(vector, 0.0)] * rows_at_once
+    with b.loop(0, rows, rows_at_once) as turn:
+        places = [opaque(turn.index + smaller(rows - turn.index - 1, i)) for i in range(rows_at_once)]
+        lines = [b.offset(a, place * a_row, element) for place in places]
+        with b.loop(0, depth, lanes, carried=zeros) as step:
+            mask = b.first_lanes(depth - step.index, lanes)
+            right = b.load(source, step.index, vector, mask)
+            left = [b.load(line, step.index, vector, mask) for line in lines]
+            step.next(*[multiply_add(x, right, total) for x, total in zip(left, step.carried, strict=True)])
+        before = [keep.ne(0).select(b.load(c, place * c_row, element), 0.0) for place in places]
+        sums = [total.reduce(operator.add) for total in step.results]
+        after = [multiply_add(total, factor, old) for total, old in zip(sums, before, strict=True)]
+        for value, place in zip(after, places, strict=True):
+            b.store(value, c, place * c_row)
+    b.ret()
+
+
+def _with_masks(addresses: list[Value], masks: list[Value]) -> list[tuple[tuple[Value, int], Value]]:
+    """Addresses row by row, each with the mask of its columns."""
+    return [((address, 0), masks[i % len(masks)]) for i, address in enumerate(addresses)]
+
+
+def _prefetch(module: Module, b: Builder, addresses: list[Value]) -> None:
+    """Ask for pieces of C, so that they are there when their sums are."""
+    module.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
+    read, near, data = (b.constant(I32, n) for n in (0, 3, 1))
+    for address in addresses:
+        b.call("llvm.prefetch.p0", [address, read, near, data])

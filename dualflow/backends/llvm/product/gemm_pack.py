@@ -1,0 +1,78 @@
+"""Copies of pieces of A and B, laid out as the inner loops read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.backends.llvm.product.gemm_kernel import Field, field, opaque, smaller
+from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Type, Value
+
+PANEL = (("table", PTR), ("depth", I64), ("b", PTR), ("packed", PTR), ("width", I64), ("columns", I64))
+COPY = (("table", PTR), ("depth", I64), ("a", PTR), ("copy", PTR), ("rows", I64))
+
+
+def emit_pack(module: Module, name: str, element: Type, lanes: int) -> None:
+    """Write ``packed[k * width + j] = b[k, j]``; what stands past the last column is of no account.
+
+    Where neighbours in memory are neighbours in K, squares are transposed in registers. The rest goes one by
+    one.
+    """
+    function = module.function(name, VOID, PANEL, internal=True)
+    b = function.builder
+    table, depth, source, packed, width, columns = function.args
+    down, across = field(b, table, Field.B_ROW), field(b, table, Field.B_COLUMN)
+    side = 128 // element.bits
+    squares = down.eq(1).select(depth & -side, 0)
+    with b.loop(0, columns, lanes) as part:
+        places = [opaque(smaller(columns - 1, part.index + i) * across) for i in range(lanes)]
+        lines = [b.offset(source, place, element) for place in places]
+        with b.loop(0, squares, side) as step:
+            k = opaque(step.index)
+            pieces = [b.load(line, k, element.vector(side)) for line in lines]
+            for i, row in enumerate(transposed(pieces)):
+                b.store(row, packed, (k + i) * width + part.index)
+    with b.loop(squares, depth) as step, b.loop(0, columns) as column:
+        k, j = opaque(step.index), opaque(column.index)
+        b.store(b.load(source, k * down + j * across, element), packed, k * width + j)
+    b.ret()
+
+
+def emit_copy(module: Module, name: str, element: Type, lanes: int) -> None:
+    """Write ``copy[k * COPY_ROW + i] = a[i, k]``, for an A in which neighbours in memory are in one column.
+
+    Columns that are a large power of two apart compete for few places in a cache; those of the copy do not.
+    """
+    function = module.function(name, VOID, COPY, internal=True)
+    b = function.builder
+    table, depth, source, copy, rows = function.args
+    across, distance = field(b, table, Field.A_COLUMN), field(b, table, Field.COPY_ROW)
+    with b.loop(0, depth) as step, b.loop(0, rows, lanes) as part:
+        k, i = opaque(step.index), opaque(part.index)
+        value = b.load(source, k * across + i, element.vector(lanes), b.first_lanes(rows - i, lanes))
+        b.store(value, copy, k * distance + i)
+    b.ret()
+
+
+def transposed(rows: Sequence[Value]) -> list[Value]:
+    """The columns of a tall matrix given by its rows of 128 bits: squares are transposed side by side.
+
+    Row i of every square makes one vector; interleaving those of the upper and lower half of the squares, as
+    often as halves can be halved, puts each element in its place.
+    """
+    side = rows[0].type.lanes
+    mixed = [_joined(rows[i::side]) for i in range(side)]
+    lanes, half = mixed[0].type.lanes, side // 2
+    low = [i - i % side + i % side // 2 + (lanes if i % 2 else 0) for i in range(lanes)]
+    high = [i + half for i in low]
+    for _ in range(half.bit_length()):
+        pairs = list(zip(mixed[:half], mixed[half:], strict=True))
+        mixed = [upper.shuffle(order, lower) for upper, lower in pairs for order in (low, high)]
+    return mixed
+
+
+def _joined(parts: Sequence[Value]) -> Value:
+    """Vectors end to end; their number is a power of two."""
+    while len(parts) > 1:
+        order = range(2 * parts[0].type.lanes)
+        parts = [left.shuffle(order, right) for left, right in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]

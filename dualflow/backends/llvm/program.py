@@ -1,0 +1,96 @@
+"""A plan becomes one module of LLVM IR: a kernel for each loop nest, and an entry that calls them in order.
+
+    void entry(ptr buffers, ptr params, ptr status)
+
+The text is the same for all sizes; the integers it reads from ``params`` are listed beside it. A plan with
+host calls has an entry for each native part between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.entry import Kernel, Unit
+from dualflow.backends.llvm.entry_control import write_calls
+from dualflow.backends.llvm.runtime import interrupts
+from dualflow.graph.ir import Node
+from dualflow.schedule.plan import Call, Plan
+
+HEAVY_NS = 20_000
+"""Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A run of the plan: an entry of the module, or one host call."""
+
+    entry: str | None
+    host: Call | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """The emitted module and what it needs at run time.
+
+    Attributes:
+        text: LLVM IR.
+        parts: what to call, in order.
+        params: the integers that the code reads; the first is the address of the thread pool, the second that
+            of its parallel for (0 and 0 where no loop is long enough to share).
+        messages: what each check number means, with the node it belongs to.
+        routines: what the text calls to multiply matrices.
+        arena_bytes: the size of the arena, workspaces included.
+        kernels: the loop nests, for readers.
+        parallel: whether some loop is long enough to share between threads.
+        heavy: whether a call is long enough, or may be, to let other Python threads run meanwhile.
+    """
+
+    text: str
+    parts: tuple[Part, ...]
+    params: tuple[int, ...]
+    messages: tuple[tuple[str | Kept, Node], ...]
+    routines: tuple[str, ...]
+    arena_bytes: int
+    kernels: tuple[Kernel, ...]
+    parallel: bool
+    heavy: bool
+
+
+def write(plan: Plan, threads: int) -> Program:
+    """The program of ``plan``, with workspaces for ``threads`` threads."""
+    unit = Unit(plan, threads)
+    parts = _parts(unit)
+    return Program(
+        text=unit.module.text(),
+        parts=tuple(parts),
+        params=tuple(unit.code.params),
+        messages=tuple(unit.code.messages),
+        routines=tuple(dict.fromkeys(unit.routines)),
+        arena_bytes=plan.arena_bytes + unit.workspace_bytes,
+        kernels=tuple(unit.kernels),
+        parallel=unit.parallel,
+        heavy=unit.work_ns > HEAVY_NS or interrupts.ROUTINE in unit.module.functions,
+    )
+
+
+def _parts(unit: Unit) -> list[Part]:
+    """Runs of native calls as entries, and the host calls between them."""
+    parts: list[Part] = []
+    run: list[Call] = []
+
+    def flush() -> None:
+        if run:
+            name = f"entry{len(parts)}"
+            write_calls(unit, name, run)
+            parts.append(Part(name))
+            run.clear()
+
+    for call in unit.plan.calls:
+        if call.kind == "host":
+            flush()
+            parts.append(Part(None, call))
+        else:
+            run.append(call)
+    flush()
+    return parts

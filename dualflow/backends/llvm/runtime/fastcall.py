@@ -1,0 +1,410 @@
+"""Compiled graphs as built-in functions whose C side is our own machine code.
+
+``entry.ll`` reads the arrays out of the arguments, allocates the outputs and calls the kernel, without the
+interpreter. That rests on the memory layout of CPython's and NumPy's objects, so ``probe`` looks at real
+objects of this process first, and answers None where anything differs: then there is no fast call, and graphs
+are called by portable means.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import struct
+import sys
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.llvm.runtime import jit
+from dualflow.core.errors import InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where this process keeps what the entry code reads, beyond what ``entry.ll`` takes for granted.
+
+    Attributes:
+        tensor_class: the type of tensors.
+        array_slot: where a tensor keeps its array.
+        tuple_items: where a tuple keeps its first item; CPython 3.14 put a hash before it.
+        empty: the address of PyArray_Empty.
+    """
+
+    tensor_class: type
+    array_slot: int
+    tuple_items: int
+    empty: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """The array behind an input, a variable or an output: C-contiguous, of exactly this dtype and shape."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
+
+    Then the slot ``tensor`` is empty, and ``lender`` holds the number of the thread that runs the kernel.
+    """
+
+    tensor: int
+    lent: int
+    lender: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariableUse:
+    """A variable that the kernel reads, or also writes in its own buffer (``updated``).
+
+    ``holder`` is the object with the slots of Descriptor.slots, which holds the current tensor. An updated
+    variable must own its buffer and be the only one to see it; otherwise the fallback is called.
+    """
+
+    holder: object
+    spec: ArraySpec
+    updated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """An argument that must be this very object, and is no input: a Python value that was compiled in."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """One compiled graph, as the entry code sees it.
+
+    The kernel is ``void (ptr buffers, ptr params, ptr status)`` with the buffers of inputs, variables,
+    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers, an
+    array of which is used as it is; ``status`` is an i64 that is 0 on entry. If the kernel leaves another
+    number there the outputs are dropped and ``on_error(number, *args)`` is called, which must raise; after a
+    negative number, which says that Python's error is set, it may return, and that error is raised.
+    ``result`` is "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep``
+    are objects to keep alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel.
+    ``arguments`` says which input each argument of a call is, each once; without it they are the inputs in
+    their order.
+    """
+
+    name: str
+    kernel: int
+    inputs: Sequence[ArraySpec]
+    variables: Sequence[VariableUse]
+    constants: Sequence[np.ndarray[Any, Any]]
+    outputs: Sequence[ArraySpec]
+    params: Sequence[int] | np.ndarray[Any, Any]
+    arena_bytes: int
+    heavy: bool
+    result: str
+    on_error: Callable[..., object]
+    pack: Callable[[tuple[Any, ...]], object] | None = None
+    slots: Slots | None = None
+    keep: tuple[object, ...] = ()
+    arguments: Sequence[int | Fixed] | None = None
+
+
+@functools.cache
+def probe(tensor_class: type) -> Layout | None:
+    """The layout of this process for tensors of ``tensor_class``, or None where the entry code can't be used.
+
+    ``tensor_class`` keeps its ndarray in a slot called ``_array``.
+
+    >>> class Tensor:
+    ...     __slots__ = ("_array",)
+    >>> layout = probe(Tensor)
+    >>> layout is None or layout.array_slot
+    16
+    """
+    slot = slot_offset(tensor_class, "_array")
+    if slot is None or obstacle(tensor_class):
+        return None
+    return Layout(tensor_class, slot, tuple.__basicsize__, _array_empty())
+
+
+@functools.cache
+def obstacle(tensor_class: type) -> str:
+    """Why the entry code can't be used in this process, or the empty string where it can.
+
+    >>> obstacle(object)
+    "tensors don't keep their array in a slot"
+    """
+    slot = slot_offset(tensor_class, "_array")
+    if slot is None:
+        return "tensors don't keep their array in a slot"
+    if not _is_plain_cpython():
+        return "it is for 64-bit CPython with the GIL"
+    if not _objects_are_as_assumed():
+        return f"Python {platform.python_version()} lays its objects out in a way that is not known"
+    if not _references_are_counted(tensor_class, slot):
+        return f"Python {platform.python_version()} counts references in a way that is not known"
+    if not _arrays_are_as_assumed() or not _array_empty():
+        return f"NumPy {np.__version__} lays its arrays out in a way that is not known"
+    return ""
+
+
+def slot_offset(owner: type, name: str) -> int | None:
+    """The byte offset of a slot in the instances of a class, or None if there is no such slot.
+
+    >>> class Pair:
+    ...     __slots__ = ("left", "right")
+    >>> slot_offset(Pair, "right") - slot_offset(Pair, "left")
+    8
+    """
+    member = getattr(owner, name, None)
+    if not isinstance(member, types.MemberDescriptorType):
+        return None
+    instance: Any = object.__new__(owner)
+    sentinel = object()
+    member.__set__(instance, sentinel)
+    words = (ctypes.c_size_t * (owner.__basicsize__ // 8)).from_address(id(instance))
+    found = [8 * i for i in range(2, len(words)) if words[i] == id(sentinel)]
+    return found[0] if len(found) == 1 else None
+
+
+def variable_slots(owner: type) -> Slots | None:
+    """Where the instances of a class keep ``_tensor``, ``_lent`` and ``_lender``; None if they don't."""
+    found = [slot_offset(owner, name) for name in ("_tensor", "_lent", "_lender")]
+    return None if None in found else Slots(*[offset or 0 for offset in found])
+
+
+def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """A built-in function that runs the graph on tensors of exactly the expected kind.
+
+    Other arguments go to ``fallback``, unchanged. It takes positional arguments only, and keeps alive all
+    that it uses.
+    """
+    record, parts = _encode(layout, descriptor, fallback)
+    name = descriptor.name.encode()
+    library = _entry_library(layout.tuple_items, layout.empty)
+    method = struct.pack("<QQQQ", _bytes_address(name), library.address("df_entry"), _METH_FASTCALL, 0)
+    owner = (record, method, name, library, fallback, descriptor, layout, parts)
+    made: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
+    return made
+
+
+_METH_FASTCALL = 0x80
+_C_CONTIGUOUS, _OWNS_DATA, _ALIGNED, _WRITEABLE = 0x1, 0x4, 0x100, 0x400  # NumPy's flags
+_NOTHING = ArraySpec(np.dtype(np.bool_), ())
+_FORMS = {"none": 0, "tensor": 1, "tuple": 2, "packed": 3}
+_C_API = (
+    "PyType_GenericAlloc",
+    "PyTuple_New",
+    "PyLong_FromLongLong",
+    "PyLong_FromUnsignedLong",
+    "PyObject_Vectorcall",
+    "PyObject_CallOneArg",
+    "PyErr_Fetch",
+    "PyErr_Clear",
+    "PyErr_Restore",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyThread_get_thread_ident",
+)
+
+_new_method = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p
+)(("PyCMethod_New", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+# Indices into NumPy's C API table, fixed for good by its ABI, and the ABI's number.
+_API_VERSION, _API_ARRAY_TYPE, _API_EMPTY = 0, 2, 184
+_NUMPY_ABI = 0x2000000
+
+
+@functools.cache
+def _entry_library(tuple_items: int, array_empty: int) -> jit.Library:
+    symbols = {name: _function_address(name) for name in _C_API}
+    symbols |= {
+        "PyArray_Empty": array_empty,
+        "PyArray_Type": id(np.ndarray),
+        "_Py_NoneStruct": id(None),
+    }
+    parameters = _PARAMETERS.format(tuple_items=tuple_items)
+    text = jit.shipped_text("entry.ll") + jit.shipped_text("match.ll") + parameters
+    return jit.compile_text(text, ["df_entry"], symbols)
+
+
+_PARAMETERS = """
+define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
+"""
+
+
+def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[bytes, tuple[object, ...]]:
+    """The bytes of a %descriptor, and the objects that hold what it points to."""
+    arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
+    params = np.ascontiguousarray(descriptor.params, np.int64)
+    constants = _numbers([array.ctypes.data for array in descriptor.constants])
+    order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
+    arguments = _operands([_argument_operand(x, descriptor.inputs) for x in order])
+    variables = _operands([_variable_operand(use) for use in descriptor.variables])
+    outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
+    if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
+        raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
+    slots = descriptor.slots or Slots(0, 0, 0)
+    if descriptor.variables and descriptor.slots is None:
+        raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
+    # The entry code takes the arena's address out of this object during a call and puts it back.
+    record = struct.pack(
+        "<23Q",
+        descriptor.kernel,
+        params.ctypes.data,
+        id(layout.tensor_class),
+        layout.array_slot,
+        slots.tensor,
+        len(order),
+        _bytes_address(arguments[0]),
+        len(descriptor.variables),
+        _bytes_address(variables[0]),
+        len(descriptor.constants),
+        _bytes_address(constants),
+        len(descriptor.outputs),
+        _bytes_address(outputs[0]),
+        descriptor.arena_bytes,
+        -(-arena.ctypes.data // 64) * 64,
+        descriptor.heavy,
+        _FORMS[descriptor.result],
+        id(fallback),
+        id(descriptor.on_error),
+        id(descriptor.pack),
+        len(descriptor.inputs),
+        slots.lent,
+        slots.lender,
+    )
+    return record, (arena, params, constants, arguments, variables, outputs)
+
+
+def _argument_operand(argument: int | Fixed, inputs: Sequence[ArraySpec]) -> tuple[int, ArraySpec, int, int]:
+    if isinstance(argument, Fixed):
+        return id(argument.value), _NOTHING, 0, 0
+    return 0, inputs[argument], _C_CONTIGUOUS | _ALIGNED, argument
+
+
+def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:
+    flags = _C_CONTIGUOUS | _ALIGNED
+    if use.updated:
+        flags |= _OWNS_DATA | _WRITEABLE
+    return id(use.holder), use.spec, flags, int(use.updated)
+
+
+def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:
+    """A table of %operand, and the dims it points to; the dtypes are kept by the descriptor."""
+    pack = struct.Struct("<QQQiiQ").pack
+    dims = tuple(_numbers(spec.shape) for _, spec, _, _ in rows)
+    table = b"".join(
+        pack(holder, id(spec.dtype), _bytes_address(sizes), len(spec.shape), flags, exclusive)
+        for (holder, spec, flags, exclusive), sizes in zip(rows, dims, strict=True)
+    )
+    return table, dims
+
+
+def _numbers(values: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def _bytes_address(content: bytes) -> int:
+    """Where the bytes of an object lie; they stay there as long as the object lives."""
+    return id(content) + bytes.__basicsize__ - 1
+
+
+def _function_address(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+def _is_plain_cpython() -> bool:
+    """CPython with the GIL, 64-bit, little-endian, without reference tracing."""
+    return (
+        sys.implementation.name == "cpython"
+        and sys.maxsize == (1 << 63) - 1
+        and sys.byteorder == "little"
+        and getattr(sys, "_is_gil_enabled", lambda: True)()
+        and (object.__basicsize__, bytes.__basicsize__) == (16, 33)
+    )
+
+
+def _objects_are_as_assumed() -> bool:
+    """Reference count and type at the head of an object, items in a tuple, bytes in a bytes object."""
+    thing: Any = object.__new__(type("Probe", (), {}))
+    content = bytes([3, 141, 59])
+    head = ctypes.c_uint32.from_address(id(thing))
+    before = head.value
+    pair = (thing, content)
+    items = id(pair) + tuple.__basicsize__
+    return (
+        head.value == before + 1
+        and _word(id(thing) + 8) == id(type(thing))
+        and [_word(items), _word(items + 8)] == [id(thing), id(content)]
+        and ctypes.string_at(_bytes_address(content), 3) == content
+    )
+
+
+def _references_are_counted(tensor_class: type, slot: int) -> bool:
+    """Whether a count of 1 says that the slot alone holds an array, and each other holder adds to it."""
+    tensor: Any = object.__new__(tensor_class)
+    tensor._array = np.zeros(3)
+    count = ctypes.c_uint32.from_address(_word(id(tensor) + slot))
+    alone = count.value
+    held = tensor._array
+    by_two = count.value
+    view = held[1:]
+    del held
+    by_a_view = count.value
+    del view
+    return (alone, by_two, by_a_view, count.value) == (1, 2, 2, 1)
+
+
+def _arrays_are_as_assumed() -> bool:
+    """The fields of ndarray, on arrays that differ in each of them."""
+    cube = np.zeros((3, 5, 7), np.float32)
+    frozen = np.arange(4)
+    frozen.flags.writeable = False
+    samples = (cube, cube[1:, ::2], cube.T, np.zeros((), np.bool_), np.zeros((0, 2), np.complex128), frozen)
+    return all(_header_matches(array) for array in samples)
+
+
+def _header_matches(array: np.ndarray[Any, Any]) -> bool:
+    at = id(array)
+    flags = ctypes.c_int32.from_address(at + 64).value
+    dims = (ctypes.c_int64 * array.ndim).from_address(_word(at + 32)) if array.ndim else ()
+    return (
+        _word(at + 8) == id(np.ndarray)
+        and _word(at + 16) == array.ctypes.data
+        and ctypes.c_int32.from_address(at + 24).value == array.ndim
+        and tuple(dims) == array.shape
+        and _word(at + 56) == id(array.dtype)
+        and bool(flags & _C_CONTIGUOUS) == array.flags.c_contiguous
+        and bool(flags & _OWNS_DATA) == array.flags.owndata
+        and bool(flags & _ALIGNED) == array.flags.aligned
+        and bool(flags & _WRITEABLE) == array.flags.writeable
+    )
+
+
+def _array_empty() -> int:
+    """The address of PyArray_Empty, or 0 when NumPy's C API is not the one we know."""
+    capsule = getattr(sys.modules.get("numpy._core._multiarray_umath"), "_ARRAY_API", None)
+    if capsule is None:
+        return 0
+    table = (ctypes.c_void_p * (_API_EMPTY + 1)).from_address(_capsule_pointer(capsule, None))
+    version, array_type, empty = (table[i] or 0 for i in (_API_VERSION, _API_ARRAY_TYPE, _API_EMPTY))
+    if array_type != id(np.ndarray) or ctypes.CFUNCTYPE(ctypes.c_uint)(version)() != _NUMPY_ABI:
+        return 0
+    return empty
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value

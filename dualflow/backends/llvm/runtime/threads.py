@@ -1,0 +1,207 @@
+"""The thread pool that kernels share: how many threads there are, and the addresses that kernels call.
+
+The parallel for itself is machine code, in ``pool.ll``. Its workers start at the first loop worth sharing,
+never at import; after a fork the child starts its own the same way. Where the pool is not ported (anything
+but Linux on x86-64 and AArch64) every loop runs on its caller, and ``status()`` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.runtime import jit
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import unforkable
+
+MOST_THREADS = 64
+"""Seats in a pool: no setting goes beyond."""
+
+_DEFAULT_MOST = 16
+_POOL_BYTES = 4096
+_ALIGNMENT = 128
+
+# Byte offsets of fields of %pool.
+_WANTED = 640
+_RUNNING = 648
+
+_MACHINES = {
+    "x86_64": """
+        declare void @llvm.x86.sse2.pause()
+        define internal void @relax() alwaysinline { call void @llvm.x86.sse2.pause() ret void }
+        define internal i64 @futex_call() alwaysinline { ret i64 202 }
+    """,
+    "aarch64": """
+        declare void @llvm.aarch64.hint(i32)
+        define internal void @relax() alwaysinline { call void @llvm.aarch64.hint(i32 1) ret void }
+        define internal i64 @futex_call() alwaysinline { ret i64 98 }
+    """,
+}
+_ELSEWHERE = """
+    define internal void @relax() alwaysinline { ret void }
+    define internal i64 @futex_call() alwaysinline { ret i64 0 }
+"""
+_SYSTEM_CALLS = (
+    "syscall",
+    "sched_yield",
+    "prctl",
+    "pthread_create",
+    "pthread_attr_init",
+    "pthread_attr_setdetachstate",
+    "pthread_attr_setstacksize",
+    "pthread_attr_destroy",
+    "pthread_sigmask",
+    "sigfillset",
+    "sigdelset",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool of this process: its memory, and the address of ``df_pfor(pool, fn, ctx, n, chunk)``."""
+
+    address: int
+    pfor: int
+    library: jit.Library
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """Threads a loop may use (the caller included), workers started so far, and why there are none."""
+
+    threads: int
+    workers_started: int
+    reason: str
+
+
+def available() -> bool:
+    """Whether kernels can use more than one thread on this platform."""
+    return sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine in _MACHINES
+
+
+def max_threads() -> int:
+    """The most threads that a loop of this process can ever use, the caller included: scratch is sized by it.
+
+    It is ``DUALFLOW_NUM_THREADS`` if that is set, else the processors this process may use, at most 16.
+    """
+    return _max_threads
+
+
+def num_threads() -> int:
+    """The threads that a loop may use now, the caller included."""
+    return _field(_shared[0], _WANTED).value + 1 if _shared else _threads[0]
+
+
+def set_num_threads(count: int) -> None:
+    """Let loops use ``count`` threads, the caller included; 1 makes every loop serial.
+
+    Raises InvalidArgumentError unless 1 <= count <= max_threads().
+    """
+    if not 1 <= count <= _max_threads:
+        raise InvalidArgumentError(
+            f"can't use {count} threads: this process has from 1 to {_max_threads}; "
+            f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
+        )
+    with unforkable():
+        _threads[0] = count
+        for pool in _shared:
+            _field(pool, _WANTED).value = count - 1
+
+
+def pool() -> Pool:
+    """The pool of this process, made on the first call; the first loop that needs workers starts them."""
+    with unforkable():
+        if not _shared:
+            _shared.append(make_pool(_threads[0] - 1))
+        return _shared[0]
+
+
+def make_pool(workers: int) -> Pool:
+    """A pool apart from the shared one, with its own workers, which live as long as the process."""
+    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
+    process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    # Without workers none of these is ever called; what the platform lacks is bound to abort.
+    symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
+    library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
+    made = Pool(_immortal_memory(), library.address("df_pfor"), library)
+    _field(made, _WANTED).value = min(workers, MOST_THREADS - 1) if available() else 0
+    _pools.append(made)
+    return made
+
+
+def status() -> PoolStatus:
+    """What the shared pool does now.
+
+    >>> status().threads >= 1
+    True
+    """
+    started = _field(_shared[0], _RUNNING).value if _shared else 0
+    if not available():
+        reason = "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
+    elif num_threads() == 1:
+        reason = "one thread is all that is allowed"
+    else:
+        reason = ""
+    return PoolStatus(num_threads(), started, reason)
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        return 0
+
+
+def _immortal_memory() -> int:
+    """Zeroed memory that nobody frees: workers may look at it until the very end of the process."""
+    allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
+        ("PyMem_RawCalloc", ctypes.pythonapi)
+    )
+    start: int | None = allocate(1, _POOL_BYTES + _ALIGNMENT)
+    if start is None:
+        raise MemoryError
+    return -(-start // _ALIGNMENT) * _ALIGNMENT
+
+
+def _field(pool: Pool, offset: int) -> ctypes.c_int64:
+    return ctypes.c_int64.from_address(pool.address + offset)
+
+
+def _processors() -> int:
+    """Processors this process may use: its affinity mask, within its control group's quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="utf-8") as file:
+            quota, period = file.read().split()
+        return max(1, min(count, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such group, or no quota ("max")
+        return count
+
+
+def _configured_threads() -> int:
+    if not available():
+        return 1
+    asked = os.environ.get("DUALFLOW_NUM_THREADS", "")
+    if not asked:
+        return min(_processors(), _DEFAULT_MOST)
+    if not asked.isdecimal() or not 1 <= int(asked) <= MOST_THREADS:
+        raise InvalidArgumentError(f"DUALFLOW_NUM_THREADS={asked!r}: give a number from 1 to {MOST_THREADS}")
+    return int(asked)
+
+
+def _restart_in_child() -> None:
+    """A forked child has no workers, and no owner either: the pool is as new."""
+    for pool in _pools:
+        wanted = _field(pool, _WANTED).value
+        ctypes.memset(pool.address, 0, _POOL_BYTES)
+        _field(pool, _WANTED).value = wanted
+
+
+_pools: list[Pool] = []
+_shared: list[Pool] = []
+_max_threads = _configured_threads()
+_threads = [_max_threads]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restart_in_child)

@@ -1,0 +1,276 @@
+"""Blocks, memory and control flow: the builder that fills a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from dualflow.backends.llvm.text.types import BOOL, I32, I64, PTR, VOID, Type
+from dualflow.backends.llvm.text.values import Emitter, Symbols, Value
+from dualflow.core.errors import DTypeError
+
+
+class Block:
+    """A basic block: a label and lines, the last of which leaves it."""
+
+    __slots__ = ("label", "lines")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.lines: list[str] = []
+
+
+class Turn:
+    """One turn of a loop: the values `carried` into it, and after the loop its `results`."""
+
+    def __init__(self, carried: list[Value]) -> None:
+        self.carried = self.results = self.following = carried
+
+    def next(self, *values: Value) -> None:
+        """Give the carried values of the next turn."""
+        if [v.type for v in values] != [v.type for v in self.carried]:
+            raise DTypeError(f"the loop carries {self.carried}, but its next turn was given {list(values)}")
+        self.following = list(values)
+
+
+class Loop(Turn):
+    """A turn of a counted loop, which has an `index`."""
+
+    def __init__(self, index: Value, carried: list[Value]) -> None:
+        super().__init__(carried)
+        self.index = index
+
+
+class WhileLoop(Turn):
+    """A turn of a loop that ends when a test fails."""
+
+    def __init__(self, carried: list[Value], test: Callable[[Value], None]) -> None:
+        super().__init__(carried)
+        self.test = test
+
+
+class Builder(Emitter):
+    """Fills a function: appends instructions to the current `block`, and makes blocks.
+
+    The lines of a block are in order of emission; the blocks of a function are its `blocks`.
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        super().__init__(symbols)
+        self.blocks: list[Block] = []
+        self.position(self.new_block("entry"))
+
+    def first_lanes(self, count: Value, lanes: int) -> Value:
+        """A mask of the lanes below `count` (an i64, at least 0): the tail of a row."""
+        return self.iota(I32.vector(lanes)) < (count < lanes).select(count, lanes).cast(I32)
+
+    def alloca(self, type: Type, count: int = 1) -> Value:
+        """Room on the stack for `count` elements, 64-byte aligned, for the whole call."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self.blocks[0].lines.insert(0, f"  {name} = alloca [{count} x {type.memory}], align 64")
+        return Value(self, PTR, name)
+
+    # Memory
+
+    def offset(self, pointer: Value, index: Value | int, type: Type) -> Value:
+        """The address of element `index` (a vector of indices gives a vector of addresses)."""
+        if isinstance(index, int):
+            index = self.constant(I64, index)
+        element, result = type.memory.scalar, Type("p", 64, index.type.lanes)
+        instruction = f"getelementptr {element}, ptr {pointer.text}, {index.type} {index.text}"
+        return self.emit(result, instruction)
+
+    def load(self, pointer: Value, index: Value | int, type: Type, mask: Value | None = None) -> Value:
+        """Load `type.lanes` neighbouring elements from `index` on; lanes outside `mask` are 0, untouched."""
+        memory, address = type.memory, self.offset(pointer, index, type)
+        if mask is None:
+            loaded = self.emit(memory, f"load {memory}, ptr {address.text}, align {type.nbytes}")
+        else:
+            loaded = self._masked_read("load", address, memory, mask)
+        return loaded.ne(0) if type.kind == "b" else loaded
+
+    def store(
+        self,
+        value: Value,
+        pointer: Value,
+        index: Value | int,
+        mask: Value | None = None,
+        streaming: bool = False,
+    ) -> None:
+        """Store a value's lanes to neighbouring elements from `index` on, but those outside `mask`.
+
+        `streaming` bypasses the cache; the address must then be a multiple of the whole value's size.
+        """
+        address, type = self.offset(pointer, index, value.type), value.type.memory
+        value = value.cast(type)
+        if mask is not None:
+            self._masked_write("store", value, address, mask)
+            return
+        align = type.nbytes * type.lanes if streaming else type.nbytes
+        end = ", !nontemporal !0" if streaming else ""
+        self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
+
+    def gather(self, pointer: Value, index: Value, type: Type, mask: Value | None = None) -> Value:
+        """Load the elements at a vector of indices; lanes outside `mask` are 0 and not touched."""
+        mask = self._every_lane(type) if mask is None else mask
+        loaded = self._masked_read("gather", self.offset(pointer, index, type), type.memory, mask)
+        return loaded.ne(0) if type.kind == "b" else loaded
+
+    def scatter(self, value: Value, pointer: Value, index: Value, mask: Value | None = None) -> None:
+        """Store lanes to the elements at a vector of indices; of equal indices, the last lane wins."""
+        mask = self._every_lane(value.type) if mask is None else mask
+        address = self.offset(pointer, index, value.type)
+        self._masked_write("scatter", value.cast(value.type.memory), address, mask)
+
+    def _every_lane(self, type: Type) -> Value:
+        return self.constant(BOOL.vector(type.lanes), True)
+
+    def _masked_read(self, kind: str, address: Value, type: Type, mask: Value) -> Value:
+        """llvm.masked.load or .gather, zero in the lanes that are off."""
+        name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
+        self.symbols.declare(name, type, [address.type, mask.type, type], "")
+        where = f"{address.type} align {type.nbytes} {address.text}"
+        rest = f"{mask.type} {mask.text}, {type} zeroinitializer"
+        return self.emit(type, f"call {type} @{name}({where}, {rest})")
+
+    def _masked_write(self, kind: str, value: Value, address: Value, mask: Value) -> None:
+        """llvm.masked.store or .scatter."""
+        type = value.type
+        name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
+        self.symbols.declare(name, VOID, [type, address.type, mask.type], "")
+        where = f"{address.type} align {type.nbytes} {address.text}"
+        self.line(f"call void @{name}({type} {value.text}, {where}, {mask.type} {mask.text})")
+
+    # Control flow
+
+    def new_block(self, hint: str) -> Block:
+        """A new block at the end of the function; `position` moves there."""
+        made = Block(f"{hint}{len(self.blocks)}")
+        self.blocks.append(made)
+        return made
+
+    def position(self, block: Block) -> None:
+        """Append to this block from now on."""
+        self.block, self.lines = block, block.lines
+
+    def jump(self, block: Block) -> None:
+        """Leave the current block for another."""
+        self.line(f"br label %{block.label}")
+
+    def branch(self, condition: Value, then: Block, otherwise: Block) -> None:
+        """Leave the current block for one of two."""
+        self.line(f"br i1 {condition.text}, label %{then.label}, label %{otherwise.label}")
+
+    def phi(self, incoming: Sequence[tuple[Value, Block]]) -> Value:
+        """The value that belongs to the block we came from; must open its block."""
+        type = incoming[0][0].type
+        pairs = ", ".join([f"[ {value.text}, %{block.label} ]" for value, block in incoming])
+        return self.emit(type, f"phi {type} {pairs}")
+
+    def ret(self, value: Value | None = None) -> None:
+        """Return from the function."""
+        self.line("ret void" if value is None else f"ret {value.type} {value.text}")
+
+    @contextmanager
+    def if_then(self, condition: Value) -> Iterator[None]:
+        """Instructions that run only where a scalar condition holds."""
+        then, after = self.new_block("then"), self.new_block("after")
+        self.branch(condition, then, after)
+        self.position(then)
+        yield
+        self.jump(after)
+        self._resume(after)
+
+    def if_else(
+        self, condition: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """Run one of two emitters, and merge the values that they return."""
+        sides, after = (self.new_block("then"), self.new_block("else")), self.new_block("after")
+        self.branch(condition, *sides)
+        ends: list[tuple[Sequence[Value], Block]] = []
+        for block, emitter in zip(sides, (then, otherwise), strict=True):
+            self.position(block)
+            values = emitter()
+            ends.append((values, self.block))
+            self.jump(after)
+        self._resume(after)
+        (left, left_end), (right, right_end) = ends
+        return [self.phi([(a, left_end), (b, right_end)]) for a, b in zip(left, right, strict=True)]
+
+    @contextmanager
+    def loop(
+        self, start: Value | int, stop: Value | int, step: Value | int = 1, carried: Sequence[Value] = ()
+    ) -> Iterator[Loop]:
+        """Count from `start` while below `stop` (i64); accumulators go round as `carried` values.
+
+        >>> from dualflow.backends.llvm.text import I64, Module
+        >>> f = Module().function("count", I64, [("n", I64)])
+        >>> b = f.builder
+        >>> with b.loop(0, f.args[0], carried=[b.constant(I64, 0)]) as loop:
+        ...     loop.next(loop.carried[0] + loop.index)
+        >>> b.ret(loop.results[0])
+        """
+        start, stop, step = [self.constant(I64, v) if isinstance(v, int) else v for v in (start, stop, step)]
+        before, body, after = self.block, self.new_block("loop"), self.new_block("done")
+        self.branch(start < stop, body, after)
+        self.position(body)
+        entering = [(start, before), *[(value, before) for value in carried]]
+        phis = [self.emit(value.type, "") for value, _ in entering]
+        loop = Loop(phis[0], phis[1:])
+        yield loop
+        following = [self.emit(I64, f"add nuw nsw i64 {loop.index.text}, {step.text}"), *loop.following]
+        self.branch(following[0] < stop, body, after)
+        latch = self.block
+        self._close(body, phis, entering, [(value, latch) for value in following])
+        self._resume(after)
+        ends = zip(carried, loop.following, strict=True)
+        loop.results = [self.phi([(first, before), (last, latch)]) for first, last in ends]
+
+    @contextmanager
+    def while_loop(self, carried: Sequence[Value]) -> Iterator[WhileLoop]:
+        """Go round until `loop.test(condition)` fails; the results are what was carried into that turn.
+
+        >>> from dualflow.backends.llvm.text import I64, U64, Module
+        >>> f = Module().function("halvings", I64, [("n", U64)])
+        >>> b = f.builder
+        >>> with b.while_loop([f.args[0], b.constant(I64, 0)]) as loop:
+        ...     n, count = loop.carried
+        ...     loop.test(n > 1)
+        ...     loop.next(n >> 1, count + 1)
+        >>> b.ret(loop.results[1])
+        """
+        before, head, after = self.block, self.new_block("while"), self.new_block("done")
+        self.jump(head)
+        self.position(head)
+        entering = [(value, before) for value in carried]
+        phis = [self.emit(value.type, "") for value in carried]
+
+        def test(condition: Value) -> None:
+            body = self.new_block("body")
+            self.branch(condition, body, after)
+            self.position(body)
+
+        loop = WhileLoop(phis, test)
+        yield loop
+        self.jump(head)
+        self._close(head, phis, entering, [(value, self.block) for value in loop.following])
+        self._resume(after)
+
+    def _close(
+        self,
+        head: Block,
+        phis: Sequence[Value],
+        entering: Sequence[tuple[Value, Block]],
+        following: Sequence[tuple[Value, Block]],
+    ) -> None:
+        """Write the phis that were reserved at the head of a loop, now that its end is known."""
+        for i, (phi, first, last) in enumerate(zip(phis, entering, following, strict=True)):
+            pairs = ", ".join([f"[ {value.text}, %{block.label} ]" for value, block in (first, last)])
+            head.lines[i] = f"  {phi.text} = phi {phi.type} {pairs}"
+
+    def _resume(self, block: Block) -> None:
+        """Go on in a block, written after everything made meanwhile."""
+        self.blocks.remove(block)
+        self.blocks.append(block)
+        self.position(block)

@@ -1,0 +1,82 @@
+"""Functions and modules: what becomes an object file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.backends.llvm.text.builder import Builder
+from dualflow.backends.llvm.text.types import Type
+from dualflow.backends.llvm.text.values import Symbols, Value
+from dualflow.core.errors import InternalError
+
+Argument = tuple[str, Type] | tuple[str, Type, str]
+
+
+class Function:
+    """One function: its arguments as values, and the builder that fills its body."""
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        name: str,
+        ret: Type,
+        args: Sequence[Argument],
+        attributes: str,
+        internal: bool,
+    ) -> None:
+        self.name, self.ret = name, ret
+        self.builder = Builder(symbols)
+        self.args = tuple([Value(self.builder, a[1], f"%{a[0]}") for a in args])
+        parameters = ", ".join([f"{a[1]} {a[2] if len(a) == 3 else ''} %{a[0]}" for a in args])
+        linkage = "internal " if internal else ""
+        self._head = f"define {linkage}{ret} @{name}({parameters}) #0 {attributes} {{"
+
+    def text(self) -> str:
+        """The definition as LLVM assembly."""
+        lines = [self._head]
+        for block in self.builder.blocks:
+            lines.append(f"{block.label}:")
+            lines += block.lines
+        return "\n".join([*lines, "}", ""])
+
+
+class Module(Symbols):
+    """Functions, declarations and constant data that become one object file.
+
+    `vector_bits` is the widest register that the code may use (512 lets AVX-512 machines use all of it).
+    """
+
+    def __init__(self, vector_bits: int = 512) -> None:
+        super().__init__()
+        self.vector_bits = vector_bits
+        self.functions: dict[str, Function] = {}
+        self._data: dict[str, str] = {}
+
+    def function(
+        self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
+    ) -> Function:
+        """A new function, to be filled through its `builder`.
+
+        `args` are (name, type) or (name, type, parameter attributes such as "noalias"); `attributes` are the
+        function's own ("alwaysinline", "noinline cold"); an `internal` one cannot be seen from outside.
+        """
+        if name in self.functions:
+            raise InternalError(f"function {name} is defined twice in one module")
+        made = Function(self, name, ret, args, attributes, internal)
+        self.functions[name] = made
+        self.signatures[name] = ret, tuple([a.type for a in made.args])
+        return made
+
+    def constant_data(self, name: str, data: bytes, align: int = 64) -> str:
+        """Read-only bytes; `Builder.address(name)` points at them."""
+        escaped = "".join([f"\\{byte:02x}" for byte in data])
+        head = f"@{name} = private unnamed_addr constant"
+        self._data[name] = f'{head} [{len(data)} x i8] c"{escaped}", align {align}'
+        return name
+
+    def text(self) -> str:
+        """The whole module as LLVM assembly."""
+        width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
+        parts = [*self._data.values(), *self.declarations.values()]
+        parts += [function.text() for function in self.functions.values()]
+        return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", "!0 = !{i32 1}", ""])

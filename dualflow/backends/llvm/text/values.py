@@ -1,0 +1,412 @@
+"""Values: registers and constants with Python operators, and the emitter that they print through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dualflow.backends.llvm.text.types import BOOL, F32, I64, PTR, VOID, Type
+from dualflow.core.errors import DTypeError
+
+_ADD = {"f": "fadd", "i": "add", "u": "add"}
+_SUB = {"f": "fsub", "i": "sub", "u": "sub"}
+_MUL = {"f": "fmul", "i": "mul", "u": "mul"}
+_TRUE_DIVIDE = {"f": "fdiv"}
+_QUOTIENT = {"i": "sdiv", "u": "udiv"}
+_REMAINDER = {"i": "srem", "u": "urem"}
+_SHIFT_LEFT = {"i": "shl", "u": "shl"}
+_SHIFT_RIGHT = {"i": "ashr", "u": "lshr"}
+_AND, _OR, _XOR = ({"i": op, "u": op, "b": op} for op in ("and", "or", "xor"))
+_LT, _LE, _GT, _GE = (
+    {"f": f"fcmp o{op}", "i": f"icmp s{op}", "u": f"icmp u{op}", "b": f"icmp u{op}"}
+    for op in ("lt", "le", "gt", "ge")
+)
+_EQ = {"f": "fcmp oeq", **dict.fromkeys("iubp", "icmp eq")}
+_NE = {"f": "fcmp une", **dict.fromkeys("iubp", "icmp ne")}
+
+
+class Symbols:
+    """The names that a module's code may call, with their types, and the declarations of external ones."""
+
+    def __init__(self) -> None:
+        self.signatures: dict[str, tuple[Type, tuple[Type, ...]]] = {}
+        self.declarations: dict[str, str] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether a function of that name is defined or declared."""
+        return name in self.signatures
+
+    def declare(self, name: str, ret: Type, args: Sequence[Type], attributes: str = "nounwind") -> str:
+        """Name an external function, bound when the object is loaded; asking twice is harmless."""
+        if name not in self.signatures:
+            self.signatures[name] = ret, tuple(args)
+            parameters = ", ".join([a.text for a in args])
+            self.declarations[name] = f"declare {ret} @{name}({parameters}) {attributes}"
+        return name
+
+
+class Emitter:
+    """Appends instructions to the current lines, and names their results."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self.symbols = symbols
+        self.lines: list[str] = []
+        self._count = 0
+
+    def emit(self, type: Type, instruction: str) -> Value:
+        """Append an instruction with a result: any LLVM instruction can be written this way."""
+        self._count = count = self._count + 1
+        name = f"%v{count}"
+        self.lines.append(f"  {name} = {instruction}")
+        return Value(self, type, name)
+
+    def line(self, instruction: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def constant(self, type: Type, number: float) -> Value:
+        """A constant of a type (see `Type.literal`)."""
+        return Value(self, type, type.literal(number))
+
+    def iota(self, type: Type) -> Value:
+        """The constant vector 0, 1, 2 ... of a type."""
+        items = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
+        return Value(self, type, f"<{', '.join(items)}>" if type.lanes > 1 else type.literal(0))
+
+    def address(self, name: str) -> Value:
+        """The address of a function or of constant data."""
+        return Value(self, PTR, f"@{name}")
+
+    def call(self, name: str, args: Sequence[Value] = ()) -> Value:
+        """Call a function of this module, or a declared one."""
+        ret, expected = self.symbols.signatures[name]
+        if [a.type.text for a in args] != [e.text for e in expected]:
+            raise DTypeError(f"{name} takes {list(expected)}, but was given {[a.type for a in args]}")
+        return self._call(ret, f"@{name}", args)
+
+    def call_pointer(self, pointer: Value, ret: Type, args: Sequence[Value] = ()) -> Value:
+        """Call a function through its address."""
+        return self._call(ret, pointer.text, args)
+
+    def intrinsic(
+        self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None
+    ) -> Value:
+        """Call an LLVM intrinsic, declared on first use.
+
+        The result's type, and the suffix that names the overload, are the first operand's type unless given:
+        ``intrinsic("llvm.sqrt", x)``.
+        """
+        type = ret or args[0].type
+        name = f"{name}.{overloads or type.suffix}"
+        if name not in self.symbols.signatures:
+            self.symbols.declare(name, type, [a.type for a in args], "")
+        return self._call(type, f"@{name}", args)
+
+    def _call(self, ret: Type, callee: str, args: Sequence[Value]) -> Value:
+        instruction = f"call {ret.text} {callee}({', '.join([f'{a.type.text} {a.text}' for a in args])})"
+        if ret is not VOID:
+            return self.emit(ret, instruction)
+        self.line(instruction)
+        return Value(self, VOID, "")
+
+
+class Value:
+    """A register or a constant: Python operators on it append instructions.
+
+    The other operand may be a Python number (a constant of this type) or, for a vector, a scalar (splatted).
+    Two values of different types are an error: `cast` says what is meant.
+    """
+
+    __slots__ = ("emitter", "text", "type")
+    __array_ufunc__ = None  # so that a NumPy scalar on the left leaves the operation to us
+
+    def __init__(self, emitter: Emitter, type: Type, text: str) -> None:
+        self.emitter, self.type, self.text = emitter, type, text
+
+    def __repr__(self) -> str:
+        return f"{self.type} {self.text}"
+
+    @property
+    def literal(self) -> int | None:
+        """The bits of a scalar integer constant; None for any other value."""
+        known = self.type.kind in "iu" and self.type.lanes == 1 and self.text.isdecimal()
+        return int(self.text) if known else None
+
+    def __bool__(self) -> bool:
+        raise DTypeError(f"{self!r} has no truth value while code is written: use `select` or `if_then`")
+
+    # Operators
+
+    def _binary(self, opcodes: dict[str, str], other: Operand) -> Value:
+        left, right = self, other if isinstance(other, Value) else self._constant(other)
+        if right.type is not left.type:
+            left, right = _matched(left, right)
+        type = left.type
+        opcode = opcodes.get(type.kind)
+        if opcode is None:
+            raise DTypeError(f"no such operation on {type} values: it takes kinds {sorted(opcodes)}")
+        return self.emitter.emit(type, f"{opcode} {type.text} {left.text}, {right.text}")
+
+    def _compare(self, opcodes: dict[str, str], other: Operand) -> Value:
+        result = self._binary(opcodes, other)
+        result.type = BOOL.vector(result.type.lanes)
+        return result
+
+    def _constant(self, number: float) -> Value:
+        return Value(self.emitter, self.type, self.type.literal(number))
+
+    def __add__(self, other: Operand) -> Value:
+        return self._binary(_ADD, other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self._binary(_SUB, other)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self._binary(_MUL, other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self._binary(_TRUE_DIVIDE, other)
+
+    def __and__(self, other: Operand) -> Value:
+        return self._binary(_AND, other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self._binary(_OR, other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self._binary(_XOR, other)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self._binary(_SHIFT_LEFT, other)
+
+    def __rshift__(self, other: Operand) -> Value:
+        return self._binary(_SHIFT_RIGHT, other)
+
+    def __radd__(self, number: float) -> Value:
+        return self._constant(number)._binary(_ADD, self)
+
+    def __rsub__(self, number: float) -> Value:
+        return self._constant(number)._binary(_SUB, self)
+
+    def __rmul__(self, number: float) -> Value:
+        return self._constant(number)._binary(_MUL, self)
+
+    def __rtruediv__(self, number: float) -> Value:
+        return self._constant(number)._binary(_TRUE_DIVIDE, self)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __lt__(self, other: Operand) -> Value:
+        return self._compare(_LT, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self._compare(_LE, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self._compare(_GT, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self._compare(_GE, other)
+
+    def eq(self, other: Operand) -> Value:
+        """Equal; false where a float is NaN."""
+        return self._compare(_EQ, other)
+
+    def ne(self, other: Operand) -> Value:
+        """Not equal; true where a float is NaN. Integer constants are compared now."""
+        if isinstance(other, int) and self.literal is not None:
+            differs = self.literal != other & ((1 << self.type.bits) - 1)
+            return Value(self.emitter, BOOL, BOOL.literal(differs))
+        return self._compare(_NE, other)
+
+    def __neg__(self) -> Value:
+        if self.type.kind == "f":
+            return self.emitter.emit(self.type, f"fneg {self.type.text} {self.text}")
+        return self._constant(0)._binary(_SUB, self)
+
+    def __invert__(self) -> Value:
+        return self._binary(_XOR, -1)
+
+    def __abs__(self) -> Value:
+        if self.type.kind == "i":
+            return self.emitter.intrinsic("llvm.abs", self, self.emitter.constant(BOOL, False))
+        return self.emitter.intrinsic("llvm.fabs", self) if self.type.kind == "f" else self
+
+    def quotient(self, divisor: Operand) -> Value:
+        """Integer division towards zero, one instruction."""
+        return self._binary(_QUOTIENT, divisor)
+
+    def remainder(self, divisor: Operand) -> Value:
+        """What `quotient` leaves: it has the sign of the dividend."""
+        return self._binary(_REMAINDER, divisor)
+
+    def __floordiv__(self, divisor: Operand) -> Value:
+        """Integer division towards minus infinity, as in Python; the divisor is not 0."""
+        quotient = self.quotient(divisor)
+        return (
+            quotient - self._needs_floor(divisor).cast(quotient.type) if self.type.kind == "i" else quotient
+        )
+
+    def __mod__(self, divisor: Operand) -> Value:
+        """What `//` leaves: it has the sign of the divisor."""
+        remainder = self.remainder(divisor)
+        if self.type.kind == "u":
+            return remainder
+        return self._needs_floor(divisor).select(remainder + divisor, remainder)
+
+    def _needs_floor(self, divisor: Operand) -> Value:
+        """Whether a signed division left something, and the signs differ."""
+        remainder = self.remainder(divisor)
+        return remainder.ne(0) & ((remainder ^ divisor) < 0)
+
+    def fma(self, factor: Operand, term: Operand) -> Value:
+        """``self * factor + term``, rounded once."""
+        operands = [o if isinstance(o, Value) else self._constant(o) for o in (factor, term)]
+        return self.emitter.intrinsic("llvm.fma", self, *operands)
+
+    # Choosing and converting
+
+    def select(self, yes: Operand, no: Operand) -> Value:
+        """This condition, lane by lane: `yes` where it holds, `no` elsewhere (one of them a `Value`)."""
+        if not isinstance(yes, Value):
+            if not isinstance(no, Value):
+                raise DTypeError(f"select({yes}, {no}) has no type: make one of them a value with `constant`")
+            yes = no._constant(yes)
+        elif not isinstance(no, Value):
+            no = yes._constant(no)
+        yes, no = _matched(yes, no)
+        condition = self
+        if condition.type.lanes > 1:
+            yes, no = yes.splat(condition.type.lanes), no.splat(condition.type.lanes)
+        operands = ", ".join([f"{v.type.text} {v.text}" for v in (condition, yes, no)])
+        return self.emitter.emit(yes.type, f"select {operands}")
+
+    def any(self) -> Value:
+        """Whether any lane of a mask is on, as a scalar."""
+        return self.bitcast(Type("u", self.type.lanes)).ne(0) if self.type.lanes > 1 else self
+
+    def all(self) -> Value:
+        """Whether every lane of a mask is on, as a scalar."""
+        return self.bitcast(Type("u", self.type.lanes)).eq(-1) if self.type.lanes > 1 else self
+
+    def bitcast(self, type: Type) -> Value:
+        """The same bits under another type of the same size."""
+        if type.text == self.type.text:
+            return Value(self.emitter, type, self.text)
+        return self._convert("bitcast", type)
+
+    def cast(self, type: Type) -> Value:
+        """The same number in another type, as NumPy's `astype`; a scalar is splatted to the type's lanes.
+
+        Where C leaves a float to integer conversion undefined, the nearest end of the integers; nan gives 0.
+        """
+        source = self.type
+        if source is type:
+            return self
+        if source.lanes != type.lanes:
+            return self.cast(type.scalar).splat(type.lanes)
+        kinds = source.kind, type.kind
+        if type.kind == "b":
+            return self.ne(0)
+        if kinds == ("f", "f"):
+            return self._as_float(type)
+        if type.kind == "f":
+            if type.bits == 16:
+                return self.cast(F32.vector(type.lanes)).cast(type)
+            return self._convert("sitofp" if source.kind == "i" else "uitofp", type)
+        if source.kind == "f":
+            return self._as_integer(type)
+        if "p" in kinds:
+            return self._convert("ptrtoint" if source.kind == "p" else "inttoptr", type)
+        if type.bits == source.bits:
+            return Value(self.emitter, type, self.text)
+        wider = "sext" if source.kind == "i" else "zext"
+        return self._convert("trunc" if type.bits < source.bits else wider, type)
+
+    def _as_float(self, type: Type) -> Value:
+        if type.bits > self.type.bits:
+            return self._convert("fpext", type)
+        if (self.type.bits, type.bits) != (64, 16):
+            return self._convert("fptrunc", type)
+        # Through float32 rounded to odd, or the second rounding would see what the first one made.
+        middle = F32.vector(type.lanes)
+        rounded = self._convert("fptrunc", middle)
+        back = rounded._convert("fpext", self.type)
+        bits = rounded.bitcast(middle.as_int)
+        odd = (bits - (abs(back) > abs(self)).cast(bits.type)) | 1
+        inexact = (back < self) | (back > self)
+        return inexact.select(odd, bits).bitcast(middle)._convert("fptrunc", type)
+
+    def _as_integer(self, type: Type) -> Value:
+        lanes = type.lanes
+        if self.type.bits == 16:
+            return self.cast(F32.vector(lanes)).cast(type)
+        if type.bits == 64 or (type.kind, type.bits) == ("i", 32):
+            return self._saturated(type)
+        half = 2 ** (type.bits - 1)
+        low, high = (0, 2 * half - 1) if type.kind == "u" else (-half, half - 1)
+        wide = self._saturated(Type("i", 32 if type.bits < 32 else 64, lanes))
+        capped: Value = (wide > high).select(high, wide)
+        return (capped < low).select(low, capped).cast(type)
+
+    def _saturated(self, type: Type) -> Value:
+        name = "llvm.fptosi.sat" if type.kind == "i" else "llvm.fptoui.sat"
+        return self.emitter.intrinsic(name, self, ret=type, overloads=f"{type.suffix}.{self.type.suffix}")
+
+    def _convert(self, opcode: str, type: Type) -> Value:
+        return self.emitter.emit(type, f"{opcode} {self.type.text} {self.text} to {type.text}")
+
+    # Lanes
+
+    def splat(self, lanes: int) -> Value:
+        """This scalar in every lane; a vector of so many lanes is returned as it is."""
+        if lanes == self.type.lanes:
+            return self
+        if self.type.lanes != 1:
+            raise DTypeError(f"a {self.type} cannot be spread to {lanes} lanes: only a scalar can")
+        type = self.type.vector(lanes)
+        if self.text[0] != "%":
+            return Value(self.emitter, type, f"splat ({self.type.text} {self.text})")
+        return Value(self.emitter, type, "poison").insert(0, self).shuffle([0] * lanes)
+
+    def lane(self, index: Value | int) -> Value:
+        """One lane, as a scalar."""
+        where = index if isinstance(index, Value) else self.emitter.constant(I64, index)
+        operands = f"{self.type.text} {self.text}, {where.type.text} {where.text}"
+        return self.emitter.emit(self.type.scalar, f"extractelement {operands}")
+
+    def insert(self, index: Value | int, value: Value) -> Value:
+        """This vector with one lane replaced."""
+        where = index if isinstance(index, Value) else self.emitter.constant(I64, index)
+        operands = f"{value.type.text} {value.text}, {where.type.text} {where.text}"
+        return self.emitter.emit(self.type, f"insertelement {self.type.text} {self.text}, {operands}")
+
+    def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
+        """The lanes chosen by constant numbers, from this vector followed by `other`."""
+        type = self.type.text
+        mask = ", ".join([f"i32 {i}" for i in lanes])
+        second = "poison" if other is None else other.text
+        instruction = f"shufflevector {type} {self.text}, {type} {second}, <{len(lanes)} x i32> <{mask}>"
+        return self.emitter.emit(self.type.vector(len(lanes)), instruction)
+
+    def reduce(self, combine: Callable[[Value, Value], Value]) -> Value:
+        """All lanes (a power of two) combined into a scalar, halves first: ``v.reduce(operator.add)``."""
+        value = self
+        while value.type.lanes > 2:
+            half = value.type.lanes // 2
+            value = combine(value.shuffle(range(half)), value.shuffle(range(half, 2 * half)))
+        return combine(value.lane(0), value.lane(1)) if value.type.lanes == 2 else value
+
+
+Operand = Value | float
+
+
+def _matched(left: Value, right: Value) -> tuple[Value, Value]:
+    """Two values of one type: a scalar is splatted to the other's lanes."""
+    if left.type is not right.type:
+        if left.type.lanes == 1:
+            left = left.splat(right.type.lanes)
+        elif right.type.lanes == 1:
+            right = right.splat(left.type.lanes)
+        if left.type is not right.type:
+            raise DTypeError(f"operands are {left.type} and {right.type}: cast one of them")
+    return left, right

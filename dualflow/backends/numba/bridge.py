@@ -1,0 +1,294 @@
+"""Compiled graphs that a user's own ``@numba.njit`` code can call. The one module that imports Numba.
+
+The bridge is one Numba intrinsic: it checks shapes, allocates outputs, fills the buffer table and calls the
+graph's entry, all in machine code. What Numba compiles for a caller may be called for as long as the process
+lives, so the graphs that cross the bridge are kept as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import NumbaError, TypingError
+from numba.extending import intrinsic
+
+from dualflow.backends.llvm.executable import Executable
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.schedule.arena import ALIGNMENT
+
+Array = np.ndarray[Any, Any]
+_POINTER = ir.IntType(8).as_pointer()
+_WORD = ir.IntType(64)
+_ENTRY = ir.FunctionType(ir.VoidType(), [_POINTER] * 3).as_pointer()
+
+_bridged: dict[int, tuple[_Bridge, Any]] = {}
+
+
+def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
+    """A compiled graph as a function that ``@numba.njit`` code can call.
+
+    It takes C-contiguous arrays of the shapes and dtypes that the graph was compiled for, and plain numbers
+    too where the rank is 0. It answers new arrays, numbers where the rank is 0: one, or a tuple of several.
+    Each call allocates its own memory, so it may stand in a ``prange`` loop. Other types are a TypingError
+    when Numba compiles the caller, other shapes an InvalidArgumentError when the call runs.
+
+    Args:
+        executable: a graph that is one native part and uses no variables.
+        captured: a C-contiguous array for each tensor that the graph captures.
+
+    Returns:
+        A Numba dispatcher, the same one for the same executable. Python can call it too.
+
+    Raises:
+        InvalidArgumentError: the graph needs NumPy, Python or a variable.
+        DTypeError: Numba has no such dtype.
+    """
+    found = _bridged.get(id(executable))
+    if found is None:
+        bridge = _Bridge.of(executable, captured)
+        found = _bridged[id(executable)] = bridge, bridge.dispatcher()
+    return found[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bridge:
+    """How one graph is called.
+
+    Attributes:
+        names: of the arguments.
+        arguments: what each argument is.
+        fixed: the captured tensors, then the constants.
+        results: a Numba type for each output.
+    """
+
+    executable: Executable
+    names: tuple[str, ...]
+    arguments: tuple[TensorSpec, ...]
+    fixed: tuple[Array, ...]
+    results: tuple[types.Type, ...]
+
+    @classmethod
+    def of(cls, executable: Executable, captured: Sequence[Array]) -> _Bridge:
+        _require_native(executable)
+        graph = executable.graph
+        specs = tuple(v.spec for v in graph.arguments)
+        for spec in specs:
+            _numba_type(spec)
+        return cls(
+            executable,
+            tuple(spec.name or f"argument {i}" for i, spec in enumerate(specs)),
+            specs,
+            (*captured, *executable.plan.constants),
+            tuple(map(_numba_type, executable.plan.outputs)),
+        )
+
+    @property
+    def result(self) -> types.Type:
+        if len(self.results) == 1:
+            return self.results[0]
+        return types.Tuple(self.results) if self.results else types.none
+
+    def dispatcher(self) -> Any:
+        """A Numba function whose body is the intrinsic."""
+
+        def typed(typing_context: Any, arguments: Any) -> Any:
+            given = [types.unliteral(t) for t in arguments.types]
+            self.check(given)
+
+            def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+                call = _Call(self, context, builder)
+                return call.emit(given, cgutils.unpack_tuple(builder, values[0]))
+
+            return self.result(arguments), emit
+
+        run: Any = intrinsic(typed)
+
+        def call(*arguments):  # type: ignore[no-untyped-def]  # Numba infers them
+            return run(arguments)
+
+        call.__name__ = call.__qualname__ = self.executable.graph.name
+        return numba.njit(call)
+
+    def check(self, given: Sequence[types.Type]) -> None:
+        """Raise TypingError unless ``given`` can be the arguments."""
+        graph = self.executable.graph.name
+        if len(given) != len(self.arguments):
+            raise TypingError(f"{graph!r} takes {len(self.arguments)} arguments and was given {len(given)}")
+        for name, spec, type in zip(self.names, self.arguments, given, strict=True):
+            if not _fits(type, spec):
+                raise TypingError(f"{graph!r} takes {name} as a C-contiguous {spec} and was given {type}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Emits one call into a function that Numba compiles."""
+
+    bridge: _Bridge
+    context: Any
+    builder: Any
+
+    def emit(self, given: Sequence[types.Type], values: Sequence[Any]) -> Any:
+        """Write the call; answers the value of the bridge's result type."""
+        bridge, builder, context = self.bridge, self.builder, self.context
+        rows = zip(bridge.names, bridge.arguments, given, values, strict=True)
+        pointers = [self._input(*row) for row in rows]
+        pointers += [self._address(array.__array_interface__["data"][0]) for array in bridge.fixed]
+        outputs = [
+            self._empty(t, s) for t, s in zip(bridge.results, bridge.executable.plan.outputs, strict=True)
+        ]
+        pointers += [pointer for _, pointer in outputs]
+        arena, pointer = self._arena(bridge.executable.program.arena_bytes)
+        status = self._run([*pointers, pointer])
+        context.nrt.decref(builder, _BYTES, arena)
+        self._raise(status, outputs)
+        found = [self._result(type, *output) for type, output in zip(bridge.results, outputs, strict=True)]
+        if len(found) == 1:
+            return found[0]
+        return context.make_tuple(builder, bridge.result, found) if found else context.get_dummy_value()
+
+    def _run(self, pointers: Sequence[Any]) -> Any:
+        """Call the graph's entry; answers the status word."""
+        builder, executable = self.builder, self.bridge.executable
+        table = cgutils.alloca_once(builder, _POINTER, size=len(pointers))
+        for i, pointer in enumerate(pointers):
+            builder.store(pointer, builder.gep(table, [ir.Constant(_WORD, i)]))
+        status = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
+        builder.store(ir.Constant(_WORD, 0), status)
+        entry = self._address(executable.entry(executable.program.parts[0].entry or ""))
+        params = self._address(executable.params.__array_interface__["data"][0])
+        arguments = [builder.bitcast(table, _POINTER), params, builder.bitcast(status, _POINTER)]
+        builder.call(builder.bitcast(entry, _ENTRY), arguments)
+        return builder.load(status)
+
+    def _address(self, address: int) -> Any:
+        """An address of this process, which keeps Numba from caching the caller on disk."""
+        return self.context.add_dynamic_addr(self.builder, address, info="dualflow")
+
+    def _input(self, name: str, spec: TensorSpec, type: types.Type, value: Any) -> Any:
+        """Where an argument's elements are."""
+        builder, context = self.builder, self.context
+        if not isinstance(type, types.Array):
+            target = numba.from_dtype(spec.dtype.dtype)
+            number = context.cast(builder, value, type, target)
+            stored = context.data_model_manager[target].as_data(builder, number)
+            return builder.bitcast(cgutils.alloca_once_value(builder, stored), _POINTER)
+        array = context.make_array(type)(context, builder, value)
+        sizes = cgutils.unpack_tuple(builder, array.shape)
+        for size, wanted in zip(sizes, spec.shape, strict=True):
+            with builder.if_then(
+                builder.icmp_signed("!=", size, ir.Constant(size.type, wanted)), likely=False
+            ):
+                graph = self.bridge.executable.graph.name
+                self._raise_now(
+                    InvalidArgumentError(f"{graph!r} was compiled for {name}: {spec}, not another shape")
+                )
+        return builder.bitcast(array.data, _POINTER)
+
+    def _empty(self, type: types.Type, spec: TensorSpec) -> tuple[Any, Any]:
+        """A new array and where its elements are; for a number a place on the stack."""
+        builder, context = self.builder, self.context
+        if not isinstance(type, types.Array):
+            place = cgutils.alloca_once(builder, context.get_data_type(type))
+            return place, builder.bitcast(place, _POINTER)
+        return self._new_array(type, tuple(spec.shape))  # type: ignore[arg-type]  # compiled graphs are static
+
+    def _arena(self, nbytes: int) -> tuple[Any, Any]:
+        """An array of bytes with an aligned stretch of ``nbytes`` in it, and the start of that."""
+        builder = self.builder
+        array, pointer = self._new_array(_BYTES, (nbytes + ALIGNMENT,))
+        address = builder.add(builder.ptrtoint(pointer, _WORD), ir.Constant(_WORD, ALIGNMENT - 1))
+        aligned = builder.and_(address, ir.Constant(_WORD, -ALIGNMENT))
+        return array, builder.inttoptr(aligned, _POINTER)
+
+    def _new_array(self, type: types.Array, shape: Sequence[int]) -> tuple[Any, Any]:
+        builder, context = self.builder, self.context
+        dtype = numba.np.numpy_support.as_dtype(type.dtype)
+
+        def empty(shape):  # type: ignore[no-untyped-def]  # Numba infers it
+            return np.empty(shape, dtype)
+
+        sizes = types.UniTuple(types.intp, len(shape))
+        packed = context.make_tuple(builder, sizes, [context.get_constant(types.intp, n) for n in shape])
+        array = context.compile_internal(builder, empty, type(sizes), [packed])
+        data = context.make_array(type)(context, builder, array).data
+        return array, builder.bitcast(data, _POINTER)
+
+    def _result(self, type: types.Type, output: Any, pointer: Any) -> Any:
+        if isinstance(type, types.Array):
+            return output
+        stored = self.builder.load(output)
+        return self.context.data_model_manager[type].from_data(self.builder, stored)
+
+    def _raise(self, status: Any, outputs: Sequence[Any]) -> None:
+        """Raise the error whose number a failed check has left; the outputs are dropped first."""
+        executable, builder = self.bridge.executable, self.builder
+        with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(_WORD, 0)), likely=False):
+            for type, (array, _) in zip(self.bridge.results, outputs, strict=True):
+                if isinstance(type, types.Array):
+                    self.context.nrt.decref(builder, type, array)
+            for number in range(1, len(executable.program.messages) + 1):
+                failed = builder.icmp_signed("==", status, ir.Constant(_WORD, number))
+                with builder.if_then(failed):
+                    self._raise_now(executable.failure(number))
+            self._raise_now(KeyboardInterrupt())
+
+    def _raise_now(self, error: BaseException) -> None:
+        self.context.call_conv.return_user_exc(self.builder, type(error), error.args)
+
+
+_BYTES = types.Array(types.uint8, 1, "C")
+
+
+def _require_native(executable: Executable) -> None:
+    graph = executable.graph
+    hosts = [part for part in executable.parts if part.kind != "native"]
+    if hosts:
+        why = ", ".join(f"{part.what} ({part.reason})" for part in hosts)
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r}, which is not all native code: it needs {why}. "
+            "Leave these to the Python around it."
+        )
+    if any(call.kind == "check" for call in executable.plan.walk()):
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r}, which raises exceptions that Python makes. Return a flag, and "
+            "raise in the code around it."
+        )
+    if any(capture.variable for capture in graph.captures):
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r}, which reads or assigns variables. Pass their values as "
+            "arguments and return what is to be assigned."
+        )
+
+
+def _numba_type(spec: TensorSpec) -> types.Type:
+    """What Numba calls an array of ``spec``; a number's type for rank 0."""
+    try:
+        element = numba.from_dtype(spec.dtype.dtype)
+    except NumbaError:
+        raise DTypeError(
+            f"Numba has no {spec.dtype.name}; cast it with df.cast inside the function."
+        ) from None
+    return types.Array(element, spec.rank, "C") if spec.rank else element
+
+
+def _fits(type: types.Type, spec: TensorSpec) -> bool:
+    """Whether a value of ``type`` can be an argument of ``spec``, but for its sizes."""
+    target = numba.from_dtype(spec.dtype.dtype)
+    if isinstance(type, types.Array):
+        return (
+            (type.dtype, type.ndim) == (target, spec.rank)
+            and (type.layout == "C" or not type.ndim)
+            and type.aligned
+        )
+    if spec.rank:
+        return False
+    kinds = (types.Boolean, types.Integer, types.Float)
+    given, wanted = (next((i for i, k in enumerate(kinds) if isinstance(t, k)), -1) for t in (type, target))
+    return 0 <= given <= wanted and (wanted > 0 or given == 0)

@@ -1,0 +1,1 @@
+"""Arguments in, a trace's key and placeholders out; results back to Python."""

@@ -1,0 +1,265 @@
+"""Arguments in canonical form: what a call binds, which trace it needs, which of its leaves are tensors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.eager.tensor import wrap
+from dualflow.function.arguments.match_structure import as_tensor, parts
+from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+
+Key = tuple[Structure, tuple[Leaf, ...]]
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """The arguments of one call.
+
+    Attributes:
+        structure: of the tuple that holds each parameter's value.
+        leaves: their leaves; arrays have become tensors.
+        key: what a trace must have been made for to serve the call.
+    """
+
+    structure: Structure
+    leaves: tuple[Any, ...]
+    key: Key
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The tensors and variables, each variable once."""
+        seen = -1
+        found = []
+        for leaf, value in zip(self.key[1], self.leaves, strict=True):
+            if isinstance(leaf, TensorLeaf):
+                found.append(value)
+            elif isinstance(leaf, VariableLeaf) and leaf.alias > seen:
+                seen = leaf.alias
+                found.append(value)
+        return found
+
+
+class Signature:
+    """How a Python function takes arguments.
+
+    Args:
+        function: the Python function.
+        specs: for each parameter a structure of TensorSpec that its argument is converted to; None to take
+            any.
+        skip_first: whether the first parameter is the ``self`` of a method.
+
+    Raises:
+        DTypeError: a parameter without a spec has no default either.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], specs: Sequence[Any] | None = None, *, skip_first: bool = False
+    ) -> None:
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except ValueError:  # some built-in functions can't be inspected
+            parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
+        # As in TensorFlow, an input signature says nothing of what is called self: that is a method to be.
+        unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
+        self.parameters = tuple(parameters[skip_first or unbound :])
+        self.specs = None if specs is None else tuple(specs)
+        self._python = inspect.Signature(self.parameters)
+        if self.specs is not None:
+            _check_specs(self.name, self.specs, self.parameters)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """The canonical form of ``f(*args, **kwargs)``.
+
+        Raises:
+            DTypeError: the arguments do not fit the parameters or the input signature, or one has no hash.
+        """
+        values = list(self.arguments(args, kwargs).values())
+        if self.specs is None:
+            return self.call(tuple(values))
+        return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
+
+    def _as_specified(self, call: Call) -> Call:
+        """``call`` with the signature's specs in its key, which may leave sizes open; ranks are its own."""
+        specs = [
+            TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
+        ]
+        structure, leaves = call.key
+        return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
+
+    def call(self, values: tuple[Any, ...]) -> Call:
+        """The canonical form of one value for each parameter."""
+        flat, structure = flatten(values)
+        seen: dict[int, int] = {}
+        pairs = [_leaf(value, seen) for value in flat]
+        key = structure, tuple([leaf for leaf, _ in pairs])
+        return Call(structure, tuple([value for _, value in pairs]), key)
+
+    def arguments(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        received: tuple[Sequence[Any], Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Each parameter's value, defaults filled in; errors show what was ``received``, if that differs."""
+        try:
+            bound = self._python.bind(*args, **kwargs)
+        except TypeError as error:
+            args, kwargs = received or (args, kwargs)
+            raise DTypeError(
+                f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"kwargs: {dict(kwargs)} for signature: {self.name}{self._python}."
+            ) from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def places(self, count: int, names: Sequence[str]) -> list[int]:
+        """The numbers of a call's values, first ``count`` without a name, in the order of the parameters.
+
+        >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
+        [0, 2, 1]
+        """
+        named = {name: count + i for i, name in enumerate(names)}
+        return flatten(tuple(self._python.bind(*range(count), **named).arguments.values()))[0]
+
+    def completed(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Each parameter's value, where those ``known`` may be left out, also before positional arguments."""
+        try:
+            given = self._python.bind_partial(*args, **kwargs).arguments
+        except TypeError:
+            given = {}
+        names = [p.name for p in self.parameters]
+        if all(n in given or n in known for n in names) and len(given) >= len(args) + len(kwargs):
+            return {n: given.get(n, known.get(n)) for n in names}
+        free = [p.name for p in self.parameters if p.kind in _POSITIONAL and p.name not in {*known, *kwargs}]
+        if len(args) > len(free):
+            return self.arguments(args, kwargs)
+        completed = {**known, **dict(zip(free, args, strict=False)), **kwargs}
+        return self.arguments((), completed, (args, kwargs))
+
+    def spread(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and keyword arguments with which Python calls the function."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if parameter.kind in _POSITIONAL:
+                args.append(value)
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            else:
+                kwargs[parameter.name] = value
+        return args, kwargs
+
+    def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
+        """Refuse that the function has changed ``values``, which were of ``structure`` with ``leaves``.
+
+        Raises:
+            InvalidArgumentError: it has put something else into a list, a dict or an object.
+        """
+        remaining = iter(leaves)
+        modified = []
+        for parameter, value, child in zip(self.parameters, values, structure.children, strict=True):
+            before = list(islice(remaining, child.leaves))
+            try:
+                now, found = flatten(value)
+            except RecursionError:  # a list within itself
+                now, found = [], None
+            same = found == child and all(x is y for x, y in zip(now, before, strict=True))
+            if not same:
+                modified.append(parameter.name)
+        if modified:
+            names = ", ".join(modified)
+            raise InvalidArgumentError(
+                f"{self.name}{self._python} should not modify its Python input arguments. Modifying a copy "
+                f"is allowed. The following parameter(s) were modified: {names}. The caller would not see "
+                "it: what is traced has lists, dicts and objects of its own. Return what is new."
+            )
+
+    def leaf_names(self, structure: Structure) -> list[str]:
+        """Where each leaf stands: ``x``, ``pair[0]``, ``options['rate']``."""
+        names: list[str] = []
+        for parameter, child in zip(self.parameters, structure.children, strict=True):
+            _name_leaves(parameter.name, child, names)
+        return names
+
+    def _converted(self, values: list[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """``values`` as tensors of the input signature, in its structure."""
+        assert self.specs is not None, "called with an input signature"
+        specs, structure = flatten(self.specs)
+        try:
+            given = parts(structure, tuple(values[: len(self.specs)]))
+            head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
+        except (DTypeError, InvalidArgumentError) as error:
+            raise DTypeError(
+                f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
+                f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
+            ) from None
+        return [*head, *values[len(head) :]]
+
+
+def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:
+    """``spec``, with the number of axes that ``value`` has if it tells none, and their sizes open."""
+    if spec.shape is not UNKNOWN_RANK or value.shape is UNKNOWN_RANK:
+        return spec
+    return TensorSpec([None] * len(value.shape), spec.dtype, spec.name)
+
+
+def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
+    """The leaf of an argument, and the argument with arrays made tensors."""
+    if isinstance(value, AbstractTensor):
+        return TensorLeaf(value.spec), value
+    if isinstance(value, AbstractVariable):
+        return variable_leaf(value, seen), value
+    if isinstance(value, TensorSpec):
+        return TensorLeaf(value), value
+    if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not isinstance(value, type)):
+        tensor = wrap(as_array(value))
+        return TensorLeaf(tensor.spec), tensor
+    return static_leaf(value), value
+
+
+def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.Parameter]) -> None:
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters[: len(specs)]):
+        raise DTypeError(f"input_signature can't describe the *args of {name!r}; name its parameters.")
+    if len(specs) > len(parameters):
+        raise DTypeError(
+            f"input_signature has {len(specs)} entries, but {name!r} takes {len(parameters)} arguments."
+        )
+    missing = [p.name for p in parameters[len(specs) :] if p.default is p.empty and p.kind not in _VARIADIC]
+    if missing:
+        raise DTypeError(f"input_signature missing type constraint for {', '.join(missing)}")
+    for spec in flatten(specs)[0]:
+        if not isinstance(spec, TensorSpec):
+            raise DTypeError(f"input_signature holds TensorSpec objects, not {spec!r}.")
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _name_leaves(path: str, structure: Structure, names: list[str]) -> None:
+    if structure.kind is None:
+        names.append(path)
+        return
+    named = hasattr(structure.kind, "_fields") or not (
+        issubclass(structure.kind, Mapping | list | tuple) or structure.kind is type(None)
+    )
+    keys = structure.keys or range(len(structure.children))
+    for key, child in zip(keys, structure.children, strict=True):
+        _name_leaves(f"{path}.{key}" if named else f"{path}[{key!r}]", child, names)

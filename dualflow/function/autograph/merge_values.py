@@ -1,0 +1,119 @@
+"""The values of Python variables as the results of bodies."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from malt.operators.variables import Undefined, UndefinedReturnValue
+
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, bool_, int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.function.errors import here
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.tracer import Tracer
+from dualflow.graph.ir import Value
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+
+_NUMBERS: Final = (bool, int, float, complex)
+_NUMERIC: Final = (AbstractTensor, AbstractVariable, *_NUMBERS, np.generic, np.ndarray)
+_PLAIN: Final = frozenset({bool, int, str, bytes, type(None)})
+
+
+def symbolic(x: Any) -> Symbol | None:
+    """``x`` as a symbol if its value is unknown while tracing: a symbol, or a variable that a trace reads."""
+    if type(x) is Symbol:
+        return x
+    if isinstance(x, AbstractVariable) and not dispatch.current().eager:
+        found = dispatch.current().read(x)
+        return found if type(found) is Symbol else None
+    return None
+
+
+def truth(x: Any, what: str) -> Any:
+    """The scalar ``x`` as a tensor of bool; ``what`` names it in the error.
+
+    Raises:
+        InvalidArgumentError: not a scalar.
+    """
+    if isinstance(x, AbstractTensor) and x.shape:
+        raise InvalidArgumentError(
+            f"The condition of {what} has shape {x.shape}, but must be a scalar; use df.reduce_all or "
+            f"df.reduce_any.{here()}"
+        )
+    if not isinstance(x, AbstractTensor):
+        return convert_to_tensor(bool(x))
+    return x if x.dtype.is_bool else cast(x, bool_)
+
+
+def as_index(condition: Any) -> Any:
+    """A bool scalar as the index of a branch."""
+    return cast(condition, int32)
+
+
+def is_undefined(x: Any) -> bool:
+    """Whether ``x`` stands for a variable that was not assigned."""
+    return isinstance(x, Undefined | UndefinedReturnValue)
+
+
+def is_unreturned(x: Any) -> bool:
+    """Whether ``x`` stands for the result of a function that has not returned yet."""
+    return isinstance(x, UndefinedReturnValue)
+
+
+def is_numeric(x: Any) -> bool:
+    """Whether ``x`` can be a tensor."""
+    return isinstance(x, _NUMERIC)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two values of a Python variable are one, so that it needs no place in the graph."""
+    return a is b or (is_undefined(a) and is_undefined(b)) or (type(a) is type(b) and _equal(a, b))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    return type(a) in _PLAIN and bool(a == b)
+
+
+def spec_of(x: Any) -> TensorSpec:
+    """The shape and dtype that ``x`` has as a tensor."""
+    if not isinstance(x, AbstractTensor | AbstractVariable):
+        x = as_array(x)
+    return TensorSpec(x.shape, x.dtype)
+
+
+def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
+    """What stands for a variable where nothing will read it.
+
+    Raises:
+        InvalidArgumentError: its shape is known only when it runs.
+    """
+    if not spec.shape.is_static:
+        raise InvalidArgumentError(
+            f"A variable of shape {spec.shape}, which is not known while tracing, is assigned on some ways "
+            f"alone; assign it before the loop or on all ways.{here()}"
+        )
+    return np.zeros(tuple(spec.shape), spec.dtype.dtype)
+
+
+def adapts(x: Any, dtype: DType) -> bool:
+    """Whether a Python number can be of ``dtype`` without loss of its kind."""
+    if type(x) not in _NUMBERS or dtype.is_bool != (type(x) is bool):
+        return False
+    return type(x) in (bool, int) or dtype.is_complex or (type(x) is float and dtype.is_inexact)
+
+
+def value_of(x: Any, dtype: DType | None, tracer: Tracer) -> Value:
+    """``x`` in the graph that ``tracer`` records; ``dtype`` is a Python number's."""
+    if isinstance(x, AbstractVariable):
+        return tracer.read(x)._value
+    if isinstance(x, AbstractTensor):
+        return tracer.adopt(x)._value
+    return tracer.constant(as_array(x, dtype))._value

@@ -1,0 +1,60 @@
+"""The one door to the backends, opened at the first compile: what is behind it takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.locks import imported
+from dualflow.eager.tensor import EagerTensor
+from dualflow.graph.ir import Graph
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.facilities import Facility
+    from dualflow.function.arguments.results import Packer
+    from dualflow.function.calling.compiled_graph import Runner
+    from dualflow.graph.compiled import Backend
+
+
+_BACKENDS: Final = {
+    "llvm": "dualflow.backends.llvm.backend",
+    "numba": "dualflow.backends.numba.backend",
+    "numpy": "dualflow.backends.interpreter",
+}
+
+
+def backend_of(name: str) -> Backend:
+    """The backend of that name: what compiles graphs."""
+    found: Backend = imported(_BACKENDS[name])
+    return found
+
+
+def short_way(
+    runner: Runner,
+    long_way: Callable[..., Any],
+    pack: Packer | None = None,
+    places: Sequence[int] | None = None,
+    values: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """``runner`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
+    module = imported("dualflow.function.calling.builtin_call")
+    found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
+    return found
+
+
+def facilities() -> Sequence[Facility]:
+    """See :func:`dualflow.backends.llvm.facilities.facilities`."""
+    found: Sequence[Facility] = imported("dualflow.backends.llvm.facilities").facilities(EagerTensor)
+    return found
+
+
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
+    """See :func:`dualflow.backends.numba.export.export`."""
+    compiled = backend_of("numba").build(graph)
+    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
+    return found
+
+
+def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
+    """See :func:`dualflow.backends.numba.bridge.as_njit`."""
+    return imported("dualflow.backends.numba.bridge").as_njit(executable, captured)

@@ -1,0 +1,114 @@
+"""The short way from a call to the machine code: no interpreter between the arguments and the kernels.
+
+It serves calls with tensors and with Python values that are the objects of earlier calls (True, None, a small
+number), of a graph that is one native part; every other call takes the long way.
+Where this process's objects are not laid out as expected there is no short way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.runtime.fastcall import (
+    ArraySpec,
+    Descriptor,
+    Fixed,
+    Slots,
+    VariableUse,
+    builtin,
+    probe,
+    variable_slots,
+)
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.updates import lendable
+from dualflow.eager.variable import Variable
+
+if TYPE_CHECKING:
+    from dualflow.core.spec import TensorSpec
+    from dualflow.function.arguments.results import Packer
+    from dualflow.function.calling.compiled_graph import Runner
+
+
+def short_way(
+    runner: Runner,
+    long_way: Callable[..., Any],
+    pack: Packer | None = None,
+    places: Sequence[int] | None = None,
+    values: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """``runner`` as a function of positional values; what it can't serve goes to ``long_way``.
+
+    ``pack`` puts the results into a structure; without it they are a tuple. Calls look like ``values``, of
+    which those at ``places`` are the inputs; without ``places`` all values are.
+    """
+    executable = runner.executable
+    if not isinstance(executable, Executable):
+        return long_way
+    layout = probe(EagerTensor)
+    slots = variable_slots(Variable)
+
+    def fail(number: int, *given: Any) -> None:
+        make = partial(executable.failure, number) if number > 0 else None
+        runner.failed(
+            executable.failing(number), make, given if places is None else [given[i] for i in places]
+        )
+
+    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)
+    if descriptor is not None and places is not None:
+        number = {place: i for i, place in enumerate(places)}
+        arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
+        descriptor = replace(descriptor, arguments=arguments)
+    return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
+
+
+def _descriptor(
+    runner: Runner, slots: Slots, pack: Packer | None, fail: Callable[..., object]
+) -> Descriptor | None:
+    """What the entry code needs; None where the graph needs more than it does."""
+    executable = runner.executable
+    assert isinstance(executable, Executable), "only it has a built-in call"
+    plan, program = executable.plan, executable.program
+    variables = [c for c in runner.captured if isinstance(c, AbstractVariable)]
+    tensors = runner.captured[len(variables) :]
+    graph = runner.optimised
+    count = len(graph.arguments)
+    simple = (
+        len(program.parts) == 1
+        and program.parts[0].entry is not None
+        and not plan.temporaries
+        and all(i >= count for i in runner.written)
+        and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
+    )
+    if not simple:
+        return None
+    if program.heavy:
+        for i in runner.written:
+            lendable(variables[i - count])
+    return Descriptor(
+        name=graph.name,
+        kernel=executable.entry(program.parts[0].entry or ""),
+        inputs=[_array_spec(v.spec) for v in graph.arguments],
+        variables=[
+            VariableUse(v, _array_spec(value.spec), count + i in runner.written)
+            for i, (v, value) in enumerate(zip(variables, graph.inputs[count:], strict=False))
+        ],
+        constants=[*(t._array for t in tensors), *plan.constants],
+        outputs=[_array_spec(spec) for spec in plan.outputs],
+        params=executable.params,
+        arena_bytes=program.arena_bytes,
+        heavy=program.heavy,
+        result=pack.form if pack is not None else "tuple",
+        on_error=fail,
+        pack=pack,
+        slots=slots,
+        keep=(executable, *tensors),
+    )
+
+
+def _array_spec(spec: TensorSpec) -> ArraySpec:
+    return ArraySpec(spec.dtype.dtype, tuple(spec.shape))  # type: ignore[arg-type]  # compiled graphs are static

@@ -1,0 +1,155 @@
+"""A graph that runs on arrays: optimised and compiled when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.locks import SharedLock, computed_once, unforkable
+from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Claim, Step, hold
+from dualflow.function.calling.array_ownership import array_of, gather
+from dualflow.function.calling.backend_door import backend_of, short_way
+from dualflow.function.calling.failed_calls import History
+from dualflow.function.calling.recent_calls import LongWay
+from dualflow.function.calling.strict import require_native
+from dualflow.function.options import CompileOptions, get_backend
+from dualflow.function.tracing.data_sized import as_one_node, sized_by_data
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes import optimise
+from dualflow.graph.trail import Halted, Trail
+
+if TYPE_CHECKING:
+    from dualflow.graph.compiled import Backend, Compiled
+
+Array = np.ndarray[Any, Any]
+_compiling = SharedLock()
+
+
+class Runner:
+    """``graph`` as something that runs.
+
+    Args:
+        graph: a trace, or a part of one.
+        options: how it is compiled; by default for the process's own backend.
+        history: what the trace has assigned before a call fails; None where somebody else sees to it.
+
+    Attributes:
+        graph: as it was traced.
+        called: whether it has run.
+        shorts: short ways into it that have been made, by the form of the calls that they serve.
+    """
+
+    def __init__(
+        self, graph: Graph, options: CompileOptions | None = None, *, history: History | None = None
+    ) -> None:
+        self.graph = graph
+        self.options = options or CompileOptions(get_backend())
+        self._history = history
+        self.called = False
+        self.shorts: dict[Hashable, Callable[..., Any]] = {}
+
+    @computed_once(_compiling)
+    def optimised(self) -> Graph:
+        """The graph after all passes; one node that runs all of it where sizes depend on data."""
+        cause = sized_by_data(self.graph)
+        return optimise(self.graph) if cause is None else as_one_node(self.graph, cause)
+
+    @property
+    def backend(self) -> Backend:
+        """What compiles the graph."""
+        return backend_of(self.options.backend)
+
+    @property
+    def text(self) -> str:
+        """The compiled program as a person reads it."""
+        return self.backend.text(self.executable)
+
+    @computed_once(_compiling)
+    def executable(self) -> Compiled:
+        """The compiled graph.
+
+        Raises:
+            NotNativeError: the runner is strict, and a part of the graph would not run natively.
+        """
+        backend, graph = self.backend, self.optimised
+        with unforkable():  # a child would inherit the locks of what is imported and compiled
+            made = backend.build(graph)
+        if self.options.strict:
+            require_native(made)
+        return made
+
+    @computed_once(_compiling)
+    def captured(self) -> tuple[Any, ...]:
+        """The variables and tensors behind the inputs that follow the arguments."""
+        return tuple([c.source for c in self.optimised.captures])
+
+    @computed_once(_compiling)
+    def written(self) -> tuple[int, ...]:
+        """The inputs that are variables with updates."""
+        place = {v: i for i, v in enumerate(self.optimised.inputs)}
+        return tuple([place[u.input] for u in self.optimised.updates])
+
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
+        """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
+
+        The first call takes the long way: making the short one costs more than it saves once.
+        """
+        if not self.called:
+            self.called = True
+            return self._long(*arguments)
+        outputs: Sequence[Any] = self._short(*arguments)
+        return outputs
+
+    @computed_once(_compiling)
+    def _short(self) -> Callable[..., Any]:
+        return short_way(self, LongWay(self._long))
+
+    def _long(self, *arguments: Any) -> Sequence[Any]:
+        sources = (*arguments, *self.captured)
+        history = self._history
+        trail = None if history is None else history.trail()
+        step = Step([sources[i] for i in self.written], compiled=True)
+        try:
+            if not self.written:
+                return self._update(gather(sources), (), trail)
+            with step.running, step as claims:
+                return self._update(gather(sources, self.written, claims), claims, trail)
+        except BaseException as error:
+            if history is None or trail is None:
+                raise
+            told = history.leave(error, trail, arguments)
+        raise told
+
+    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
+        """The outputs; the claims on the variables get their new tensors, all of them or none."""
+        results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
+        hold(claims, [wrap(arrays[i]) for i in self.written])
+        if trail is not None:
+            trail.end()
+        return results
+
+    def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
+        """What remains to be done for a built-in call that ended at ``node``.
+
+        Args:
+            node: the node that failed, or the outermost loop that a signal ended.
+            make: makes the error to raise; None where Python's error is set.
+            arguments: the tensors and variables that the call was given.
+        """
+        history = self._history
+        trail = history.trail() if history is not None else None
+        error: BaseException
+        if history is None or trail is None:
+            error = KeyboardInterrupt() if make is None else make()
+        else:
+            trail.node, trail.make = node, make
+            error = history.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
+        if make is not None:
+            raise error
+
+    def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
+        """The outputs for one array per argument, of which those of updated variables are written to."""
+        return self.executable.run(arguments + [array_of(x) for x in self.captured], trail)

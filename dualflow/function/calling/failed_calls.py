@@ -1,0 +1,201 @@
+"""What a call that failed leaves: variables hold what the lines before the failing one have assigned.
+
+Compiled code writes to variables last, when nothing can fail any more, so a call that fails has changed none.
+If assignments stand before the line that failed, the trace is then run again, node by node as eager code
+would: up to that line, from the values of before the call. Calls that succeed pay nothing for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InternalError
+from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step
+from dualflow.function.calling.array_ownership import array_of
+from dualflow.graph.interpret import evaluate, observed, run_node
+from dualflow.graph.ir import Graph, Node, Origin
+from dualflow.graph.passes.assignments import ASSIGNMENT, assigns_before_failure
+from dualflow.graph.trail import Halted, Trail, is_told
+from dualflow.ops.forms import Loop
+from dualflow.ops.record import Effect
+
+Array = np.ndarray[Any, Any]
+
+
+class History:
+    """The assignments of a trace.
+
+    Args:
+        graph: the trace, with its assignments.
+        behind: the variable that is meant where the trace assigns one, given that and the call's arguments.
+        begun: is told of each variable that the trace assigns and that holds a value now.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        behind: Callable[[Any, Sequence[Any]], Any],
+        begun: Callable[[Any], None] = lambda variable: None,
+    ) -> None:
+        self._graph = graph
+        self._behind = behind
+        self._begun = begun
+
+    @cached_property
+    def matters(self) -> bool:
+        """Whether an assignment may stand before a line that fails."""
+        return assigns_before_failure(self._graph)
+
+    @cached_property
+    def _generators(self) -> tuple[Any, ...]:
+        drawing = (n for n in _all_nodes(self._graph) if n.op.effect is Effect.RANDOM and not n.bodies)
+        found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
+        return tuple(found.values())
+
+    @cached_property
+    def _assigned(self) -> tuple[Any, ...]:
+        """The variables that are assigned in the trace."""
+        named = (n.attrs["variable"] for n in _all_nodes(self._graph) if n.op is ASSIGNMENT)
+        return tuple({id(v): v for v in named}.values())
+
+    def trail(self) -> Trail | None:
+        """What to take along on a call that begins now; None where nothing has to be remembered."""
+        return Trail(self._generators) if self.matters else None
+
+    def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
+        """Let variables hold what was assigned before a call failed with ``error``; what to raise for it.
+
+        That is another error where eager code fails at an earlier line.
+
+        Args:
+            error: what has ended the compiled call.
+            trail: what it has left.
+            arguments: the tensors and variables that it was given.
+        """
+        again = _Again(error, trail)
+        variables = {id(v): self._behind(v, arguments) for v in self._assigned}
+        held = {id(v): v for v in variables.values()}
+        step = Step(list(held.values()))
+        with step.running, step as claims:
+            try:
+                sources = (*arguments, *(c.source for c in self._graph.captures))
+                again.run(self._graph, [array_of(x) for x in sources])
+            finally:
+                claim_of = dict(zip(held, claims, strict=True))
+                for key, (variable, array) in again.left.items():
+                    claim_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
+                    self._begun(variable)
+        return again.make()
+
+
+class _Ended(BaseException):
+    """The line has been reached at which the call ended."""
+
+
+class _Again:
+    """A trace that is run again after its call has failed.
+
+    Attributes:
+        left: the assigned variables by id, each with what it holds.
+        make: gives what eager code would have raised.
+    """
+
+    def __init__(self, error: BaseException, trail: Trail) -> None:
+        self.left: dict[int, tuple[Any, Array]] = {}
+        self.make: Callable[[], BaseException] = trail.make or (lambda: error)
+        self._error = error
+        self._trail = trail
+        self._done = iter(trail.done)
+        self._told = bool(trail.done) and trail.done[-1] is error
+        self._ends = not self._told and not _is_of_values(error, trail)
+        self._lines: set[Origin | None] = set()
+        if trail.node is not None:
+            self._lines = {trail.node.origin, *trail.node.also} - {None}
+        self._at_line: dict[int, tuple[Any, Array]] | None = None
+        self._failed: Node | None = None
+
+    def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
+        """Run ``graph`` up to where it fails, or to where the call failed."""
+        if self._trail.node is None and not self._told:  # it had not begun, or was done
+            return
+        self._trail.rewind()
+        try:
+            with observed(self._step):
+                evaluate(graph, arrays)
+        except _Ended:
+            pass
+        except Exception as error:
+            if self._failed is None or self._failed.origin not in self._lines:
+                found = error
+                self.make = lambda: found
+        else:  # what failed in machine code does not by NumPy: it was rounded otherwise
+            self.left = self._at_line or {}
+
+    def _step(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        if node.op is ASSIGNMENT:
+            self.left[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
+            return ()
+        if node.origin in self._lines and self._is_alike(node):
+            if self._ends:
+                raise _Ended
+            if self._at_line is None:
+                self._at_line = dict(self.left)
+        if is_told(node):
+            return self._tell(node, arrays)
+        if node.op.effect is Effect.CHECK and not node.bodies:
+            if arrays[0]:
+                return ()
+            if node.origin not in self._lines:
+                self.make = partial(_error_of, node, arrays)
+            raise _Ended
+        try:
+            return run_node(node, arrays)
+        except Exception:
+            self._failed = self._failed or node
+            raise
+
+    def _is_alike(self, node: Node) -> bool:
+        """Whether ``node`` may be what ran when the call ended: a loop for a loop."""
+        ran = self._trail.node
+        assert ran is not None, "there are lines to look for"
+        return not self._ends or isinstance(node.op.form, Loop) or node.op.name == ran.op.name
+
+    def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        """What a call of Python has given, or a print; those to which the call had not come happen now."""
+        found = next(self._done, None)
+        if found is None:
+            if self._ends or self._at_line is not None:
+                raise _Ended
+            return run_node(node, arrays)
+        if isinstance(found, BaseException):
+            self._failed = node
+            raise found if found is not self._error else _Ended
+        return found
+
+
+def _is_of_values(error: BaseException, trail: Trail) -> bool:
+    """Whether values are to blame, so that NumPy fails too: not the want of memory, nor a signal."""
+    if isinstance(error, Halted):
+        return trail.node is not None and not isinstance(trail.node.op.form, Loop)
+    return isinstance(error, Exception) and not isinstance(error, MemoryError)
+
+
+def _error_of(node: Node, arrays: Sequence[Array]) -> BaseException:
+    """What a check raises."""
+    try:
+        node.op.kernel(*arrays, **node.attrs)
+    except Exception as error:
+        return error
+    raise InternalError(f"{node} was to fail")
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for _, body in node.bodies:
+            yield from _all_nodes(body)

@@ -1,0 +1,61 @@
+"""The gradient of a choice: a choice between the gradients of its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tape import GradientTape
+from dualflow.function.control.bodies import traced
+from dualflow.gradient.sweep import filled
+from dualflow.graph import control
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph
+
+
+def _pull_choice(
+    needed: Sequence[bool],
+    g: Any,
+    out: Any,
+    index: Any,
+    *operands: Any,
+    branches: tuple[Graph, ...],
+) -> list[Any]:
+    wanted = [i for i, x in enumerate(operands) if needed[i + 1] and x.dtype.is_inexact]
+    several = filled(g, out)
+    cotangents = [c for c, v in zip(several, branches[0].outputs, strict=True) if v.spec.dtype.is_inexact]
+    if not wanted or not cotangents:
+        return [None] * len(needed)
+    graphs = tuple(_pull_graph(b, operands, cotangents, wanted) for b in branches)
+    inputs = (index, *operands, *cotangents)
+    found = dispatch.current().run(control.with_effects(CHOICE, graphs), inputs, {"branches": graphs})
+    flows: list[Any] = [None] * len(needed)
+    for i, flow in zip(wanted, found, strict=True):
+        flows[i + 1] = flow
+    return flows
+
+
+CHOICE: Final = replace(control.CHOICE, pullback=_pull_choice)
+"""A choice that gradients flow through."""
+
+
+def _pull_graph(
+    body: Graph, operands: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[int]
+) -> Graph:
+    """From a body's inputs and the cotangents of its float outputs to those of its inputs ``wanted``."""
+    taking = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
+
+    def pull(*symbols: Any) -> Any:
+        values, flows = symbols[: len(operands)], symbols[len(operands) :]
+        sources = [values[i] for i in wanted]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(sources)
+            results = replay(body, values)
+        targets = [results[i] for i in taking]
+        return tape.gradient(targets, sources, output_gradients=list(flows), unconnected_gradients="zero")
+
+    specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
+    return traced(pull, specs)

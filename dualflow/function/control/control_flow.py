@@ -1,0 +1,332 @@
+"""Choices and loops over tensors: Python's own where ops run now, nodes of the graph while tracing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.function.arguments.results import collect
+from dualflow.function.control.bodies import Body, inner_tracer, trace_body
+from dualflow.function.control.control_nodes import choice_node, loop_node
+from dualflow.function.control.raising import Branch, Ended, check
+from dualflow.function.control.tensor_array import TensorArray
+from dualflow.function.errors import here
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import not_equal
+from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.creation import convert_to_tensor
+
+_SEVERAL: Final = "several predicates of case(exclusive=True) hold; let them exclude each other."
+_NONE: Final = "no predicate of case holds, and there is no default; give it one."
+
+
+@entry
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """The result of ``true_fn`` where the scalar ``pred`` holds, else of ``false_fn``; only one of them runs.
+
+    Args:
+        pred: a scalar of any dtype; zero is false.
+        true_fn, false_fn: take nothing, and return tensors of the same structure, dtypes and shapes.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``pred`` is no scalar, or the results differ in shape or structure.
+        DTypeError: the results differ in dtype.
+
+    >>> import dualflow as df
+    >>> df.cond(df.constant(3) > 2, lambda: df.constant(1), lambda: df.constant(2)).numpy()
+    np.int32(1)
+    """
+    pred = convert_to_tensor(pred)
+    if pred.shape:
+        raise InvalidArgumentError(
+            f"cond takes a scalar, not a tensor of shape {pred.shape}; use df.where.{here()}"
+        )
+    if dispatch.current().eager:
+        return true_fn() if bool(pred) else false_fn()
+    return _choose(
+        cast(pred != cast(0, pred.dtype) if not pred.dtype.is_bool else pred, int32), (false_fn, true_fn)
+    )
+
+
+@entry
+def switch_case(
+    branch_index: Any,
+    branch_fns: Sequence[Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The result of ``branch_fns[branch_index]``; an index out of range takes ``default``, or the last.
+
+    >>> import dualflow as df
+    >>> df.switch_case(df.constant(1), [lambda: df.constant(10), lambda: df.constant(20)]).numpy()
+    np.int32(20)
+    """
+    index = cast(convert_to_tensor(branch_index), int32)
+    branches = [*_in_order(branch_fns), *([default] if default is not None else [])]
+    last = len(branches) - 1
+    index = where((index < 0) | (index > last), last, index)
+    if dispatch.current().eager:
+        return branches[int(index)]()
+    return _choose(index, branches)
+
+
+@entry
+def case(
+    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]] | dict[Any, Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The result of the first function whose predicate holds, else of ``default``.
+
+    Args:
+        pred_fn_pairs: pairs of a bool scalar and a function without arguments, or a dict of them.
+        default: a function without arguments; without it one of the predicates has to hold.
+        exclusive: whether at most one of the predicates may hold.
+        strict: ignored; as in TensorFlow.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no predicate holds and there is no default, or several hold that are exclusive.
+
+    >>> import dualflow as df
+    >>> x = df.constant(3)
+    >>> size = df.case([(x < 2, lambda: 1), (x < 5, lambda: 2)], default=lambda: 3)
+    >>> int(size)
+    2
+    """
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs:
+        raise InvalidArgumentError(f"case takes at least one pair of a predicate and a function.{here()}")
+    holding = add_n([cast(pred, int32) for pred, _ in pairs])
+    (first, function), *rest = pairs
+    if exclusive:
+        first = required(first, holding <= 1, _SEVERAL)
+    if default is None:
+        first = required(first, holding > 0, _NONE)
+        default = pairs[-1][1]
+    return _first_of([(first, function), *rest], default)
+
+
+def _first_of(pairs: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
+    (pred, function), *rest = pairs
+    return cond(pred, function, (lambda: _first_of(rest, default)) if rest else default)
+
+
+@entry
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
+
+    Args:
+        cond: answers a scalar.
+        body: answers the new loop variables, in the structure, dtypes and shapes of the old.
+        loop_vars: a list, tuple or other structure of tensors or what can become them.
+        back_prop: whether gradients flow through the loop.
+        maximum_iterations: the most turns, a Python int; any number by default.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    Raises:
+        InvalidArgumentError: a loop variable changes its shape, or the structure differs.
+        DTypeError: a loop variable changes its dtype.
+
+    >>> import dualflow as df
+    >>> i, total = df.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
+    >>> int(total)
+    10
+    """
+    if not dispatch.current().eager:
+        loop_vars = _with_shapes(body, loop_vars)
+    flat, structure = flatten(loop_vars)
+    limit = None if maximum_iterations is None else int(maximum_iterations)
+    initial = [convert_to_tensor(x) for x in flat]
+    run = _loop_now if dispatch.current().eager else _loop_node
+    found = run(cond, body, initial, structure, limit)
+    return found if back_prop else without_gradient(found)
+
+
+def without_gradient(found: Any) -> Any:
+    """The tensors of a structure, through which no gradient flows."""
+    leaves, structure = flatten(found)
+    stopped = [stop_gradient(x) if isinstance(x, AbstractTensor) else x for x in leaves]
+    return unflatten(structure, stopped)
+
+
+def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
+    """The loop variables, where TensorArrays have the shape of what ``body`` writes to them first."""
+    if not isinstance(loop_vars, list | tuple):
+        return loop_vars
+    unshaped = [isinstance(x, TensorArray) and x.is_unshaped for x in loop_vars]
+    if not any(unshaped):
+        return loop_vars
+    flat, structure = flatten(loop_vars)
+    specs = [TensorSpec.of(x.shape, x.dtype) for x in map(convert_to_tensor, flat)]
+    turn = trace_body(
+        lambda *xs: _as_vars(structure, body(*xs)), specs, lambda symbols: _arguments(structure, symbols)
+    )
+    kinds = [child.kind for child in turn.structure.children]
+    shapes = [getattr(kind, "element_shape", None) for kind in kinds]
+    return type(loop_vars)(
+        x.shaped(shape) if is_unshaped and shape is not None else x
+        for x, is_unshaped, shape in zip(loop_vars, unshaped, shapes, strict=True)
+    )
+
+
+def _in_order(branches: Any) -> list[Callable[[], Any]]:
+    if isinstance(branches, dict):
+        branches = sorted(branches.items())
+    items = [b if callable(b) else b[1] for b in branches]
+    if not items:
+        raise InvalidArgumentError(f"switch_case takes at least one branch.{here()}")
+    return items
+
+
+def _arguments(structure: Structure, leaves: Sequence[Any]) -> Sequence[Any]:
+    """What the functions of a loop are called with.
+
+    The loop variables one by one where they are a sequence.
+    """
+    packed = unflatten(structure, leaves)
+    return packed if structure.kind in (list, tuple) or hasattr(structure.kind, "_fields") else (packed,)
+
+
+def _loop_now(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    carried: list[Any],
+    structure: Structure,
+    limit: int | None,
+) -> Any:
+    turns = 0
+    specs = [x.spec for x in carried]
+    while (limit is None or turns < limit) and bool(cond(*_arguments(structure, carried))):
+        flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
+        carried = [convert_to_tensor(x) for x in flat]
+        _check_turn(structure, specs, found, [x.spec for x in carried])
+        turns += 1
+    return unflatten(structure, carried)
+
+
+def _as_vars(structure: Structure, result: Any) -> Any:
+    """A body's result in the structure of the loop variables.
+
+    List and tuple are one, a lone variable needs neither.
+    """
+    if structure.kind in (list, tuple):
+        several = result if isinstance(result, list | tuple) else [result]
+        return structure.kind(several)
+    return result
+
+
+def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
+    """A choice node for ``functions``, and its results in their structure.
+
+    Assigned variables get their new values. A function that ends with a ``raise`` is a check before it.
+    """
+    traced = [_branch(f) for f in functions]
+    for i, (branch, _) in enumerate(traced):
+        if branch.ended is not None:
+            check(not_equal(index, i), branch)
+    bodies = [body for _, body in traced if body is not None]
+    if not bodies:
+        raise Ended(None)
+    _check_branches(bodies)
+    results = choice_node(index, [bodies[0] if body is None else body for _, body in traced])
+    return unflatten(bodies[0].structure, results)
+
+
+def _branch(function: Callable[[], Any]) -> tuple[Branch, Body | None]:
+    """The trace of a function, and its results; None if it ended with a ``raise``."""
+    branch = Branch(inner_tracer(getattr(function, "__name__", "branch")))
+    found = branch.trace(lambda: collect(function(), branch.tracer))
+    return branch, None if found is None else Body(branch.tracer, (), found[0], tuple(found[1]))
+
+
+def _check_branches(bodies: Sequence[Body]) -> None:
+    first = bodies[0]
+    for other in bodies[1:]:
+        if other.structure != first.structure:
+            raise InvalidArgumentError(
+                "The branches of a choice must return the same structure of tensors, and one returns "
+                f"{_shown(first)}, another {_shown(other)}.{here()}"
+            )
+        for a, b in zip(first.outputs, other.outputs, strict=True):
+            if a.spec.dtype is not b.spec.dtype:
+                raise DTypeError(
+                    f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in "
+                    f"another; cast one of them with df.cast.{here()}"
+                )
+            if a.spec.shape != b.spec.shape:
+                raise InvalidArgumentError(
+                    f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another; "
+                    f"give both one shape.{here()}"
+                )
+
+
+def _shown(body: Body) -> str:
+    return str(unflatten(body.structure, [str(v.spec) for v in body.outputs]))
+
+
+def _loop_node(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    initial: list[Any],
+    structure: Structure,
+    limit: int | None,
+) -> Any:
+    specs = [TensorSpec.of(x.shape, x.dtype) for x in initial]
+
+    def pack(symbols: list[Any]) -> Sequence[Any]:
+        return _arguments(structure, symbols)
+
+    test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
+    turn = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
+    _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
+    if test.outputs[0].spec.shape:
+        raise InvalidArgumentError(
+            f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
+            f"df.reduce_any.{here()}"
+        )
+    return unflatten(structure, loop_node(test, turn, initial, limit))
+
+
+def _check_turn(
+    structure: Structure, specs: Sequence[TensorSpec], found: Structure, now: Sequence[TensorSpec]
+) -> None:
+    if found != structure:
+        raise InvalidArgumentError(
+            "The body of a loop must return new values for its loop variables, in their structure: "
+            f"{structure.leaves} tensors, and not {found.leaves}.{here()}"
+        )
+    for i, (before, after) in enumerate(zip(specs, now, strict=True)):
+        if before.dtype is not after.dtype:
+            raise DTypeError(
+                f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype "
+                f"{after.dtype.name} after one iteration; cast it with df.cast.{here()}"
+            )
+        if before.shape != after.shape:
+            raise InvalidArgumentError(
+                f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after "
+                f"one iteration; give it its final shape before the loop.{here()}"
+            )

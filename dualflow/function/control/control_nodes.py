@@ -1,0 +1,64 @@
+"""Traced bodies as nodes: a choice between them, and one that runs while another holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.function.control.bodies import Body, aligned, operands
+from dualflow.function.control.choice_gradient import CHOICE
+from dualflow.function.control.loop_gradient import LOOP
+from dualflow.graph.control import loop_attrs, with_effects
+
+
+def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
+    """The outputs of ``bodies[index]``; variables that a body assigns get their new values.
+
+    Args:
+        index: an int32 scalar of the current engine.
+        bodies: their outputs have the same specs.
+    """
+    written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
+    sources = {key: source for b in bodies for key, (source, _) in b.reads.items()} | written
+    graphs = []
+    for body, inputs in zip(bodies, aligned(bodies, sources), strict=True):
+        place = dict(zip(sources, inputs, strict=True))
+        news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
+        graphs.append(body.graph(inputs, [*body.outputs, *news]))
+    op = with_effects(CHOICE, graphs)
+    engine = dispatch.current()
+    results = engine.run(op, (index, *operands(list(sources.values()))), {"branches": tuple(graphs)})
+    count = len(bodies[0].outputs)
+    for variable, value in zip(written.values(), results[count:], strict=True):
+        engine.unrecorded.update(variable, value, results)
+    return list(results[:count])
+
+
+def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
+    """What is carried from turn to turn while ``test`` holds, from ``initial``; assigned variables likewise.
+
+    Args:
+        test: of the carried values, answers a bool scalar.
+        turn: of the carried values, answers the next ones.
+        initial: tensors of the current engine.
+        limit: the most turns.
+    """
+    written = {key: variable for key, (variable, _) in turn.writes.items()}
+    read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
+    kept = {key: source for key, source in read.items() if key not in written}
+    graphs = []
+    for traced, carried, rest in zip(
+        (test, turn), aligned((test, turn), written), aligned((test, turn), kept), strict=True
+    ):
+        inputs = [*traced.arguments, *carried, *rest]
+        news = [] if traced is test else [value for _, value in turn.writes.values()]
+        graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
+    op = with_effects(LOOP, graphs)
+    engine = dispatch.current()
+    state = operands([*written.values(), *kept.values()])
+    attrs = loop_attrs(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
+    results = engine.run(op, (*initial, *state), attrs)
+    for variable, value in zip(written.values(), results[len(initial) :], strict=True):
+        engine.unrecorded.update(variable, value, results)
+    return list(results[: len(initial)])

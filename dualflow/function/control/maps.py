@@ -1,0 +1,266 @@
+"""Functions over the rows of tensors: ``map_fn``, ``scan`` and the folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.function.control.control_flow import without_gradient
+from dualflow.function.control.row_loop import Tensors, repeat
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import concat
+
+
+@entry
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """``fn`` of each row of ``elems``, stacked.
+
+    Args:
+        fn: takes the rows, in the structure of ``elems``.
+        elems: a tensor or a structure of them, whose first sizes are equal.
+        fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of what ``fn`` answers, in its
+            structure; those of ``elems`` by default.
+        dtype: the older name of ``fn_output_signature``.
+        back_prop: whether gradients flow through it.
+
+    The other arguments are TensorFlow's, and ignored: rows are taken in order.
+
+    Returns:
+        Tensors in the structure of what ``fn`` answers, whose first size is that of ``elems``. Eagerly no
+        rows call no ``fn``: results then have the shape of their TensorSpecs, or ``(0,)`` without one.
+
+    Raises:
+        InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
+            structure, dtype or shape than declared.
+
+    >>> import dualflow as df
+    >>> df.map_fn(lambda row: row * row[0], df.constant([[1, 2], [3, 4]])).numpy().tolist()
+    [[1, 2], [9, 12]]
+    """
+    rows, structure, length = _rows(elems)
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    if signature is None:
+        declared, wanted = [TensorSpec.of(x.shape[1:], x.dtype) for x in rows], structure
+        shaped = [False] * len(rows)
+    else:
+        entries, wanted = flatten(signature)
+        shaped = [isinstance(e, TensorSpec) for e in entries]
+        declared = [e if isinstance(e, TensorSpec) else TensorSpec((), as_dtype(e)) for e in entries]
+
+    def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        flat = _flat(fn(unflatten(structure, row)), wanted)
+        return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
+
+    results = [s if sh else TensorSpec((), s.dtype) for s, sh in zip(declared, shaped, strict=True)]
+    found = unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
+    return found if back_prop else without_gradient(found)
+
+
+@entry
+def vectorized_map(
+    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> Any:
+    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may answer any structure.
+
+    >>> import dualflow as df
+    >>> df.vectorized_map(lambda row: {"sum": df.reduce_sum(row)}, df.ones([2, 3]))["sum"].numpy()
+    array([3., 3.], dtype=float32)
+    """
+    rows, structure, length = _rows(elems)
+    found: list[Structure] = []
+
+    def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        flat, answered = flatten(fn(unflatten(structure, row)))
+        found.append(answered)
+        if answered != found[0]:
+            raise InvalidArgumentError("The function must answer the same structure for each row.")
+        return [], [convert_to_tensor(y) for y in flat]
+
+    columns = repeat(step, [], rows, length, False)[1]
+    return unflatten(found[0], columns)
+
+
+@entry
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Every value that ``acc = fn(acc, row)`` takes over the rows of ``elems``, stacked.
+
+    Args:
+        fn: takes the value so far and the next row, and answers the next value, of the same structure, shapes
+            and dtypes.
+        elems: a tensor or a structure of them, whose first sizes are equal.
+        initializer: the value to begin with; by default the first row, which then is the first result.
+        reverse: begin at the last row; results stay beside their rows.
+        back_prop: whether gradients flow through it.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    Raises:
+        InvalidArgumentError: a scalar among ``elems``, first sizes that differ, no rows and no initializer,
+            or a value that changes its structure or shape.
+        DTypeError: a value that changes its dtype.
+
+    >>> import dualflow as df
+    >>> df.scan(lambda acc, x: acc + x, df.constant([1, 2, 3])).numpy()
+    array([1, 3, 6], dtype=int32)
+    """
+    rows, structure, length = _rows(elems)
+    start, carried, rest = _begin(initializer, rows, structure, reverse)
+
+    def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        value = _next(fn, carry, carried, row, structure)
+        return value, value
+
+    count = length - (initializer is None)
+    columns = repeat(step, start, rest, count, reverse, [x.spec for x in start])[1]
+    if initializer is None:
+        columns = [_joined(x, first, reverse) for x, first in zip(columns, start, strict=True)]
+    found = unflatten(carried, columns)
+    return found if back_prop else without_gradient(found)
+
+
+@entry
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last value of ``acc = fn(acc, row)`` over the rows of ``elems``; see :func:`scan`.
+
+    >>> import dualflow as df
+    >>> int(df.foldl(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
+    123
+    """
+    found = _fold(fn, elems, initializer, False)
+    return found if back_prop else without_gradient(found)
+
+
+@entry
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As :func:`foldl`, from the last row to the first.
+
+    >>> import dualflow as df
+    >>> int(df.foldr(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
+    321
+    """
+    found = _fold(fn, elems, initializer, True)
+    return found if back_prop else without_gradient(found)
+
+
+def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> Any:
+    rows, structure, length = _rows(elems)
+    start, carried, rest = _begin(initializer, rows, structure, reverse)
+
+    def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        return _next(fn, carry, carried, row, structure), []
+
+    count = length - (initializer is None)
+    return unflatten(carried, repeat(step, start, rest, count, reverse, [])[0])
+
+
+def _rows(elems: Any) -> tuple[Tensors, Structure, int]:
+    """The tensors of ``elems``, their structure and their common first size."""
+    flat, structure = flatten(elems) if not _is_numbers(elems) else ([elems], LEAF)
+    tensors: list[Any] = [convert_to_tensor(x) for x in flat]
+    if not tensors or any(not x.shape for x in tensors):
+        raise InvalidArgumentError(
+            "elems must be 1+ dimensional tensors, not scalars, as the function is applied to their rows."
+        )
+    lengths = [x.shape[0] for x in tensors]
+    if len(set(lengths)) > 1:
+        raise InvalidArgumentError(f"elems must have equal first sizes, not {lengths}.")
+    if lengths[0] is None:
+        raise InvalidArgumentError("The first size of elems must be known, to apply a function to each row.")
+    return tensors, structure, int(lengths[0])
+
+
+def _is_numbers(elems: Any) -> bool:
+    """Whether ``elems`` is a list of plain numbers, which is one tensor rather than a structure."""
+    return isinstance(elems, list | tuple) and bool(elems) and all(isinstance(x, int | float) for x in elems)
+
+
+def _begin(
+    initializer: Any, rows: Tensors, structure: Structure, reverse: bool
+) -> tuple[Tensors, Structure, Tensors]:
+    """The first value, its structure, and the rows that follow."""
+    if initializer is not None:
+        flat, carried = flatten(initializer)
+        return [convert_to_tensor(x) for x in flat], carried, rows
+    if rows[0].shape[0] == 0:
+        raise InvalidArgumentError("elems has no rows, so that there is no first value; give an initializer.")
+    first, rest = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
+    return [x[first] for x in rows], structure, [x[rest] for x in rows]
+
+
+def _next(
+    fn: Callable[[Any, Any], Any], carry: Tensors, carried: Structure, row: Tensors, structure: Structure
+) -> Tensors:
+    value = fn(unflatten(carried, carry), unflatten(structure, row))
+    return [
+        convert_to_tensor(x, dtype_hint=c.dtype) for x, c in zip(_flat(value, carried), carry, strict=True)
+    ]
+
+
+def _joined(column: Any, first: Any, reverse: bool) -> Any:
+    one = expand_dims(first, 0)
+    return concat([column, one] if reverse else [one, column], 0)
+
+
+def _flat(value: Any, wanted: Structure) -> Sequence[Any]:
+    """The leaves of what a function answered; a list where one tensor is wanted becomes it."""
+    if wanted == LEAF:
+        return [value]
+    flat, found = flatten(value)
+    if found != wanted:
+        raise InvalidArgumentError(
+            f"The function answered {value!r}, which has another structure than asked for; map_fn takes "
+            "another one as fn_output_signature."
+        )
+    return flat
+
+
+def _declared(value: Any, spec: TensorSpec, shaped: bool) -> Any:
+    tensor: Any = convert_to_tensor(value, dtype_hint=spec.dtype)
+    if tensor.dtype is not spec.dtype or (shaped and not spec.is_compatible_with(tensor)):
+        wanted = str(spec) if shaped else spec.dtype.name
+        raise InvalidArgumentError(
+            f"map_fn's function answered {tensor.spec}, not {wanted}; declare it with fn_output_signature."
+        )
+    return tensor

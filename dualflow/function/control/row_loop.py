@@ -1,0 +1,192 @@
+"""A step repeated over the rows of tensors: unrolled where rows are few, else one node of the graph.
+
+The node carries tensors from row to row and stacks what each step gives. Its gradient is such a node too,
+that goes the other way, so there are gradients of every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.function.control.bodies import aligned, operands, trace_body
+from dualflow.function.control.loop_gradient import LOOP
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.gradient.custom import CUSTOM
+from dualflow.graph.control import loop_attrs, with_effects
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes.hoist_random import for_all_turns, only_draw, with_rows
+from dualflow.ops.creation import zeros
+from dualflow.ops.joining import stack, unstack
+
+Tensors = list[Any]
+Step = Callable[[Tensors, Tensors], tuple[Tensors, Tensors]]
+"""From what is carried, and one row of each tensor, to what is carried on, and rows of the results."""
+
+UNROLLED: Final = 32
+"""While tracing, up to so many rows are steps of their own in the graph; the step is traced once."""
+
+
+def repeat(
+    step: Step,
+    carry: Tensors,
+    xs: Tensors,
+    length: int,
+    reverse: bool,
+    results: Sequence[TensorSpec] | None = None,
+) -> tuple[Tensors, Tensors]:
+    """Run ``step`` for each row of ``xs``, from the last one if ``reverse``.
+
+    Eagerly no rows call no step where ``results`` says what it would give.
+
+    Returns:
+        What is carried out of the last step, and the results stacked in the order of the rows of ``xs``.
+
+    Raises:
+        InvalidArgumentError: what is carried changes its shape.
+        DTypeError: it changes its dtype.
+    """
+    if dispatch.current().eager:
+        if length:
+            return _unroll(step, carry, xs, length, reverse)
+        return carry, _empty(_row_specs(step, carry, xs) if results is None else results)
+    return (_inlined if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
+
+
+def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+    rows = [unstack(x) for x in xs]
+    results: list[Tensors] = []
+    for t in _order(length, reverse):
+        before = [x.spec for x in carry]
+        carry, ys = step(carry, [x[t] for x in rows])
+        _check(before, [x.spec for x in carry])
+        results.append(ys)
+    if reverse:
+        results.reverse()
+    return carry, [stack(column) for column in zip(*results, strict=True)]
+
+
+def _order(length: int, reverse: bool) -> range:
+    return range(length - 1, -1, -1) if reverse else range(length)
+
+
+def _check(before: Sequence[TensorSpec], after: Sequence[TensorSpec]) -> None:
+    for was, now in zip(before, after, strict=True):
+        if was.dtype is not now.dtype:
+            raise DTypeError(
+                f"What is carried from row to row had dtype {was.dtype.name} before a step and has "
+                f"{now.dtype.name} after it; cast it."
+            )
+        if was.shape != now.shape:
+            raise InvalidArgumentError(
+                f"What is carried from row to row had shape {was.shape} before a step and has {now.shape} "
+                "after it."
+            )
+
+
+def _specs(carry: Tensors, xs: Tensors) -> list[TensorSpec]:
+    return [TensorSpec.of(x.shape, x.dtype) for x in carry] + [
+        TensorSpec.of(x.shape[1:], x.dtype) for x in xs
+    ]
+
+
+def _row_specs(step: Step, carry: Tensors, xs: Tensors) -> Sequence[TensorSpec]:
+    """What a step gives for one row; it is traced for that and never run."""
+    tracer = Tracer("step")
+    symbols = [tracer.argument(spec) for spec in _specs(carry, xs)]
+    with tracing(tracer):
+        _, ys = step(list(symbols[: len(carry)]), list(symbols[len(carry) :]))
+    return [TensorSpec.of(y.shape, y.dtype) for y in ys]
+
+
+def _empty(results: Sequence[TensorSpec]) -> Tensors:
+    return [zeros(Shape((0, *[size or 0 for size in spec.shape])), spec.dtype) for spec in results]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Traced:
+    """A step as a graph of what is carried, assigned variables, a row of each tensor, and what else it reads.
+
+    Attributes:
+        graph: it gives what is carried on, the variables' new values, and rows of the results.
+        written: the variables that it assigns.
+        kept: what else it reads.
+    """
+
+    graph: Graph
+    written: tuple[Any, ...]
+    kept: tuple[Any, ...]
+
+    @property
+    def goes_alone(self) -> bool:
+        """Whether the graph says all that the step does, for any row.
+
+        The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
+        values tell are known only where these are.
+        """
+        nodes = self.graph.nodes
+        return all(n.op is not CUSTOM and all(s.shape.is_static for s in n.specs) for n in nodes)
+
+
+def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:
+    """The step, traced once."""
+    count = len(carry)
+    specs = _specs(carry, xs)
+    body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda symbols: symbols)
+    carried, ys = body.outputs[:count], body.outputs[count:]
+    _check(specs[:count], [v.spec for v in carried])
+    written = {key: variable for key, (variable, _) in body.writes.items()}
+    kept = {key: source for key, (source, _) in body.reads.items() if key not in written}
+    inputs = [
+        *body.arguments[:count],
+        *aligned([body], written)[0],
+        *body.arguments[count:],
+        *aligned([body], kept)[0],
+    ]
+    graph = body.graph(inputs, [*carried, *[value for _, value in body.writes.values()], *ys])
+    return _Traced(graph, tuple(written.values()), tuple(kept.values()))
+
+
+def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+    """The step's graph for each row, one after the other: the user's Python runs once."""
+    traced = _traced(step, carry, xs)
+    if not traced.goes_alone:
+        return _unroll(step, carry, xs, length, reverse)
+
+    def again(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        state, rest = operands(traced.written), operands(traced.kept)
+        found = replay(traced.graph, [*carry, *state, *row, *rest])
+        return _after(traced, len(carry), found)
+
+    return _unroll(again, carry, xs, length, reverse)
+
+
+def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+    traced = _traced(step, carry, xs)
+    state, rest = operands(traced.written), operands(traced.kept)
+    return _after(traced, len(carry), _apply(traced.graph, [*carry, *state], xs, rest, length, reverse))
+
+
+def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensors]:
+    """What is carried on, and rows of the results; the variables get their new values."""
+    after = count + len(traced.written)
+    engine = dispatch.current().unrecorded
+    for variable, value in zip(traced.written, found[count:after], strict=True):
+        engine.update(variable, value, found)
+    return found[:count], found[after:]
+
+
+def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
+    engine = dispatch.current()
+    draw = None if reverse else only_draw(graph, length)
+    if draw is not None:  # so that the loop has no effect, and a gradient
+        graph = with_rows(graph, draw, len(carry) + len(xs))
+        xs = [*xs, engine.run(draw.op, (), for_all_turns(draw, length))]
+    attrs = loop_attrs(graph, len(carry), len(xs), length, reverse=reverse)
+    return list(engine.run(with_effects(LOOP, [graph]), (*carry, *xs, *rest), attrs))

@@ -1,0 +1,337 @@
+"""``TensorArray``: tensors of one dtype, written and read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import Engine
+from dualflow.core.dtypes import DType, as_dtype, int32
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entries
+from dualflow.function.control.array_rows import blank, count, opened, written
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor, zeros
+from dualflow.ops.joining import concat, split, stack, unstack
+from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.static import known_value
+from dualflow.ops.taking import gather
+
+Rows = list[Any]
+"""The tensors in their places, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """All of an array but its tensors."""
+
+    dtype: DType
+    element_shape: Shape | None
+    dynamic: bool
+    clear: bool
+    alike: bool = True
+
+    def __call__(self, rows: Any) -> TensorArray:
+        """The array of this kind whose tensors are the rows of one: how a loop hands it from turn to turn."""
+        return _make(self, rows, set())
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """An array that stays the object it is: it has its values, and writing changes it."""
+
+    array: TensorArray
+
+    def __call__(self) -> TensorArray:
+        return self.array
+
+
+@entries
+class TensorArray:
+    """Tensors of one shape and dtype in numbered places; a place never written holds zeros.
+
+    Eagerly, :meth:`write` changes the array and returns it. While tracing it returns another array: write
+    ``array = array.write(i, x)``, which does both. Loops over tensors carry it. Without ``element_shape`` the
+    body of a loop that writes first is traced twice, to see what it writes. Where the size is known only when
+    the function runs (a ``dynamic_size`` in a loop, or a tensor as ``size``), the function runs op by op, as
+    ``status()`` says.
+
+    Args:
+        dtype: of the tensors.
+        size: how many places, an int or a scalar; 0 by default.
+        dynamic_size: whether writing beyond the end makes the array longer.
+        clear_after_read: whether what has been read is let go, and can't be read again; eagerly only.
+        infer_shape: whether all tensors have the shape of the first one written; without it they may differ,
+            but for arrays that loops and branches hand on.
+        element_shape: the tensors' shape; by default that of the first one written.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    >>> import dualflow as df
+    >>> array = df.TensorArray(df.float32, size=2)
+    >>> array.write(0, 1.0).write(1, 2.0).stack().numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    __slots__ = ("_home", "_kind", "_read", "_rows")
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        places = 0 if size is None else _known(size)
+        shape = None if element_shape is None else as_shape(element_shape)
+        known = shape if shape is not None and shape.is_static else None
+        self._kind = _Kind(
+            as_dtype(dtype), known, bool(dynamic_size), clear_after_read is not False, bool(infer_shape)
+        )
+        # a list, one tensor with the rows (see _dense), or how many there are to be
+        self._rows: Any = size if places is None else [None] * places
+        if places is None and known is not None:
+            self._rows = blank(size, known, self.dtype)
+        self._read: set[int] = set()
+        self._home: Engine = dispatch.current().unrecorded  # the trace that its tensors belong to
+
+    @property
+    def dtype(self) -> DType:
+        """Of the tensors."""
+        return self._kind.dtype
+
+    @property
+    def element_shape(self) -> Shape | None:
+        """The shape of each tensor; None until it is known."""
+        return self._kind.element_shape
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether writing beyond the end makes the array longer."""
+        return self._kind.dynamic
+
+    def size(self, name: str | None = None) -> Any:
+        """How many places there are, an int32 tensor."""
+        if self._is_open:
+            return cast(count(self._rows) if self._rows.shape else self._rows, int32)
+        return constant(len(self), int32)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether only the run knows how many places there are."""
+        return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
+
+    def read(self, index: Any, name: str | None = None) -> Any:
+        """The tensor in one place.
+
+        Raises:
+            OutOfRangeError: there is no such place.
+            InvalidArgumentError: it was read before, and ``clear_after_read`` is set.
+        """
+        at = _known(index)
+        if at is None or not isinstance(self._rows, list):
+            return gather(self._dense(), index)
+        if not 0 <= at < len(self):
+            raise OutOfRangeError(f"Tried to read from index {at} but array size is: {len(self)}")
+        if at in self._read:
+            raise InvalidArgumentError(
+                f"Could not read index {at} twice because it was cleared after a previous read (perhaps try "
+                "setting clear_after_read = false?)"
+            )
+        found = self._or_zeros(self._rows[at])
+        if self._kind.clear and dispatch.current().eager:
+            self._rows[at] = None
+            self._read.add(at)
+        return found
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with ``value`` in one place.
+
+        Raises:
+            OutOfRangeError: there is no such place, and the array can't grow.
+            InvalidArgumentError: ``value`` has another dtype or shape than the array's tensors.
+        """
+        value = convert_to_tensor(value, dtype_hint=self.dtype)
+        kind = self._accepting(value)
+        at = _known(index)
+        if at is None or not isinstance(self._rows, list) or self._away():
+            rows = self._with(kind, self._rows, self._read)._dense()
+            if self._is_open or self.dynamic_size:
+                return self._with(kind, written(rows, index, value, grows=self.dynamic_size), set())
+            return self._with(kind, tensor_scatter_nd_update(rows, [[index]], stack([value])), set())
+        if at < 0 or (at >= len(self) and not self.dynamic_size):
+            raise OutOfRangeError(
+                f"Tried to write to index {at} but array is not resizeable and size is: {len(self)}"
+            )
+        grown = [*self._rows, *[None] * (at + 1 - len(self))]
+        grown[at] = value
+        return self._with(kind, grown, self._read - {at})
+
+    def stack(self, name: str | None = None) -> Any:
+        """All tensors along a new first axis."""
+        return self._dense()
+
+    def gather(self, indices: Any, name: str | None = None) -> Any:
+        """The tensors in some places, along a new first axis."""
+        return gather(self._dense(), indices)
+
+    def concat(self, name: str | None = None) -> Any:
+        """All tensors joined along their own first axis."""
+        if isinstance(self._rows, list):
+            return concat([self._or_zeros(row) for row in self._rows], 0)
+        rows = self._dense()
+        if len(rows.shape) < 2:
+            raise InvalidArgumentError(
+                "The tensors of this TensorArray are scalars, which can't be joined; use stack()."
+            )
+        return reshape(rows, [-1, *rows.shape[2:]])
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of ``value`` along its first axis, from the first place on.
+
+        Raises:
+            InvalidArgumentError: there are more of them than places, and the array can't grow.
+        """
+        value = convert_to_tensor(value, dtype_hint=self.dtype)
+        if not dispatch.current().eager and value.shape and value.shape[0] == len(self):
+            row = TensorSpec.of(Shape(value.shape[1:]), value.dtype)
+            return self._with(self._accepting(row), value, set())
+        return self._filled(unstack(value))
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of ``value`` in the places ``indices``."""
+        array = self
+        value = convert_to_tensor(value, dtype_hint=self.dtype)
+        for at, row in zip(unstack(convert_to_tensor(indices)), unstack(value), strict=True):
+            array = array.write(at, row)
+        return array
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array with pieces of ``value``, so long along its first axis, from the first place on."""
+        return self._filled(split(convert_to_tensor(value, dtype_hint=self.dtype), lengths))
+
+    def identity(self) -> TensorArray:
+        """The array."""
+        return self
+
+    def close(self, name: str | None = None) -> None:
+        """Nothing: Python frees what nobody holds."""
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        """The array as a structure: what loops and branches carry."""
+        if dispatch.current().eager:
+            return _Same(self), (), []
+        if self.is_unshaped:
+            return _Same(self), (), []
+        rows = opened(self._dense()) if self.dynamic_size else self._dense()
+        return replace(self._kind, element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
+
+    @property
+    def is_unshaped(self) -> bool:
+        """Whether nobody knows the shape of its tensors yet."""
+        written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
+        return self.element_shape is None and not written
+
+    def shaped(self, element: Shape) -> TensorArray:
+        """An array without tensors as one of tensors of that shape."""
+        kind = replace(self._kind, element_shape=element)
+        return _make(kind, _make(kind, self._rows, set())._dense(), set())
+
+    def __repr__(self) -> str:
+        return f"<TensorArray of {len(self)} x {self.element_shape} {self.dtype.name}>"
+
+    # inside
+
+    def _away(self) -> bool:
+        """Whether a branch or a loop's body is writing, which hands on one tensor for all the rows."""
+        engine = dispatch.current()
+        return not engine.eager and engine.unrecorded is not self._home
+
+    def _with(self, kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
+        """The array with other tensors: this one where ops run now, another one while tracing."""
+        if not dispatch.current().eager:
+            return _make(kind, rows, read)
+        self._kind, self._rows, self._read = kind, rows, read
+        return self
+
+    def _filled(self, values: Sequence[Any]) -> TensorArray:
+        if len(values) > len(self) and not self.dynamic_size:
+            raise InvalidArgumentError(
+                f"Cannot unstack {len(values)} tensors into a TensorArray of static size {len(self)}"
+            )
+        kind = self._kind
+        for x in values:
+            kind = self._accepting(x)
+        filled = self._with(kind, [*values, *[None] * (len(self) - len(values))], set())
+        return self._with(kind, filled._dense(), set()) if self._away() else filled
+
+    def _accepting(self, value: Any) -> _Kind:
+        """The kind of the array after ``value`` is written."""
+        if value.dtype is not self.dtype:
+            raise InvalidArgumentError(
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype.name}"
+            )
+        shape = self.element_shape
+        if not self._kind.alike and isinstance(self._rows, list) and not self._away():
+            return self._kind
+        if shape is not None and shape != value.shape:
+            raise InvalidArgumentError(f"Incompatible shape for value ({value.shape}), expected ({shape})")
+        return self._kind if shape is not None else replace(self._kind, element_shape=value.shape)
+
+    def _or_zeros(self, row: Any) -> Any:
+        if row is not None:
+            return row
+        if self.element_shape is None:
+            raise InvalidArgumentError(
+                "Nothing has been written to this TensorArray, so that the shape of its tensors is not "
+                "known; give it as element_shape, without which a loop over tensors can't carry the array."
+            )
+        return zeros(self.element_shape, self.dtype)
+
+    def _shape_of_rows(self) -> Shape:
+        if self.element_shape is None:
+            self._or_zeros(None)
+        assert self.element_shape is not None
+        return self.element_shape
+
+    def _dense(self) -> Any:
+        """One tensor whose rows are the array's."""
+        if not isinstance(self._rows, list):
+            if self._rows.shape:
+                return self._rows
+            return blank(self._rows, self._shape_of_rows(), self.dtype)
+        if any(row is not None for row in self._rows):
+            return stack([self._or_zeros(row) for row in self._rows])
+        if self._rows and self.element_shape is None:
+            return self._or_zeros(None)
+        return zeros(Shape((len(self._rows), *(self.element_shape or ()))), self.dtype)
+
+
+def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
+    array = TensorArray.__new__(TensorArray)
+    array._kind, array._rows, array._read = kind, rows, read
+    array._home = dispatch.current().unrecorded
+    return array
+
+
+def _known(index: Any) -> int | None:
+    """An index as an int; None for one that only the run will tell."""
+    if type(index) is int:
+        return index
+    value = known_value(index)
+    return None if value is None else int(value)

@@ -1,0 +1,1 @@
+"""Looking inside: compare, verify, debug, numerics, status."""

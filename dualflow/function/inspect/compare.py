@@ -1,0 +1,177 @@
+"""``compare``: a function run eagerly beside the same function as a compiled graph."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import flatten
+from dualflow.eager.engine import EAGER
+from dualflow.function.bound_method import BoundFunction
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.inspect.agreement import Outcome, compared
+from dualflow.function.inspect.compare_report import Comparison, Costs, Fused, Part
+from dualflow.function.inspect.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
+from dualflow.graph.compiled import Figures, KernelReport
+from dualflow.graph.passes import optimise
+
+_COST_RUNS = 3
+
+
+@entry
+def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
+    """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
+
+    The function is called some hundred times each way, for about a second in all, or a few times if a call is
+    long. Variables and random generators are put back before each measurement and in the end, so that
+    comparing a training step trains nothing. What Python code does besides, such as printing or appending to
+    a list, happens at each eager call. Functions that ``f`` calls run eagerly, too, while ``f`` does.
+
+    Args:
+        f: a :func:`dualflow.function`, or a plain function, which is made one.
+        args: as for a call of ``f``.
+        kwargs: likewise.
+
+    Returns:
+        The figures; print them for a table.
+
+    Raises:
+        DTypeError: ``f`` can't be called.
+        FailedPreconditionError: called while a function is traced or a tape records.
+
+    >>> import dualflow as df
+    >>> report = compare(lambda x: df.reduce_sum(df.exp(x) * 2.0), df.ones([8]))
+    >>> report.kernels, report.eager_ops, report.difference.agrees
+    (1, {'exp': 1, 'multiply': 1, 'reduce_sum': 1}, True)
+    """
+    if dispatch.current() is not EAGER:
+        raise FailedPreconditionError(
+            "compare runs a function many times, which can't be traced or recorded: call it outside of "
+            "functions and tapes."
+        )
+    if not callable(f):
+        raise DTypeError(f"compare takes a function and its arguments; {f!r} can't be called.")
+    traced = f if isinstance(f, Function | BoundFunction) else function(f)
+    others = GlobalRandom()
+    concrete = traced.get_concrete_function(*args, **kwargs)
+    inputs = traced._signature.bind(args, kwargs).inputs
+    variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
+    state = State(concrete.graph, variables, others)
+    eagerly = functions_run_eagerly()
+    try:
+        return _Comparing(traced, concrete, inputs, state, args, kwargs).report()
+    finally:
+        state.restore()
+        run_functions_eagerly(eagerly)
+
+
+class _Comparing:
+    """One comparison under way: a call of each kind, and what is measured of both."""
+
+    def __init__(
+        self,
+        traced: Any,
+        concrete: ConcreteFunction,
+        inputs: Sequence[Any],
+        state: State,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        def prepare(eagerly: bool) -> None:
+            state.renew()
+            run_functions_eagerly(eagerly)
+
+        self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
+        self.runner = concrete._section(inputs).runner
+        self.eager = Call(traced.python_function, args, kwargs, partial(prepare, True))
+        self.graph = Call(traced, args, kwargs, partial(prepare, False))
+
+    def report(self) -> Comparison:
+        executable = self.runner.executable
+        figures = self.runner.backend.figures(executable)
+        counting = Counting()
+        with dispatch.using(counting):
+            expected = self._outcome(self.eager)
+        difference = compared(expected, self._outcome(self.graph))
+        del expected
+        eager_seconds, graph_seconds = best_times([self.eager, self.graph])
+        return Comparison(
+            name=self.concrete.name,
+            arguments=self._arguments(),
+            eager_seconds=eager_seconds,
+            graph_seconds=graph_seconds,
+            eager_peak_bytes=peak_bytes(self.eager),
+            graph_peak_bytes=self._graph_peak(figures),
+            eager_ops=dict(counting.ops),
+            nodes=len(self.concrete.graph.nodes),
+            kernels=len(figures.kernels),
+            blas_calls=figures.products,
+            host_calls=figures.hosts,
+            fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
+            parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
+            costs=self._costs(),
+            difference=difference,
+            updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
+        )
+
+    def _arguments(self) -> str:
+        structure, leaves = self.concrete.key
+        names = self.traced._signature.leaf_names(structure)
+        return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
+
+    def _outcome(self, call: Call) -> Outcome:
+        """What one call answers and leaves in the variables."""
+        leaves, structure = flatten(call())
+        return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
+
+    def _graph_peak(self, figures: Figures) -> int:
+        """The peak of a call, and the arena, which is there already unless it is too large to keep."""
+        peak, arena = peak_bytes(self.graph), figures.arena_bytes
+        outputs = sum(v.spec.nbytes for v in self.runner.optimised.outputs)
+        there = figures.arena_stays or peak < arena + outputs
+        return peak + arena if there else peak
+
+    def _costs(self) -> Costs:
+        traced, runner = self.traced, self.runner
+        self.graph.prepare()
+        call = traced._signature.bind(self.graph.args, self.graph.kwargs)
+        compiling = runner.backend.costs(runner.executable)
+        return Costs(
+            trace=_median_seconds(lambda: traced.traced(call)),
+            passes=_median_seconds(lambda: optimise(runner.graph)),
+            emission=compiling.emission,
+            compilation=compiling.compilation,
+            linking=compiling.linking,
+            paid=compiling.paid,
+            source=compiling.source,
+        )
+
+
+def _median_seconds(run: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(_COST_RUNS):
+        begun = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - begun)
+    return sorted(taken)[len(taken) // 2]
+
+
+def _fused(kernel: KernelReport) -> Fused:
+    nodes = kernel.nodes
+    origins = [origin for node in nodes for origin in (node.origin, *node.also) if origin is not None]
+    lines = dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in sorted(set(origins)))
+    return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
+
+
+def _short(name: str | None) -> str:
+    return (name or "variable").removesuffix(":0")

@@ -1,0 +1,166 @@
+"""The prompt of ``f.debug``: Python's own pdb, standing on the line that asked for an op.
+
+pdb shows frames. For each op a line of code is compiled under the file, line and function name of the user's,
+and run with the op's inputs and outputs as its local variables: so ``list``, ``where`` and breakpoints are
+about the user's source, without that source running again. No trace function is set; when to stop is decided
+here, op by op, which leaves other tracers (coverage, an outer debugger) alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import pdb
+import sys
+from bdb import BdbQuit
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+from dualflow.core.errors import DualflowError
+from dualflow.eager.tensor import wrap
+from dualflow.function.inspect.local_names import Names
+from dualflow.function.inspect.stepping import Outputs, Step, step_of
+from dualflow.graph.ir import Graph, Node, Origin, Value
+from dualflow.graph.origin import PACKAGE
+
+_RUN = "__run__"
+Stops = Callable[[FrameType, int], bool]
+
+
+class DebuggingEnded(DualflowError, BdbQuit):
+    """The user has left the debugger before the function's end."""
+
+
+class Prompt:
+    """An observer that stops at the ops for which its debugger asks.
+
+    Args:
+        home: the globals on lines whose module is unknown.
+        names: what the user's local names stand for at each op.
+    """
+
+    def __init__(self, home: Mapping[str, Any], names: Names) -> None:
+        self._home = dict(home)
+        self._names = names
+        self._values: dict[Value, Any] = {}
+        self._debugger = OpDebugger()
+        self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
+
+    def begin(self, graph: Graph, arrays: Outputs) -> None:
+        """Forget what an earlier turn has computed."""
+        for node in graph.nodes:
+            for value in node.outputs:
+                self._values.pop(value, None)
+        self._values.update(zip(graph.inputs, map(wrap, arrays), strict=True))
+
+    def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
+        """Run the op inside of a frame on its line; the prompt comes after it, at bodies also before."""
+        if node.origin is None:
+            return compute()
+        outputs: Outputs = ()
+        before = step_of(node, arrays, (), depth)
+        scope = self._scope(node, before)
+
+        def run() -> None:
+            nonlocal outputs
+            frame = sys._getframe(1)
+            if node.bodies:
+                self._debugger.stand(frame, depth, f"into {node.op.name}, whose ops come first")
+            try:
+                outputs = compute()
+            except Exception as error:
+                if not node.bodies:
+                    self._debugger.fail(frame, depth, f"{node.op.name} failed: {error}")
+                raise
+            step = step_of(node, arrays, outputs, depth)
+            scope["__step__"] = step
+            scope.setdefault("outputs", step.outputs)
+            self._debugger.stand(frame, depth, str(step))
+
+        code, names = self._codes.get(node.origin) or self._place(node.origin)
+        scope[_RUN] = run
+        exec(code, names, scope)
+        self._values.update(zip(node.outputs, map(wrap, outputs), strict=True))
+        return outputs
+
+    def _scope(self, node: Node, step: Step) -> dict[str, Any]:
+        """The local names at the prompt: the op's, but where the user has the same name."""
+        scope: dict[str, Any] = {"op": step.op, "inputs": step.inputs, "attrs": step.attrs, "__step__": step}
+        return scope | self._names.shown(node, self._values)
+
+    def _place(self, origin: Origin) -> tuple[CodeType, dict[str, Any]]:
+        """A call of ``run`` on the user's line, and the globals of the line's module."""
+        tree = ast.increment_lineno(ast.parse(f"{_RUN}()"), origin.line - 1)
+        name = origin.function.rpartition(".")[2]
+        code = compile(tree, origin.file, "exec").replace(co_name=name, co_qualname=origin.function)
+        modules = [m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == origin.file]
+        found = self._codes[origin] = code, vars(modules[0]) if modules else self._home
+        return found
+
+
+class OpDebugger(pdb.Pdb):
+    """pdb that moves from op to op: ``step`` to the next, ``next`` not into bodies, ``return`` out of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._stops: Stops = _always
+        self.reset()
+
+    def stand(self, frame: FrameType, depth: int, told: str) -> None:
+        """Prompt on this frame if a command asked for it, or a breakpoint is there.
+
+        Raises:
+            DebuggingEnded: the user has ended the session.
+        """
+        self._depth = depth
+        if self._stops(frame, depth) or self.break_here(frame):
+            self._prompt(frame, told)
+            if self.quitting:
+                raise DebuggingEnded("The debugger was left, which ended the call; no variable has changed.")
+
+    def fail(self, frame: FrameType, depth: int, told: str) -> None:
+        """Prompt on this frame, whose op has failed."""
+        self._depth = depth
+        self._prompt(frame, told)
+
+    def _prompt(self, frame: FrameType, told: str) -> None:
+        self.message(told)
+        self.user_line(frame)
+
+    def get_stack(self, f: FrameType | None, t: Any) -> tuple[list[tuple[FrameType, int]], int]:
+        """The stack without the frames between the user's lines."""
+        stack, _ = super().get_stack(f, t)
+        shown = [row for row in stack if not row[0].f_code.co_filename.startswith(PACKAGE)]
+        return shown, len(shown) - 1
+
+    def set_step(self) -> None:
+        """Stop at the next op."""
+        self._stops = _always
+
+    def set_next(self, frame: FrameType) -> None:
+        """Stop at the next op that is in no body deeper than this one."""
+        here = self._depth
+        self._stops = lambda _, depth: depth <= here
+
+    def set_return(self, frame: FrameType) -> None:
+        """Stop when the body is left."""
+        here = self._depth
+        self._stops = lambda _, depth: depth < here
+
+    def set_until(self, frame: FrameType, lineno: int | None = None) -> None:
+        """Stop at an op on a later line of the same body, or when the body is left."""
+        here, line = self._depth, frame.f_lineno + 1 if lineno is None else lineno
+        self._stops = lambda at, depth: depth < here or (depth == here and at.f_lineno >= line)
+
+    def set_continue(self) -> None:
+        """Stop at breakpoints only."""
+        self._stops = _never
+
+
+def _always(frame: FrameType, depth: int) -> bool:
+    return True
+
+
+def _never(frame: FrameType, depth: int) -> bool:
+    return False

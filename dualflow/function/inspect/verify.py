@@ -1,0 +1,289 @@
+"""``verify``: does a function do the same eagerly and compiled? If not, which op is the first that doesn't?
+
+Three runs of one call are held beside each other: the Python function, its trace node by node through NumPy,
+and the compiled trace. If the last two differ, the trace is cut short after one op and compiled again, in a
+binary search for the first op at which compiled code goes wrong. If only the first differs, the ops that
+Python ran are held against those of the trace, in the order in which both ran.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import flatten
+from dualflow.eager.engine import EAGER
+from dualflow.function.bound_method import BoundFunction
+from dualflow.function.calling.array_ownership import array_of
+from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.inspect.agreement import Outcome, agree, compared, distance, first_apart
+from dualflow.function.inspect.compare_report import Difference
+from dualflow.function.inspect.measure import Counting, GlobalRandom, State
+from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
+from dualflow.graph.compiled import Backend
+from dualflow.graph.extract import ancestors, extract
+from dualflow.graph.interpret import evaluate, observed, run_node
+from dualflow.graph.ir import Graph, Node, Origin, Value
+from dualflow.graph.origin import caller
+from dualflow.graph.passes import optimise
+from dualflow.ops.forms import Literal
+from dualflow.ops.record import Op
+
+Array = np.ndarray[Any, Any]
+
+
+@entry
+def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
+    """Run ``f(*args, **kwargs)`` eagerly and compiled, and find the first op at which they differ.
+
+    Results and variables may differ by rounding, by as much as :func:`dualflow.compare` takes for agreement.
+    Where they differ by more, the report names the op, the line that asked for it, and the first element that
+    is off. Variables and random generators are put back; what Python code does besides happens once more. It
+    holds all that the call computes in memory, and compiles about log2(ops) parts of the graph.
+
+    Args:
+        f: a :func:`dualflow.function`, or a plain function, which is made one.
+        args: as for a call of ``f``.
+        kwargs: likewise.
+
+    Returns:
+        The report; ``agrees`` says whether all is well. A difference is no error.
+
+    Raises:
+        DTypeError: ``f`` can't be called.
+        FailedPreconditionError: called while a function is traced or a tape records.
+
+    >>> import dualflow as df
+    >>> print(verify(lambda x: df.sqrt(x) * 3.0, df.constant([4.0, 9.0])))
+    <lambda>(x: float32[2]) agrees: eager and compiled are 0.0e+00 apart at most, ...
+    >>> calls = []
+    >>> def scale(x):
+    ...     calls.append(x)
+    ...     return x * len(calls)
+    >>> report = verify(scale, df.ones([2]))
+    >>> report.agrees, report.culprit.op, report.culprit.stage
+    (False, 'multiply', 'trace')
+    """
+    if dispatch.current() is not EAGER:
+        raise FailedPreconditionError(
+            "verify runs a function several times, which can't be traced, recorded or checked: call it "
+            "outside of functions and tapes, and without df.debugging.enable_check_numerics."
+        )
+    if not callable(f):
+        raise DTypeError(f"verify takes a function and its arguments; {f!r} can't be called.")
+    traced = f if isinstance(f, Function | BoundFunction) else function(f)
+    others = GlobalRandom()
+    concrete = traced.get_concrete_function(*args, **kwargs)
+    inputs = traced._signature.bind(args, kwargs).inputs
+    variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
+    state = State(concrete.graph, variables, others)
+    eagerly = functions_run_eagerly()
+    try:
+        return _Verifying(traced, concrete, inputs, state).report(args, kwargs)
+    finally:
+        state.restore()
+        run_functions_eagerly(eagerly)
+
+
+class _Ran(NamedTuple):
+    """An op that ran, and what it made."""
+
+    op: Op
+    origin: Origin | None
+    outputs: Sequence[Array]
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What the same op of another run has in common with it."""
+        return (self.op, *self.origin[:2]) if self.origin is not None else (self.op,)
+
+
+class _Listening(Counting):
+    """The eager engine, with a note of each op and what it made."""
+
+    __slots__ = ("ran",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: list[_Ran] = []
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        made = super().run(op, inputs, attrs)
+        tensors = made if isinstance(made, tuple) else (made,)
+        self.ran.append(_Ran(op, caller(), [t._array for t in tensors]))
+        return made
+
+
+class _Verifying:
+    """One verification under way: the call, and how to put things back before each run of it."""
+
+    def __init__(self, traced: Any, concrete: ConcreteFunction, inputs: Sequence[Any], state: State) -> None:
+        self._traced, self._concrete, self._state = traced, concrete, state
+        self._section = concrete._section(inputs)
+        self._inputs = inputs
+        self._steps: list[_Ran] = []
+
+    def report(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Verification:
+        listening = _Listening()
+        with dispatch.using(listening):
+            eager = self._outcome(True, lambda: self._traced.python_function(*args, **kwargs))
+        difference = compared(eager, self._outcome(False, lambda: self._traced(*args, **kwargs)))
+        culprit = None
+        if not difference.agrees:
+            known = self._reference()
+            results = [known[v] for v in self._section.graph.results]
+            culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
+        structure, leaves = self._concrete.key
+        names = self._traced._signature.leaf_names(structure)
+        arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
+        return Verification(self._concrete.name, arguments, difference, culprit)
+
+    def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
+        self._state.renew()
+        run_functions_eagerly(eagerly)
+        leaves, structure = flatten(call())
+        return Outcome(structure, [np.array(leaf) for leaf in leaves], self._state.values())
+
+    def _reference(self) -> dict[Value, Array]:
+        """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""
+        self._state.renew()
+        graph = self._section.graph
+        arrays = [array_of(x).copy() for x in (*self._inputs, *self._section.captured)]
+        known = dict(zip(graph.inputs, arrays, strict=True))
+
+        def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
+            outputs = run_node(node, given)
+            known.update(zip(node.outputs, outputs, strict=True))  # a body's values are nobody else's keys
+            if not node.bodies and not isinstance(node.op.form, Literal):
+                self._steps.append(_Ran(node.op, node.origin, outputs))
+            return outputs
+
+        with observed(run):
+            evaluate(graph, arrays)
+        return known
+
+    def _miscompiled(self, known: dict[Value, Array], results: Sequence[Array]) -> Culprit | None:
+        """The op at which compiled code differs from ``known``; None if its results don't differ."""
+        graph = self._section.graph
+        found = self._compiled_results()
+        wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
+        if not wrong:
+            return None
+        search = _Search(graph, known, self._section.runner.backend)
+        value = graph.results[wrong[0]]
+        node = search.first_to_differ(value)
+        if node is None:
+            return _culprit(COMPILE, None, [results[wrong[0]]], [found[wrong[0]]])
+        outputs = [known[v] for v in node.outputs]
+        ran = _Ran(node.op, node.origin, outputs)
+        return _culprit(COMPILE, ran, outputs, search.compiled(node), alone=search.differs_alone(node))
+
+    def _compiled_results(self) -> list[Array]:
+        """The outputs and updates of the compiled call."""
+        self._state.renew()
+        runner: Runner = self._section.runner
+        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *runner.captured)]
+        outputs = runner.executable.run(given)
+        return [*outputs, *(given[i] for i in runner.written)]
+
+
+class _Search:
+    """Which op of a graph differs when compiled, given all values as they should be."""
+
+    def __init__(self, graph: Graph, known: dict[Value, Array], backend: Backend) -> None:
+        self._graph = graph
+        self._backend = backend
+        self._known = known
+        drawn = [v for n in graph.nodes if n.op.effect is not None for v in n.outputs]
+        self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
+        self._compiled: dict[Node, list[Array]] = {}
+
+    def first_to_differ(self, value: Value) -> Node | None:
+        """The op behind ``value`` whose results differ though its inputs don't; None if no op's do.
+
+        Bisection finds an op that differs beside one that doesn't. An input of the former may differ still,
+        if what came after hid it: then the search goes on above that input.
+        """
+        suspect: Value | None = value
+        culprit: Node | None = None
+        while suspect is not None:
+            nodes = self._behind(suspect)
+            if not nodes or not self._differs(nodes[-1]):
+                break
+            low, high = -1, len(nodes) - 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._differs(nodes[middle]) else (middle, high)
+            culprit = nodes[high]
+            suspect = next((v for v in culprit.inputs if self._may_differ(v)), None)
+        return culprit
+
+    def compiled(self, node: Node) -> list[Array]:
+        """The outputs of ``node`` from the graph that ends with it, compiled."""
+        found = self._compiled.get(node)
+        if found is None:
+            found = self._compiled[node] = self._run(self._given, node)
+        return found
+
+    def differs_alone(self, node: Node) -> bool:
+        """Whether ``node`` differs also when it is compiled by itself."""
+        return self._apart(node, self._run(list(dict.fromkeys(node.inputs)), node))
+
+    def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
+        """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
+        part = optimise(extract(self._graph, given, node.outputs))
+        return self._backend.build(part).run([np.array(self._known[v], order="C") for v in given])
+
+    def _behind(self, value: Value) -> list[Node]:
+        """The computing nodes that ``value`` depends on, in program order."""
+        needed, _ = ancestors([value], self._given)
+        return [n for n in self._graph.nodes if n in needed and not isinstance(n.op.form, Literal)]
+
+    def _may_differ(self, value: Value) -> bool:
+        node = value.node
+        if node is None or value in self._given or isinstance(node.op.form, Literal):
+            return False
+        return self._differs(node)
+
+    def _differs(self, node: Node) -> bool:
+        return self._apart(node, self.compiled(node))
+
+    def _apart(self, node: Node, found: Sequence[Array]) -> bool:
+        return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
+
+
+def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:
+    """The first op whose results in the trace differ from those that it had when Python ran it."""
+    waiting: defaultdict[tuple[Any, ...], deque[_Ran]] = defaultdict(deque)
+    for ran in eager:
+        waiting[ran.place].append(ran)
+    for ran in graph:
+        same = waiting[ran.place]
+        if same:
+            expected = same.popleft().outputs
+            if not all(map(agree, expected, ran.outputs)):
+                return _culprit(TRACE, ran, expected, ran.outputs)
+    return Culprit(TRACE, "", None, difference, None, None, None, alone=False)
+
+
+def _culprit(
+    stage: str, ran: _Ran | None, expected: Sequence[Array], found: Sequence[Array], *, alone: bool = False
+) -> Culprit:
+    op, origin = (ran.op.name, ran.origin) if ran is not None else ("", None)
+    a, b = next((a, b) for a, b in zip(expected, found, strict=True) if not agree(a, b))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        reason = f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
+        return Culprit(stage, op, origin, Difference(np.inf, np.inf, reason), None, None, None, alone)
+    index = first_apart(a, b)
+    assert index is not None, "arrays that don't agree have such an element"
+    difference = Difference(*distance(a, b), "too far apart")
+    return Culprit(stage, op, origin, difference, index, a[index], b[index], alone)

@@ -1,0 +1,175 @@
+"""Python values that a function reads from globals, closures and attributes: traces keep them as they were.
+
+Looking whether they have changed would cost each call more than the call itself takes, so it is done when it
+is free: when a function is traced anyway, and when ``explain`` is asked.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.warning import warn_user
+from dualflow.function.errors import CapturedValueWarning
+from dualflow.graph.exact_equality import exact
+
+_PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
+_READS: Final = frozenset({"LOAD_GLOBAL", "LOAD_DEREF"})
+_WRITES: Final = frozenset({"STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF"})
+_ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_ATTRIBUTE_WRITES: Final = frozenset({"STORE_ATTR", "DELETE_ATTR"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A name that a function's code reads from outside of it, and the line where it does so first.
+
+    The name has dots where it is an attribute's: ``self.rate``.
+    """
+
+    name: str
+    line: int
+
+
+class CapturedValues:
+    """The numbers, strings and Nones that a function reads from outside of it, for each of its traces.
+
+    They are globals, closures, and attributes of objects there and of a method's own object. Nothing is known
+    of functions that a function calls.
+    """
+
+    __slots__ = ("_bound", "_function", "_name", "_readings", "_seen", "_warned")
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        found = getattr(function, "__func__", function)
+        self._bound = function
+        if not isinstance(found, FunctionType):
+            found = inspect.getattr_static(type(function), "__call__", None)
+        self._name = name
+        self._function = found if isinstance(found, FunctionType) else None
+        self._readings: tuple[Reading, ...] | None = None
+        self._seen: dict[Reading, list[tuple[int, Any]]] = {}
+        self._warned: set[Reading] = set()
+
+    def note(self, trace: int) -> None:
+        """Look at what trace number ``trace`` has compiled in; warn where earlier ones have other values."""
+        for reading, value in self._now():
+            seen = self._seen.setdefault(reading, [])
+            if not seen or exact(seen[-1][1]) != exact(value):
+                seen.append((trace, value))
+                if len(seen) > 1 and reading not in self._warned:
+                    self._warned.add(reading)
+                    self._warn(reading, seen)
+
+    def explain(self) -> list[str]:
+        """A line for each value, which says whether it has changed since."""
+        now = dict(self._now())
+        return [self._line(reading, seen, now) for reading, seen in self._seen.items()]
+
+    def _line(self, reading: Reading, seen: list[tuple[int, Any]], now: dict[Reading, Any]) -> str:
+        values = ", then ".join(f"{value!r} from trace {trace} on" for trace, value in seen)
+        kept = repr(seen[0][1]) if len(seen) == 1 else values
+        stale = reading in now and exact(now[reading]) != exact(seen[-1][1])
+        changed = f"; it is {now[reading]!r} now, which no trace has seen: {_REMEDY}" if stale else ""
+        return f"{reading.name} = {kept} was compiled in (read in line {reading.line}){changed}"
+
+    def _warn(self, reading: Reading, seen: list[tuple[int, Any]]) -> None:
+        (_, first), (_, second) = seen
+        warn_user(
+            f"{self._name} was traced with {reading.name} = {second!r}, while earlier traces keep "
+            f"{reading.name} = {first!r} and are still used for their arguments: Python values are compiled "
+            f"in. {_REMEDY}.",
+            category=CapturedValueWarning,
+        )
+
+    def _now(self) -> Iterator[tuple[Reading, Any]]:
+        """The names that hold plain values now, and these."""
+        function = self._function
+        if function is None:
+            return
+        own = self._own()
+        if self._readings is None:
+            self._readings = tuple(_readings(function.__code__, None if own is None else own[0]))
+        names = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        for reading in self._readings:
+            root, *path = reading.name.split(".")
+            try:
+                cell = names.get(root)
+                if own is not None and root == own[0]:
+                    value = own[1]
+                else:
+                    value = function.__globals__[root] if cell is None else cell.cell_contents
+            except (KeyError, ValueError):  # a built-in, or a cell that is empty yet
+                continue
+            for name in path:
+                value = _attribute(value, name)
+            if type(value) in _PLAIN:
+                yield reading, value
+
+    def _own(self) -> tuple[str, Any] | None:
+        """The name of a method's object in its code, and the object; None for a plain function."""
+        assert self._function is not None
+        if self._bound is self._function or not self._function.__code__.co_argcount:
+            return None
+        try:
+            owner = getattr(self._bound, "__self__", self._bound)
+        except FailedPreconditionError:  # it exists no more
+            return None
+        return self._function.__code__.co_varnames[0], owner
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """An attribute that is stored, on the object or its class; no code of the owner's is run."""
+    found = inspect.getattr_static(owner, name, _ABSENT)
+    return found.__get__(owner, type(owner)) if inspect.ismemberdescriptor(found) else found
+
+
+_ABSENT: Final = object()
+_REMEDY: Final = "Pass it as an argument, or keep it in a df.Variable"
+
+
+def _readings(code: CodeType, own: str | None) -> Iterator[Reading]:
+    """What the code, with that of functions inside of it, reads from outside and doesn't assign.
+
+    ``own`` is the name of the method's object, which is a parameter.
+    """
+    lines: dict[str, int] = {}
+    written: set[str] = set()
+    outside = {*code.co_freevars, *([] if own is None else [own])}
+    pending = [code]
+    while pending:
+        current = pending.pop()
+        free = outside.intersection(current.co_freevars) | outside.intersection(current.co_cellvars)
+        path: str | None = None
+        for step in dis.get_instructions(current):
+            several = step.opname.startswith("LOAD_FAST") and isinstance(step.argval, tuple)
+            name = step.argval[-1] if several else step.argval
+            if step.opname in _ATTRIBUTE_WRITES and path is not None:
+                written.add(f"{path}.{name}")
+            path = _path(step.opname, name, path, free, own if current is code else None)
+            if path is not None and not path.startswith("__"):
+                place = step.positions and step.positions.lineno
+                lines.setdefault(path, place or current.co_firstlineno)
+            if step.opname in _WRITES or (step.opname == "STORE_FAST" and name == own and current is code):
+                written.add(name)
+        pending += [c for c in current.co_consts if isinstance(c, CodeType)]
+    for name, line in sorted(lines.items()):
+        parts = name.split(".")
+        if not any(".".join(parts[: i + 1]) in written for i in range(len(parts))):
+            yield Reading(name, line)
+
+
+def _path(operation: str, name: Any, path: str | None, free: set[str], own: str | None) -> str | None:
+    """The dotted name that lies on the stack after an instruction; None for anything else."""
+    if operation in _ATTRIBUTES:
+        return None if path is None else f"{path}.{name}"
+    if "DEREF" in operation and name not in free:
+        return None
+    if operation in _READS or (operation.startswith("LOAD_FAST") and own is not None and name == own):
+        return str(name)
+    return None

@@ -1,0 +1,150 @@
+"""Why a function was traced again, in words, and a warning when that happens too often."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure
+from dualflow.core.warning import warn_user
+from dualflow.function.arguments.signature import Key, Signature
+from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from dualflow.function.errors import RetracingWarning
+
+TRACES: Final = 5
+CALLS: Final = 10
+WARNINGS: Final = 2
+_OPEN: Final = "leave sizes open with reduce_retracing=True or an input_signature, or pad to one size"
+_KEPT: Final = 256
+
+
+class Event(NamedTuple):
+    """One trace: what it takes, at which call it was made, and what differs from the nearest earlier one."""
+
+    arguments: str
+    call: int
+    reasons: tuple[str, ...]
+
+
+class History:
+    """The traces of one function, the latest 256."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._events: deque[Event] = deque(maxlen=_KEPT)
+        self._recent: deque[int] = deque(maxlen=TRACES)
+        self._warned = 0
+        self.count = 0
+        self.sizes_needed = ""
+        """Why sizes can't be left open; empty as long as they can."""
+
+    def add(
+        self, signature: Signature, key: Key, made: Key, earlier: Sequence[Key], call: int, *, nested: bool
+    ) -> None:
+        """Note a trace for ``made``: call number ``call`` had ``key``, which none for ``earlier`` fitted.
+
+        Warns with a RetracingWarning when this is the fifth trace in ten calls, twice at most; ``nested``
+        ones, made while the function itself is traced, unroll a recursion and do not count.
+        """
+        names = signature.leaf_names(key[0])
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, made[1], strict=True)) or "no arguments"
+        reasons = tuple(_nearest(key, earlier, names, [p.name for p in signature.parameters]))
+        self._events.append(Event(shown, call, reasons))
+        self.count += 1
+        if nested:
+            return
+        self._recent.append(call)
+        often = len(self._recent) == TRACES and call - self._recent[0] < CALLS
+        if often and reasons and self._warned < WARNINGS:
+            self._warned += 1
+            self._warn(call, reasons)
+
+    def explain(self) -> str:
+        """One line for each trace."""
+        lines = [f"{self._name} was traced {self.count} time{'s' * (self.count != 1)}."]
+        first = self.count - len(self._events) + 1
+        for number, event in enumerate(self._events, start=first):
+            why = f"  because {'; '.join(event.reasons)}" if event.reasons else ""
+            lines.append(f"{number}. at call {event.call}: {event.arguments}{why}")
+        if self.sizes_needed:
+            lines.append(f"Sizes can't be left open, as the function needs them: {self.sizes_needed}")
+        return "\n".join(lines)
+
+    def _warn(self, call: int, reasons: Sequence[str]) -> None:
+        window = call - self._recent[0] + 1
+        warn_user(
+            f"{TRACES} out of the last {window} calls to {self._name} triggered retracing, which "
+            f"costs far more than a call. The last time, {'; '.join(reasons)}. {self._name}.explain() lists "
+            "all traces.",
+            category=RetracingWarning,
+        )
+
+
+def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str], parameters: Sequence[str]) -> list[str]:
+    """The differences to the trace that has the fewest, one of the same structure if there is one."""
+    alike = [old for old in earlier if old[0] == key[0]]
+    if alike:
+        return min([_differences(old, key, names) for old in alike], key=len)
+    others = [_restructured(old[0], key[0], parameters) for old in earlier]
+    return min(others, key=len, default=[])
+
+
+def _differences(old: Key, new: Key, names: Sequence[str]) -> list[str]:
+    pairs = zip(names, old[1], new[1], strict=True)
+    return [_difference(name, before, now) for name, before, now in pairs if before != now]
+
+
+def _restructured(old: Structure, new: Structure, parameters: Sequence[str]) -> list[str]:
+    """Which arguments have another structure than earlier."""
+    pairs = zip(parameters, old.children, new.children, strict=True)
+    return [
+        f"{name} went from {outline(before)} to {outline(now)} (another structure: keep to one)"
+        for name, before, now in pairs
+        if before != now
+    ]
+
+
+def outline(structure: Structure) -> str:
+    """The brackets of a structure, with a star for each leaf.
+
+    >>> from dualflow.core.tree import flatten
+    >>> outline(flatten({"a": [1, 2], "b": (3, None)})[1])
+    'dict(a=[*, *], b=(*, None))'
+    """
+    kind, keys, children = structure
+    if kind is None or kind is type(None):
+        return "*" if kind is None else "None"
+    parts = [outline(child) for child in children]
+    if keys:
+        parts = [f"{k}={part}" for k, part in zip(keys, parts, strict=True)]
+    inner = ", ".join(parts)
+    if kind is list:
+        return f"[{inner}]"
+    return f"({inner})" if kind is tuple else f"{kind.__name__}({inner})"
+
+
+def _difference(name: str, old: Leaf, new: Leaf) -> str:
+    if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
+        return _tensor_difference(name, old.spec, new.spec)
+    change = f"{name} went from {old} to {new}"
+    if (
+        isinstance(new, ValueLeaf)
+        and isinstance(new.value, int | float | complex)
+        and isinstance(old, ValueLeaf)
+    ):
+        return f"{change} (Python numbers are compiled in: pass df.constant({name}) to trace once)"
+    if isinstance(new, ObjectLeaf) and isinstance(old, ObjectLeaf):
+        return f"{change} (another object: pass the same one, or give its class __eq__ and __hash__)"
+    return change
+
+
+def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec) -> str:
+    if old.dtype is not new.dtype:
+        return f"{name} went from {old.dtype.name} to {new.dtype.name} (df.cast it before the call)"
+    if len(old.shape) != len(new.shape):
+        return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
+    sizes = enumerate(zip(old.shape, new.shape, strict=True))
+    changes = [f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b]
+    return f"{', '.join(changes)} ({_OPEN})"

@@ -1,0 +1,204 @@
+"""A stretch of a trace that can be called with tensors, under whatever engine is current, and has a gradient.
+
+A traced function is one; so is its gradient, and the gradient's gradient, all in the graph of one trace:
+there the symbols that a custom gradient's closure holds keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable, Engine
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager.engine import EAGER
+from dualflow.eager.recording import Recording
+from dualflow.eager.tensor import wrap
+from dualflow.eager.updates import Step, hold
+from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.failed_calls import History
+from dualflow.function.options import CompileOptions
+from dualflow.function.tracing.taped_call import CALL, Linear, TapedCall, differentiate
+from dualflow.function.tracing.tracer import Tracer, tracing_lock
+from dualflow.graph.extract import ancestors, extract
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.assignments import acting, with_variables
+
+_NONE: Final[Mapping[int, int]] = {}
+
+
+class Section:
+    """Values of a trace as a function of other values of it.
+
+    Args:
+        tracer: the trace.
+        graph: the section as a graph of its own.
+        inputs: the trace's values behind the graph's inputs,
+        outputs: and behind its outputs.
+        effects: the trace's nodes that run whoever reads them, in program order.
+        options: how it, and its gradient, are compiled.
+        bound: the variables that are arguments in the trace, by their ids, and their places.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        graph: Graph,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        effects: Sequence[Node] = (),
+        *,
+        options: CompileOptions,
+        bound: Mapping[int, int] = _NONE,
+    ) -> None:
+        self.tracer = tracer
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.effects = tuple(effects)
+        self.options = options
+        self.bound = bound
+        self._history = History(graph, self._behind)
+        self.runner = Runner(graph, options, history=self._history)
+        self._linear: dict[tuple[bool, ...], Linear] = {}
+
+    @cached_property
+    def captured(self) -> tuple[Any, ...]:
+        """What is behind the inputs that are captures: variables, tensors, symbols of an outer trace."""
+        return tuple([c.source for c in self.graph.captures])
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The outputs as tensors of the current engine, for a tensor or variable behind each argument.
+
+        Assigns the variables that the section updates.
+        """
+        engine = dispatch.current()
+        if engine is EAGER:
+            return self.runner(*arguments)
+        sources = [*arguments, *self.captured]
+        tensors = _read(engine, sources)
+        if not isinstance(engine, Recording) or engine.base is not EAGER:
+            return self._inline(engine, sources, tensors)
+        wanted = self._wanted(engine, tensors)
+        return self._record(engine, sources, wanted) if any(wanted) else self.runner(*arguments)
+
+    def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
+        """The inputs that a tape watches, if there is an output through which a gradient can flow."""
+        if not any(v.spec.dtype.is_inexact for v in self.outputs):
+            return ()
+        watched = [tape.watched for tape in engine.tapes]
+        return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
+
+    def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+        variables = {key: sources[place] for key, place in self.bound.items()}
+
+        def note(variable: Any, value: Any) -> None:
+            engine.unrecorded.note(variables.get(id(variable), variable), value)
+
+        graph = with_variables(self.graph, variables) if variables else self.graph
+        results = replay(graph, tensors, note)
+        count = len(self.outputs)
+        made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
+        for update, value in zip(self.graph.updates, results[count:], strict=True):
+            variable = sources[self.graph.inputs.index(update.input)]
+            engine.unrecorded.update(variable, value, made)
+        return results[:count]
+
+    def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
+        linear = self._linear.get(wanted)
+        if linear is None:
+            with tracing_lock.lock:
+                linear = self._linear.get(wanted) or self._linearise(wanted)
+                self._linear[wanted] = linear
+        written = linear.forward.written
+        call = TapedCall(linear, self._history.trail())
+        step = Step([sources[i] for i in written], compiled=True)
+        try:
+            with step.running, step as claims:
+                tensors = _read(engine, sources)
+                results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
+                hold(claims, list(map(wrap, call.updated)))
+                if call.trail is not None:
+                    call.trail.end()
+        except BaseException as error:
+            if call.trail is None:
+                raise
+            told = self._history.leave(error, call.trail, sources[: len(self.graph.arguments)])
+        else:
+            return results
+        raise told
+
+    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Any:
+        """The variable that is meant where the trace assigns one, which may stand for an argument."""
+        place = self.bound.get(id(variable))
+        return variable if place is None else arguments[place]
+
+    def _linearise(self, wanted: Sequence[bool]) -> Linear:
+        """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
+        tracer = self.tracer
+        before = tracer.builder.finish(())
+        results = [*self.outputs, *(u.value for u in self.graph.updates)]
+        needed, _ = ancestors(results, self.inputs, self.effects)
+        taking = [i for i, v in enumerate(self.outputs) if v.spec.dtype.is_inexact]
+        places = [i for i, w in enumerate(wanted) if w]
+        cotangents, found = differentiate(
+            tracer,
+            [n for n in before.nodes if n in needed],
+            [self.inputs[i] for i in places],
+            [self.outputs[i] for i in taking],
+        )
+        flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
+        flows = [flow for flow in found if flow is not None]
+        after = tracer.builder.finish(())
+        effects = acting(after.nodes[len(before.nodes) :])
+        held = self._held(flows, cotangents)
+        joint = extract(
+            after,
+            [*self.inputs, *cotangents],
+            [*self.outputs, *held, *flows],
+            name=self.graph.name,
+            updates=self.graph.updates,
+            effects=[*self.effects, *effects],
+        )
+
+        def whole() -> Section:
+            self._check_held(held, [self.inputs[i] for i in places])
+            inputs = [*self.inputs, *held, *cotangents]
+            graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
+            given = [*inputs, *graph.inputs[len(graph.arguments) :]]
+            return Section(tracer, graph, given, flows, effects, options=self.options)
+
+        return Linear(
+            joint,
+            inputs=len(self.inputs),
+            outputs=len(self.outputs),
+            held=len(held),
+            effects=len(self.effects),
+            flowing=flowing,
+            taking=taking,
+            whole=whole,
+            options=self.options,
+        )
+
+    def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+        """What random and Python ops have given, which the gradient reads and can't compute again."""
+        needed, _ = ancestors(flows, [*self.inputs, *cotangents])
+        return [v for n in self.effects if n in needed for v in n.outputs]
+
+    def _check_held(self, held: Sequence[Value], sources: Sequence[Value]) -> None:
+        for node in dict.fromkeys(v.node for v in held):
+            assert node is not None, "held values are made by nodes"
+            _, read = ancestors(node.inputs, ())
+            if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.pullback is not None):
+                raise InvalidArgumentError(
+                    f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
+                    f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"
+                )
+
+
+def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
+    """The engine's tensors for ``sources``."""
+    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]

@@ -1,0 +1,179 @@
+"""The gradient of a traced function under a tape that runs eagerly.
+
+The trace is extended by the reverse sweep over its nodes, then cut in two: a forward graph that also hands
+out what the gradient needs, and a backward graph. The tape records the call as one op, whose pullback runs
+the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.options import CompileOptions
+from dualflow.function.tracing.tracer import Tracer, tracing, values
+from dualflow.gradient.sweep import Record, filled, sweep
+from dualflow.graph.extract import extract
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.split_forward_backward import halve
+from dualflow.graph.trail import Trail
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op
+
+Array = np.ndarray[Any, Any]
+Flows = list[Value | None]
+
+
+def differentiate(
+    tracer: Tracer, nodes: Sequence[Node], sources: Sequence[Value], targets: Sequence[Value]
+) -> tuple[list[Value], Flows]:
+    """Extend the trace by a reverse sweep over ``nodes``.
+
+    Returns:
+        A new argument for the cotangent of each target, and the cotangent of each source, None where none
+        flows.
+    """
+    symbol = tracer.symbol
+    with tracing(tracer):
+        cotangents = [tracer.argument(v.spec) for v in targets]
+        records = [
+            Record(n.op, tuple(map(symbol, n.inputs)), tuple(map(symbol, n.outputs)), dict(n.attrs))
+            for n in nodes
+        ]
+        flows = sweep(records, [symbol(v) for v in targets], cotangents, [symbol(v) for v in sources])
+        return values(cotangents), [None if g is None else tracer.adopt(g)._value for g in flows]
+
+
+class Linear:
+    """A section of a trace with the gradient of its outputs with respect to some of its inputs.
+
+    Args:
+        joint: the section's inputs, then a cotangent for each output that can have one; its outputs, then the
+            values held for higher orders, then the cotangents of the inputs.
+        inputs, outputs, held: how many there are of each.
+        effects: how many of the nodes with effects belong to the section itself.
+        flowing: which of the inputs get a cotangent, and
+        taking: which of the outputs take one.
+        whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
+            serves higher orders.
+        options: how both halves are compiled.
+    """
+
+    def __init__(
+        self,
+        joint: Graph,
+        *,
+        inputs: int,
+        outputs: int,
+        held: int,
+        effects: int,
+        flowing: Sequence[int],
+        taking: Sequence[int],
+        whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
+        options: CompileOptions,
+    ) -> None:
+        halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
+        self.forward = Runner(halves.forward, options)
+        self.inputs, self.outputs, self.held = inputs, outputs, held
+        self.flowing, self.taking = tuple(flowing), tuple(taking)
+        self._backward = halves.backward
+        self._sources = halves.sources
+        self._runners: dict[tuple[int, ...], Runner] = {}
+        self._make_whole = whole
+        self._options = options
+
+    @cached_property
+    def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
+        return self._make_whole()
+
+    def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], Runner]:
+        """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
+        wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
+        found = self._runners.get(wanted)
+        if found is None:
+            graph = self._backward
+            effects = [n for n in graph.nodes if n.op.effect is not None]
+            part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
+            found = self._runners[wanted] = Runner(part, self._options)
+        return tuple([self.flowing[k] for k in wanted]), found
+
+    def pick(
+        self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
+    ) -> list[Any]:
+        """The arguments of the backward graph."""
+        held = self.held
+        tables = {
+            "input": (*inputs, *cotangents),
+            "output": (*outputs, *saved[:held]),
+            "residual": saved[held:],
+        }
+        return [tables[kind][i] for kind, i in self._sources]
+
+
+class TapedCall:
+    """One call of a section under a tape: what it leaves for the gradient.
+
+    Attributes:
+        updated: the new values of the inputs that are variables with updates.
+        trail: what the call did outside of machine code, where that matters if it fails.
+    """
+
+    __slots__ = ("_linear", "_saved", "trail", "updated")
+
+    def __init__(self, linear: Linear, trail: Trail | None) -> None:
+        self._linear = linear
+        self.trail = trail
+        self._saved: list[EagerTensor] = []
+        self.updated: list[Array] = []
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """The section's outputs."""
+        forward, count = self._linear.forward, self._linear.outputs
+        if not forward.written and self.trail is None:
+            tensors = forward(*map(wrap, arrays))
+            self._saved = list(tensors[count:])
+            return [t._array for t in tensors[:count]]
+        given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
+        for i in forward.written:
+            given[i] = given[i].copy()
+        results = forward.run(given, self.trail)
+        self._saved = [wrap(a) for a in results[count:]]
+        self.updated = [given[i] for i in forward.written]
+        return results[:count]
+
+    def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The cotangent of each input; by compiled code unless somebody is to see the ops."""
+        linear = self._linear
+        gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
+        cotangents = [gs[i] for i in linear.taking]
+        flows: list[Any] = [None] * len(inputs)
+        if dispatch.current() is EAGER:
+            places, runner = linear.runner(needed)
+            found = runner(*linear.pick(inputs, cotangents, outs, self._saved))
+        else:
+            held = self._saved[: linear.held]
+            places, found = linear.flowing, linear.whole([*inputs, *held, *cotangents])
+        for place, flow in zip(places, found, strict=True):
+            flows[place] = flow
+        return flows
+
+
+CALL: Final = Op(
+    name="call",
+    doc="A traced function, called under a tape; attrs: call, a TapedCall.",
+    infer=lambda *specs, call: (),
+    kernel=lambda *arrays, call: call.run(arrays),
+    form=Opaque("a call inside a trace is inlined, so no graph has this op"),
+    pullback=lambda needed, g, out, *inputs, call: call.pull(needed, g, out, inputs),
+    outputs=None,
+    effect=Effect.PYTHON,
+)

@@ -1,0 +1,394 @@
+"""The engine that records a graph: what runs while a function is traced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import (
+    FailedPreconditionError,
+    InaccessibleTensorError,
+    InvalidArgumentError,
+    MissingAttributeError,
+)
+from dualflow.core.locks import SharedLock
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import EagerTensor
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.variable_creation import Creation
+from dualflow.graph.extract import extract
+from dualflow.graph.interpret import evaluate, run_node
+from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
+from dualflow.graph.origin import caller
+from dualflow.graph.passes.assignments import ASSIGNMENT
+from dualflow.ops.checks import ASSIGNED
+from dualflow.ops.forms import Literal
+from dualflow.ops.record import REGISTRY, Op
+
+Array = np.ndarray[Any, Any]
+_INLINED = 16
+_FOLDED = 1 << 12
+
+
+@dataclass(slots=True)
+class _State:
+    """A variable as the trace knows it: the input that reads it, and its value at this point."""
+
+    variable: AbstractVariable
+    input: Value
+    current: Symbol
+
+
+class Provisional(NamedTuple):
+    """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
+
+    x: Any
+    ran: Any
+    name: str
+
+
+class Tracer(Engine):
+    """Records ops as the nodes of one graph.
+
+    Args:
+        name: the traced function's.
+        creation: what becomes of variables that the trace creates.
+
+    Attributes:
+        refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
+        settled: bool scalars that checks have made sure of, for what follows.
+        provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
+            makes it anew, so that it fails where it is read.
+    """
+
+    __slots__ = (
+        "_captured",
+        "_constants",
+        "_states",
+        "_static",
+        "builder",
+        "creation",
+        "name",
+        "outer",
+        "provisional",
+        "refusal",
+        "settled",
+        "symbols",
+    )
+
+    def __init__(self, name: str, creation: Creation | None = None) -> None:
+        self.name = name
+        self.creation = creation
+        self.outer: Tracer | None = _active.get() or _recording()
+        self.builder: GraphBuilder = (
+            GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
+        )
+        self.symbols: dict[Value, Symbol] = {}
+        self.refusal: Exception | None = None
+        self.settled: dict[Value, bool] = {}
+        self.provisional: dict[Value, Provisional] = {}
+        self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
+        self._constants: dict[tuple[Any, ...], Value] = {}
+        self._states: dict[int, _State] = {}
+        self._static: dict[Value, Array | None] = {}
+
+    # what ops ask of an engine
+
+    def unary(self, op: Op, x: Any) -> Any:
+        if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.is_inexact:
+            return Symbol(self.builder.add(op, (x._value,), _NOTHING, caller()).outputs[0], self)
+        return self.run(op, op.prepare((x,), self), _NOTHING)
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        a = x._value if type(x) is Symbol and x._tracer is self else None
+        b = y._value if type(y) is Symbol and y._tracer is self else None
+        if a is not None and b is None:
+            b = self._number(y, a.spec.dtype)
+        elif b is not None and a is None:
+            a = self._number(x, b.spec.dtype)
+        if a is not None and b is not None and a.spec.dtype is b.spec.dtype and a.spec.dtype.is_inexact:
+            return Symbol(self.builder.add(op, (a, b), _NOTHING, caller()).outputs[0], self)
+        return self.run(op, op.prepare((x, y), self), _NOTHING)
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        node = self.builder.add(op, [x._value for x in inputs], attrs, caller())
+        outputs = [Symbol(v, self) for v in node.outputs]
+        return outputs[0] if op.outputs == 1 else tuple(outputs)
+
+    def constant(self, array: Array) -> Symbol:
+        return Symbol(self._literal(array), self)
+
+    def adopt(self, tensor: AbstractTensor) -> Symbol:
+        if type(tensor) is Symbol and tensor._tracer is self:
+            return tensor
+        known = self._captured.get(id(tensor))
+        if known is not None:
+            return known[1]
+        if type(tensor) is EagerTensor:
+            array = tensor._array
+            symbol = self.constant(array) if array.size <= _INLINED else self._capture(tensor)
+        elif type(tensor) is Symbol and self._is_inside(tensor._tracer):
+            symbol = self._inherit(tensor)
+        else:
+            raise InaccessibleTensorError(self._out_of_scope(tensor))
+        self._captured[id(tensor)] = tensor, symbol
+        return symbol
+
+    def read(self, variable: AbstractVariable) -> Symbol:
+        return self._state(variable).current
+
+    def assign(self, variable: AbstractVariable, value: Any) -> Any:
+        state, symbol = self._state(variable), Symbol(self.adopt(value)._value, self)
+        if symbol._value is not state.current._value:
+            self.note(variable, symbol)
+        state.current = symbol
+
+    def note(self, variable: AbstractVariable, value: Any) -> None:
+        self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
+
+    def stream(self, seed: int | None) -> Any:
+        return None if self.outer is None else self.outer.stream(seed)
+
+    def create_variable(self, variable: AbstractVariable, initial: Any) -> None:
+        if self.creation is None:
+            raise InaccessibleTensorError(
+                f"{self.name!r}, which may run any number of times, can't create variables; create it before."
+            )
+        self.creation.create(variable, self.known(self.adopt(initial)._value, "initial value"), caller())
+
+    # what the function room asks
+
+    keys_feeds = False
+    """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
+
+    def refuse(self, error: Exception) -> None:
+        """Note that ``error`` is about to be raised, which the user's code might catch."""
+        tracer: Tracer | None = self
+        while tracer is not None:
+            tracer.refusal = tracer.refusal or error
+            tracer = tracer.outer
+
+    def tensor_name(self, value: Value) -> str:
+        """The argument's name, or the op's, and which of its results ``value`` is."""
+        if value.node is None:
+            return f"{value.spec.name or 'input'}:0"
+        return f"{value.node.op.name}:{value.index}"
+
+    # what a symbol asks: the explicit graph's tensors have more to say
+
+    hint = ""
+    """A sentence for errors about a missing value."""
+
+    def pending(self) -> str:
+        """When symbols have no value yet."""
+        return f"while {self.name!r} is traced"
+
+    def way_to_value(self) -> str:
+        """How to come to a symbol's value."""
+        return "Return it and call .numpy() on the result"
+
+    def origin(self, value: Value) -> Origin | None:
+        """The user's line that made ``value``; None for an argument."""
+        return None if value.node is None else value.node.origin
+
+    def operation(self, symbol: Symbol) -> Any:
+        """What an explicit graph calls the maker of ``symbol``."""
+        raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
+
+    def graph_of(self, symbol: Symbol) -> Any:
+        """The explicit graph of ``symbol``."""
+        raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
+
+    def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
+        """The value of ``symbol`` by a session."""
+        raise FailedPreconditionError(
+            f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
+            f"{self.way_to_value()}."
+        )
+
+    def argument(self, spec: TensorSpec) -> Symbol:
+        """A new input that the caller gives."""
+        return self.symbol(self.builder.argument(spec))
+
+    def bind(self, variable: AbstractVariable) -> Value:
+        """A new input for the value of a variable that is an argument."""
+        value = self.builder.argument(_variable_spec(variable))
+        self._states[id(variable)] = _State(variable, value, Symbol(value, self))
+        return value
+
+    def symbol(self, value: Value) -> Symbol:
+        """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
+        found = self.symbols.get(value)
+        if found is None:
+            found = self.symbols[value] = Symbol(value, self)
+        return found
+
+    @property
+    def bound(self) -> dict[int, int]:
+        """The variables that are arguments, by their ids, and their places."""
+        place = {v: i for i, v in enumerate(self.builder.inputs)}
+        return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
+
+    def updates(self) -> list[Update]:
+        """The assigned variables' inputs and their last values."""
+        states = self._states.values()
+        return [Update(s.input, s.current._value) for s in states if s.current._value is not s.input]
+
+    def static_value(self, value: Value) -> Array | None:
+        """``value`` as an array if it is computed from small constants alone, else None."""
+        static = self._static
+        pending = [value]
+        while pending:
+            node = pending[-1].node
+            if node is None:
+                static[pending.pop()] = None
+                continue
+            unknown = next((v for v in node.inputs if v not in static), None)
+            if unknown is not None and not any(static.get(v, _UNKNOWN) is None for v in node.inputs):
+                pending.append(unknown)
+                continue
+            pending.pop()
+            static.update(zip(node.outputs, self._fold(node), strict=True))
+        return static[value]
+
+    def known(self, value: Value, what: str) -> Array:
+        """``value`` computed now, from constants, captured tensors and the variables as they are.
+
+        Raises:
+            InaccessibleTensorError: it depends on an argument.
+        """
+        graph = extract(self.builder.finish(()), (), [value])
+        if graph.arguments or any(type(c.source) is Symbol for c in graph.captures):
+            raise InaccessibleTensorError(
+                f"The {what} of a variable depends on an argument of the traced function {self.name!r}, "
+                "which has no value yet. Compute it from Python values, or create the variable outside."
+            )
+        sources = [EAGER.read(c.source) if c.variable else c.source for c in graph.captures]
+        arrays = [x._array for x in sources]
+        return evaluate(graph, arrays)[0].copy()
+
+    # inside
+
+    def _number(self, x: Any, dtype: DType) -> Value | None:
+        """A Python number as a constant of ``dtype``, the same node each time; None for what isn't one."""
+        kind = type(x)
+        if (kind is not float and kind is not int) or not dtype.is_inexact:
+            return None
+        if not x or not math.isfinite(x):  # 0.0 equals -0.0 and nan nothing
+            return self._literal(as_array(x, dtype))
+        found = self._constants.get((x, kind, dtype))
+        if found is None:
+            found = self._constants[x, kind, dtype] = self._literal(as_array(x, dtype))
+        return found
+
+    def _literal(self, array: Array) -> Value:
+        return self.builder.add(REGISTRY["constant"], (), {"value": array}).output
+
+    def _inherit(self, symbol: Symbol) -> Symbol:
+        """A value of a trace around this one."""
+        made = symbol._tracer.provisional.get(symbol._value)
+        return self._capture(symbol) if made is None else self.provide(made)
+
+    def provide(self, made: Provisional) -> Symbol:
+        """A value that a loop may not have assigned."""
+        found: Symbol = self.run(ASSIGNED, (self.adopt(made.x), self.adopt(made.ran)), {"name": made.name})
+        self.provisional[found._value] = made
+        return found
+
+    def _capture(self, tensor: AbstractTensor) -> Symbol:
+        return self.symbol(self.builder.capture(tensor.spec, tensor, variable=False))
+
+    def _state(self, variable: AbstractVariable) -> _State:
+        state = self._states.get(id(variable))
+        if state is None:
+            value = self.builder.capture(_variable_spec(variable), variable, variable=True)
+            state = self._states[id(variable)] = _State(variable, value, self.symbol(value))
+        return state
+
+    def _is_inside(self, other: Tracer) -> bool:
+        """Whether ``other`` is a trace that goes on around this one."""
+        outer = self.outer
+        while outer is not None and outer is not other:
+            outer = outer.outer
+        return outer is not None
+
+    def _out_of_scope(self, tensor: AbstractTensor) -> str:
+        shown = f"{tensor!r} is out of scope and cannot be used in {self.name!r}."
+        if type(tensor) is not Symbol:
+            return f"{shown} Only tensors can be captured by a traced function."
+        return (
+            f"{shown} It belongs to a trace of {tensor._tracer.name!r} and was kept beyond it, in an "
+            "attribute, a global or a list. Return it from that function and use the result."
+        )
+
+    def _fold(self, node: Node) -> Sequence[Array | None]:
+        """The outputs of a node whose inputs' static values have been looked for."""
+        if isinstance(node.op.form, Literal):
+            return [node.attrs["value"]]
+        arrays = [self._static.get(v) for v in node.inputs]
+        small = all(spec.shape.is_static and spec.nbytes <= _FOLDED for spec in node.specs)
+        if not small or node.op.effect is not None or any(a is None for a in arrays):
+            return [None] * len(node.outputs)
+        return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
+
+
+def _recording() -> Tracer | None:
+    """The trace that ops outside of every block are recorded in; None where they run."""
+    engine = dispatch.current().unrecorded
+    return engine if isinstance(engine, Tracer) else None
+
+
+def _variable_spec(variable: AbstractVariable) -> TensorSpec:
+    """What a graph's input for the variable is.
+
+    Raises:
+        InvalidArgumentError: values of the variable may differ in shape.
+    """
+    if not variable.shape.is_static:
+        raise InvalidArgumentError(
+            f"{variable!r} may hold tensors of other shapes, and a compiled function takes sizes that are "
+            "known. Give the variable a full shape, or use it outside of the function."
+        )
+    return TensorSpec(variable.shape, variable.dtype, getattr(variable, "name", None))
+
+
+class tracing:
+    """``with tracing(tracer):`` ops in the block become nodes of its graph."""
+
+    __slots__ = ("_token", "_tracer", "_using")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def __enter__(self) -> Tracer:
+        self._token: Token[Tracer | None] = _active.set(self._tracer)
+        self._using = dispatch.using(self._tracer)
+        self._using.__enter__()
+        return self._tracer
+
+    def __exit__(self, *exc: object) -> None:
+        self._using.__exit__(*exc)
+        _active.reset(self._token)
+
+
+def values(symbols: Sequence[Symbol]) -> list[Value]:
+    """The graph's values that ``symbols`` stand for."""
+    return [s._value for s in symbols]
+
+
+tracing_lock: Final = SharedLock()
+"""One trace at a time: functions with locks of their own would deadlock where they call each other."""
+
+_NOTHING: Final[dict[str, Any]] = {}
+_UNKNOWN: Final = np.empty(0)
+_active: Final[ContextVar[Tracer | None]] = ContextVar("dualflow_trace", default=None)

@@ -1,0 +1,177 @@
+"""Graphs as pictures, ``graph.draw("step.svg")``: matplotlib paints what ``layout.py`` has laid out.
+
+The file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.errors import InvalidArgumentError, NotFoundError
+from dualflow.graph.draw.diagram import Kind, diagram
+from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBox, Stretch, place, text_width
+
+if TYPE_CHECKING:
+    from dualflow.graph.ir import Graph
+
+FORMATS: Final = ("svg", "png", "pdf")
+_MARGIN = 12.0
+_HEAD = 4.0
+_TITLE = 20.0
+_DPI = 144
+_MOST_PIXELS = 30_000
+_FONT: Final = "DejaVu Sans Mono"
+_FILL: Final[dict[Kind, str]] = {
+    "input": "#eceff1",
+    "variable": "#fff3cd",
+    "op": "#ffffff",
+    "effect": "#fde2e2",
+    "kernel": "#e3f2e6",
+    "control": "#e4ecfb",
+    "update": "#fff3cd",
+    "result": "#eceff1",
+}
+_EDGE: Final = "#455a64"
+_WIRE: Final = "#78909c"
+_FAINT: Final = "#607d8b"
+
+
+def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
+    """Write a picture of ``graph``; see :meth:`dualflow.graph.ir.Graph.draw`."""
+    path = os.fspath(path)
+    kind = os.path.splitext(path)[1][1:].lower()
+    if kind not in FORMATS:
+        raise InvalidArgumentError(
+            f"{path!r} names no kind of picture: let it end in {', '.join(f'.{x}' for x in FORMATS)}."
+        )
+    if find_spec("matplotlib") is None:
+        raise NotFoundError(
+            "drawing a graph needs matplotlib, which is not installed: pip install 'dualflow[draw]' (or: pip "
+            "install matplotlib). print(graph) shows it as text."
+        )
+    picture = place(diagram(graph))
+    width, height = _inches(picture, graph.name)
+    dpi = min(_DPI, _MOST_PIXELS / max(width, height))
+    if kind == "png" and dpi < _DPI / 4:
+        raise InvalidArgumentError(
+            f"the picture would be {width:.0f} by {height:.0f} inches, too large for readable pixels: "
+            "write an .svg."
+        )
+    _write(path, _Painter(picture, graph.name), kind, dpi)
+
+
+def _inches(picture: Picture, title: str) -> tuple[float, float]:
+    """The size of a picture with its title and margins."""
+    width = max(picture.width, text_width(f"graph {title}", FONT + 2)) + 2 * _MARGIN
+    return width / 72, (picture.height + 2 * _MARGIN + _TITLE) / 72
+
+
+def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
+    """The picture under another name first, then moved to its place."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            painter.save(file, kind, dpi)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+class _Painter:
+    """A figure with one picture, a point of which is a point of the figure."""
+
+    def __init__(self, picture: Picture, title: str) -> None:
+        self._library: ModuleType = import_module("matplotlib")
+        self._patches: ModuleType = import_module("matplotlib.patches")
+        self._path: Any = import_module("matplotlib.path").Path
+        width, height = _inches(picture, title)
+        self._figure: Any = import_module("matplotlib.figure").Figure((width, height), facecolor="white")
+        self._axes: Any = self._figure.add_axes((0, 0, 1, 1))
+        self._axes.set_axis_off()
+        self._axes.set_xlim(0, width * 72)
+        self._axes.set_ylim(height * 72, 0)
+        self._text(f"graph {title}", _MARGIN, _MARGIN + FONT / 2, FONT + 2, ha="left", weight="bold")
+        self._picture(picture, _MARGIN, _MARGIN + _TITLE, 1)
+
+    def save(self, file: Any, kind: str, dpi: float) -> None:
+        """Write the figure; nothing in the file depends on when."""
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        with self._library.rc_context({"svg.fonttype": "none", "svg.hashsalt": "dualflow"}):
+            self._figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
+
+    def _picture(self, picture: Picture, x: float, y: float, order: int) -> None:
+        self._wires(picture.stretches, x, y, order)
+        for placed in picture.boxes:
+            self._box(placed, x, y, order)
+        for label in picture.labels:
+            background = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+            self._text(
+                label.text, x + label.x, y + label.y, SMALL, color=_FAINT, bbox=background, zorder=order + 0.9
+            )
+
+    def _box(self, placed: PlacedBox, x: float, y: float, order: int) -> None:
+        left, top = x + placed.x, y + placed.y
+        self._rectangle(left, top, placed.width, placed.height, _FILL[placed.box.kind], order + 0.5)
+        middle, line = left + placed.width / 2, top + PAD + FONT * LINE / 2
+        self._text(placed.box.title, middle, line, FONT, weight="bold", zorder=order + 0.6)
+        for detail in placed.box.details:
+            line += SMALL * LINE
+            self._text(detail, middle, line, SMALL, color=_FAINT, zorder=order + 0.6)
+        for panel in placed.panels:
+            at = x + panel.x, y + panel.y
+            self._rectangle(*at, panel.width, panel.height, "#ffffff", order + 0.6, faint=True)
+            style = {"ha": "left", "color": _FAINT, "zorder": order + 0.7}
+            self._text(panel.title, at[0] + PAD / 2, at[1] + SMALL * 0.8, SMALL, **style)
+            self._picture(panel.picture, x + panel.left, y + panel.top, order + 1)
+
+    def _rectangle(
+        self, x: float, y: float, width: float, height: float, fill: str, order: float, faint: bool = False
+    ) -> None:
+        self._axes.add_artist(
+            self._patches.FancyBboxPatch(
+                (x, y),
+                width,
+                height,
+                boxstyle="round,pad=0,rounding_size=4",
+                facecolor=fill,
+                edgecolor="#cfd8dc" if faint else _EDGE,
+                linewidth=0.8,
+                zorder=order,
+            )
+        )
+
+    def _wires(self, stretches: Sequence[Stretch], x: float, y: float, order: float) -> None:
+        """All wires of a picture as one path, and all arrowheads as another: matplotlib is slow with many."""
+        path = self._path
+        lines: list[tuple[float, float]] = []
+        heads: list[tuple[float, float]] = []
+        for stretch in stretches:
+            x0, y0, x1, y1 = x + stretch.x0, y + stretch.y0, x + stretch.x1, y + stretch.y1
+            middle = (y0 + y1) / 2
+            lines += [(x0, y0), (x0, middle), (x1, middle), (x1, y1)]
+            if stretch.last:
+                heads += [(x1, y1), (x1 - _HEAD / 2, y1 - _HEAD), (x1 + _HEAD / 2, y1 - _HEAD), (x1, y1)]
+        curve = [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]
+        triangle = [path.MOVETO, path.LINETO, path.LINETO, path.CLOSEPOLY]
+        for points, codes, fill in ((lines, curve, False), (heads, triangle, True)):
+            if points:
+                drawn = path(points, codes * (len(points) // 4))
+                style = {"facecolor": _WIRE if fill else "none", "edgecolor": _WIRE, "linewidth": 0.9}
+                self._axes.add_artist(self._patches.PathPatch(drawn, zorder=order, **style))
+
+    def _text(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
+        given = {"ha": "center", "va": "center", "fontfamily": _FONT, "fontsize": size, **style}
+        self._axes.text(x, y, text.replace("$", r"\$"), **given)

@@ -1,0 +1,75 @@
+"""Operations: the parts of an explicit graph that a session can be asked to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.graph.ir import Node, Origin
+from dualflow.graph_mode.default_stack import session_for
+
+if TYPE_CHECKING:
+    from dualflow.graph_mode.graph import Graph
+
+
+class Operation:
+    """What runs in a graph; to fetch it gives None. Each is one object, which may be a key of dicts.
+
+    Attributes:
+        graph: that it belongs to.
+        name: unique in the graph.
+        type: the op's name, ``Placeholder``, ``Const`` or ``Variable`` for what comes from outside, ``NoOp``
+            for a group.
+        inputs: the tensors it reads.
+        outputs: the tensors it computes.
+        nodes: what runs; none for what comes from outside.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     x = v1.placeholder(v1.float32, [2], name="x")
+    ...     print(v1.exp(x, name="y").op)
+    <tf.Operation 'y' type=exp>
+    """
+
+    __slots__ = ("__weakref__", "graph", "inputs", "name", "nodes", "outputs", "type")
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        type: str,
+        nodes: Sequence[Node],
+        inputs: Sequence[Symbol] = (),
+        outputs: Sequence[Symbol] = (),
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.type = type
+        self.nodes = tuple(nodes)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that run first because the program says so."""
+        return self.graph.engine.ordered_before(self.nodes)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The line of the program that added it."""
+        engine = self.graph.engine
+        if self.outputs:
+            return engine.origin(self.outputs[0]._value)
+        return engine.open.origins[self] if self in engine.open.origins else self.nodes[0].origin
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Run it in ``session``, by default the innermost block's.
+
+        Raises:
+            InvalidArgumentError: there is no session, or it runs another graph.
+        """
+        session_for(session, self.graph, "execute operation using `run()`").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"

@@ -1,0 +1,245 @@
+"""What only a graph has: placeholders, gradients of symbolic tensors, groups, order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import as_shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.eager.tape import UnconnectedGradients
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.gradient.sweep import Record, sweep
+from dualflow.graph.ir import Value
+from dualflow.graph_mode.graph import Graph, get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.operation import Operation
+from dualflow.graph_mode.run_plan import needed
+from dualflow.graph_mode.unknown_rank import is_unknown, postpone
+from dualflow.graph_mode.variable_ops import DEFAULT
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+
+
+@entry
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor whose value each run is fed.
+
+    Args:
+        dtype: of the fed values.
+        shape: sizes, None where any size may be fed. Without a shape, arrays of any rank may be; operators
+            and the functions of ``v1`` take such a tensor, but not those that take a function.
+        name: the tensor's name, ``Placeholder`` by default; a number follows from the second on.
+
+    Raises:
+        FailedPreconditionError: outside of a graph's block.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.placeholder(v1.float32, [None, 2], name="x").name
+    'x:0'
+    """
+    graph = graph_being_built("placeholder()")
+    base = "Placeholder" if name is None else _name(graph, name)
+    return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
+
+
+@entry
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that has the value ``input`` in the runs that are not fed another; eagerly, ``input``.
+
+    Args:
+        input: a tensor, or what becomes one.
+        shape: of what may be fed, None where any size may be; ``input`` must fit it.
+        name: the tensor's name, ``placeholder_with_default`` by default.
+
+    Raises:
+        InvalidArgumentError: the shape of ``input`` doesn't fit.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     rate = v1.placeholder_with_default(0.5, [])
+    ...     print(session.run(rate), session.run(rate, {rate: 0.25}))
+    0.5 0.25
+    """
+    given = convert_to_tensor(input)
+    wanted = TensorSpec.of(as_shape(shape), given.dtype)
+    if not wanted.is_compatible_with(given.spec):
+        raise InvalidArgumentError(
+            f"A default of shape {given.shape} doesn't fit a placeholder of shape {wanted.shape}."
+        )
+    graph = graph_recording()
+    if graph is None:
+        return given
+    symbol = dispatch.current().run(DEFAULT, (given,), {"shape": wanted.shape})
+    if name is not None:
+        graph.engine.open.names.rename(symbol._value.node, graph.unique_name(_name(graph, name)))
+    return symbol
+
+
+def _name(graph: Graph, name: str) -> str:
+    return checked(name, graph.engine.open.names.scope)
+
+
+@entry
+def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
+    """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
+
+    Eagerly all have run already, and the answer is None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     v, w = v1.Variable(1.0), v1.Variable(2.0)
+    ...     both = v1.group(v1.assign_add(v, 10.0), v1.assign_add(w, 10.0))
+    ...     session.run(v1.global_variables_initializer())
+    ...     session.run(both)
+    ...     print(*session.run([v, w]))
+    11.0 12.0
+    """
+    graph = graph_recording()
+    if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
+        return None
+    graph = graph or get_default_graph()
+    nodes = [node for part in _flat(inputs) for node in graph.nodes_of(part)]
+    return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
+
+
+@entry
+def no_op(name: str = "NoOp") -> Operation | None:
+    """The operation that does nothing; eagerly None.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.no_op()
+    <tf.Operation 'NoOp' type=NoOp>
+    """
+    return group(name=name)
+
+
+def _flat(inputs: Sequence[Any]) -> list[Any]:
+    return [part for x in inputs for part in (_flat(x) if isinstance(x, list | tuple) else [x])]
+
+
+def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
+    """The block whose ops run after ``control_inputs``; eagerly these have run, and nothing is to do.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     count = v1.Variable(0)
+    ...     with v1.control_dependencies([v1.assign_add(count, 1)]):
+    ...         after = count.read_value() * 10
+    ...     session.run(count.initializer)
+    ...     print(session.run(after))
+    10
+    """
+    graph = graph_recording()
+    return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
+
+
+@entry
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients | str = "none",
+) -> list[Any]:
+    """The gradient of the sum of ``ys`` with respect to each of ``xs``, as tensors of the graph.
+
+    Args:
+        ys: a tensor or a list.
+        xs: a tensor or variable, or a list of them.
+        grad_ys: the cotangent of each of ``ys``, ones by default.
+        name: the scope of the names of what is added.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: ignored; as in TensorFlow.
+        stop_gradients: tensors to be taken for constants.
+        unconnected_gradients: ``"none"`` or ``"zero"``: what stands for a gradient that is nowhere.
+
+    Raises:
+        FailedPreconditionError: outside of a graph's block; use a GradientTape there.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     x = v1.placeholder(v1.float32, [])
+    ...     (slope,) = v1.gradients(x**3.0, [x])
+    ...     print(session.run(slope, {x: 2.0}))
+    12.0
+    """
+    graph = graph_being_built("gradients()")
+    try:
+        wanted = UnconnectedGradients(unconnected_gradients)
+    except ValueError:
+        raise InvalidArgumentError(
+            f'unconnected_gradients is "none" or "zero", not {unconnected_gradients!r}.'
+        ) from None
+    with graph.name_scope(name):
+        return _gradients(graph, ys, xs, grad_ys, stop_gradients, wanted)
+
+
+def _gradients(
+    graph: Graph, ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, unconnected: UnconnectedGradients
+) -> list[Any]:
+    engine = graph.engine
+    targets, sources = [_symbol(graph, y) for y in _listed(ys)], _listed(xs)
+    places = [[v for v in _places(graph, x) if v.spec.dtype.is_inexact] for x in sources]
+    given = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
+    cotangents = [
+        _ones(y) if g is None else conj(convert_to_tensor(g, y.dtype))
+        for y, g in zip(targets, given, strict=True)
+    ]
+    stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
+    behind = needed({}, [y._value for y in targets], (), stops)
+    records = [
+        Record(n.op, tuple(map(engine.symbol, n.inputs)), tuple(map(engine.symbol, n.outputs)), dict(n.attrs))
+        for n in engine.builder.nodes
+        if n in behind
+    ]
+    flat = [v for values in places for v in values]
+    flows = iter(sweep(records, targets, cotangents, [engine.symbol(v) for v in flat]))
+    return [
+        _total([next(flows) for _ in values], source, unconnected)
+        for values, source in zip(places, sources, strict=True)
+    ]
+
+
+def _ones(target: Symbol) -> Any:
+    return postpone(ones_like, (target,), {}) if is_unknown(target) else ones_like(target)
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _symbol(graph: Graph, given: Any) -> Symbol:
+    """The graph's one symbol for a tensor or a variable's value."""
+    tensor = convert_to_tensor(given)
+    if type(tensor) is not Symbol or dispatch.current().unrecorded is not graph.engine:
+        raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
+    return graph.engine.symbol(graph.engine.adopt(tensor)._value)
+
+
+def _places(graph: Graph, source: Any) -> list[Value]:
+    """Where the graph holds the value of a source: at each reading of a variable."""
+    if isinstance(source, AbstractVariable) and graph.engine.value_of(source) is not None:
+        return graph.engine.reads(source)
+    return [_symbol(graph, source)._value]
+
+
+def _total(flows: Sequence[Any], source: Any, unconnected: UnconnectedGradients) -> Any:
+    found = [f for f in flows if f is not None]
+    if not found:
+        return zeros_like(source) if unconnected is UnconnectedGradients.ZERO else None
+    total = found[0]
+    for flow in found[1:]:
+        total = total + flow
+    return conj(total)

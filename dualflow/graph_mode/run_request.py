@@ -1,0 +1,188 @@
+"""What a call of ``run`` asks for: values and nodes of the graph, feeds, the structure of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.graph.ir import Node, Value
+from dualflow.graph_mode.graph import Graph
+from dualflow.graph_mode.names import UnknownNameError
+from dualflow.graph_mode.operation import Operation
+from dualflow.graph_mode.run_plan import Plan
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A value that a run is given.
+
+    Attributes:
+        key: the tensor, variable or name that stood in the feeds.
+        value: of the graph.
+        dtype: that arrays must have.
+    """
+
+    key: Any
+    value: Value
+    dtype: np.dtype[Any]
+
+    def array(self, given: Any, graph: Graph) -> Array:
+        """``given`` in the value's dtype and in row-major order: itself where it is so already."""
+        if type(given) is np.ndarray and given.dtype is self.dtype and given.flags.c_contiguous:
+            return given
+        if isinstance(given, AbstractTensor | AbstractVariable):
+            raise DTypeError(
+                "The value of a feed cannot be a df.Tensor object. Acceptable feed values include Python "
+                f"scalars, lists and numpy ndarrays. For reference, the tensor object was {given!r} which "
+                f"was passed to the argument `feed_dict` with key {self.key!r}; feed its .numpy()."
+            )
+        if type(given) is int and not _holds(self.value.spec.dtype, given):
+            raise DTypeError(
+                f"Type of feed value {given} with type <class 'int'> is not compatible with "
+                f"{self._shown(graph)} of dtype {self.dtype}, which can't hold it. Give the tensor a wider "
+                f"dtype, such as int64.{self._line(graph)}"
+            )
+        try:
+            array = as_array(given, self.value.spec.dtype)
+        except (DTypeError, InvalidArgumentError) as error:
+            raise type(error)(f"Cannot feed {self._shown(graph)}: {error}{self._line(graph)}") from None
+        return np.ascontiguousarray(array).reshape(array.shape)
+
+    def check(self, array: Array, graph: Graph) -> TensorSpec:
+        """The spec of ``array``.
+
+        Raises:
+            InvalidArgumentError: the value has another shape.
+        """
+        spec = TensorSpec(array.shape, self.value.spec.dtype)
+        if not self.value.spec.is_compatible_with(spec):
+            raise InvalidArgumentError(
+                f"Cannot feed value of shape {spec.shape} for {self._shown(graph)}, which has shape "
+                f"{self.value.spec.shape}. Feed an array of that shape, or leave sizes open where the tensor "
+                f"is made: None.{self._line(graph)}"
+            )
+        return spec
+
+    def _shown(self, graph: Graph) -> str:
+        return f"Tensor {graph.engine.tensor_name(self.value)}"
+
+    def _line(self, graph: Graph) -> str:
+        origin = graph.engine.origin(self.value)
+        return f"\n  {origin}" if origin else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Fetches and the keys of feeds, looked up in the graph; the values of the feeds are each run's own.
+
+    Attributes:
+        leaves: what was fetched, in the order of the structure.
+        wanted: for each of these the value to answer, or the nodes to run.
+        values, nodes: the two kinds of ``wanted``.
+        structure: that the answers are put into.
+        flat: whether that is one level of leaves.
+        feeds: what is fed.
+        plans: how to run it, by the shapes of the feeds.
+    """
+
+    leaves: Sequence[Any]
+    wanted: tuple[Value | tuple[Node, ...], ...]
+    values: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    structure: Structure
+    flat: bool
+    feeds: tuple[Feed, ...]
+    plans: dict[tuple[tuple[int, ...], ...], Plan] = field(default_factory=dict)
+
+    def answer(self, results: Sequence[Any]) -> Any:
+        """The results in the structure of the fetches, with None for operations."""
+        if self.structure.kind is None:
+            return results[0] if self.values else None
+        found = iter(results)
+        answers = [next(found) if isinstance(x, Value) else None for x in self.wanted]
+        return answers if self.flat and self.structure.kind is list else unflatten(self.structure, answers)
+
+
+def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
+    """What ``fetches`` and the ``keys`` of feeds mean in ``graph``.
+
+    Raises:
+        InvalidArgumentError: the graph does not have a fetch, or one tensor is fed twice.
+        DTypeError: a fetch is of another type, or a key stands for no tensor of the graph.
+    """
+    if not isinstance(keys, Mapping):
+        raise DTypeError(f"feed_dict is a dict of tensors and their values, not a {type(keys).__name__}.")
+    leaves, structure = flatten(fetches)
+    if _holds_none(structure):
+        raise DTypeError("Fetch argument None has invalid type NoneType: None can not be fetched.")
+    wanted = tuple([_fetch(graph, x) for x in leaves])
+    feeds = tuple([_feed(graph, key) for key in keys])
+    if len({f.value for f in feeds}) < len(feeds):
+        raise InvalidArgumentError(f"A tensor is fed twice, under several of the keys {list(keys)!r}.")
+    return Request(
+        leaves,
+        wanted,
+        tuple([x for x in wanted if isinstance(x, Value)]),
+        tuple([n for x in wanted if not isinstance(x, Value) for n in x]),
+        structure,
+        all(child is LEAF for child in structure.children),
+        feeds,
+    )
+
+
+def _fetch(graph: Graph, given: Any) -> Value | tuple[Node, ...]:
+    try:
+        found = _element(graph, given)
+    except (InvalidArgumentError, UnknownNameError) as error:
+        raise InvalidArgumentError(
+            f"Fetch argument {given!r} cannot be interpreted as a Tensor. ({error})"
+        ) from None
+    if found is None:
+        raise DTypeError(
+            f"Fetch argument {given!r} has invalid type {type(given).__name__}, must be a string or Tensor. "
+            f"(Can not convert a {type(given).__name__} into a Tensor or Operation.)"
+        )
+    return found.nodes if isinstance(found, Operation) else found._value
+
+
+def _feed(graph: Graph, key: Any) -> Feed:
+    try:
+        found = _element(graph, key)
+    except (InvalidArgumentError, UnknownNameError) as error:
+        raise DTypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+    if not isinstance(found, Symbol):
+        raise DTypeError(
+            f"Cannot interpret feed_dict key as Tensor: {key!r} is of type {type(key).__name__}, and keys "
+            "are "
+            'tensors of the graph, or their names, as "x:0".'
+        )
+    return Feed(key, found._value, found._value.spec.dtype.dtype)
+
+
+def _holds(dtype: DType, number: int) -> bool:
+    """Whether an integer is a value of an integer dtype, or of bool; floats round it."""
+    if dtype.is_bool:
+        return number in (0, 1)
+    return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)
+
+
+def _element(graph: Graph, given: Any) -> Symbol | Operation | None:
+    """What ``given`` is in the graph; None for what can't be in any."""
+    known = isinstance(given, Symbol | Operation | AbstractVariable | str)
+    return graph.as_graph_element(given) if known else None
+
+
+def _holds_none(structure: Structure) -> bool:
+    return structure.kind is type(None) or any(map(_holds_none, structure.children))

@@ -1,0 +1,265 @@
+"""Variables of explicit graphs: sessions hold their values, and assignments are ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.naming import prefix, scoped
+from dualflow.core.tracebacks import entry
+from dualflow.eager.variable import Variable as StatefulVariable
+from dualflow.graph_mode.default_stack import session_for
+from dualflow.graph_mode.graph import Graph, get_default_graph, graph_recording
+from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
+from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.operation import Operation
+
+
+@contextmanager
+def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+    """The block in which the names of ops and of variables begin with ``name/``.
+
+    In a graph a name that is taken gets a number; see :meth:`Graph.name_scope`. Eagerly only variables have
+    names. ``get_variable`` keeps to variable scopes instead.
+
+    Args:
+        name: of the scope; one that ends in ``/`` enters that scope again; ``""`` leaves all scopes.
+        default_name: the name if there is no other.
+        values: ignored; as in TensorFlow.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.name_scope("layer") as scope:
+    ...     print(scope, v1.placeholder(v1.float32, [], name="x").name)
+    layer/ layer/x:0
+    """
+    name = default_name if name is None else name
+    graph = graph_recording()
+    if graph is not None:
+        with scoped(""), graph.name_scope(name) as scope:
+            yield scope
+        return
+    with scoped(checked(name, prefix()) if name else "") as scope:
+        yield scope
+
+
+class Variable(StatefulVariable):
+    """A variable with TensorFlow 1's arguments.
+
+    In a graph its values live in sessions, which begin without one: see :func:`global_variables_initializer`.
+    Elsewhere it is a :class:`dualflow.Variable`.
+
+    Args:
+        initial_value: a tensor, what becomes one, or a function that answers it.
+        trainable: whether optimizers change it by themselves.
+        collections: the names of the graph's collections to put it in, by default that of all variables.
+        name: shown when it is printed; in a graph made unique, and inside of its scopes.
+        dtype: of the values.
+        constraint: a function that optimizers apply to the value after each update.
+        shape: that values must have, by default the initial value's.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.Variable([1.0, 2.0], name="w")
+    ...     session.run(w.initializer)
+    ...     print(w.name, w.eval())
+    w:0 [1. 2.]
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        graph = graph_recording()
+        if graph is not None and name is not None:
+            checked(name, graph.engine.open.names.scope)
+        super().__init__(initial_value, trainable, name=name, dtype=dtype, shape=shape, constraint=constraint)
+        self._graph = graph
+        if graph is not None and collections is not None:
+            graph.engine.collections[GLOBAL_VARIABLES].pop()
+            graph.engine.collect(self, collections)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the variable belongs to.
+
+        Raises:
+            FailedPreconditionError: it was created outside of graphs.
+        """
+        if self._graph is None:
+            raise FailedPreconditionError(
+                f"{self.name} belongs to no graph: it was created outside of them, and has its value."
+            )
+        return self._graph
+
+    def __hash__(self) -> int:  # type: ignore[override]  # as a graph's tensors: such variables may be keys of feeds
+        return id(self) if self._graph is not None else super().__hash__()
+
+    @property
+    def op(self) -> Operation:
+        """The operation that reads the value as a run begins."""
+        return self.graph.get_operation_by_name(self._name)
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the variable its first value; None outside of graphs, where it has it."""
+        return None if self._graph is None else self._start(self._graph)
+
+    def _start(self, graph: Graph) -> Operation:
+        engine = graph.engine
+        return engine.operation_of(
+            dict(zip(map(id, engine.variables), engine.initial, strict=True))[id(self)]
+        )
+
+    @property
+    def initial_value(self) -> Any:
+        """The tensor that the initializer assigns; it can be read before the variable has a value.
+
+        Raises:
+            FailedPreconditionError: the variable was created outside of graphs.
+        """
+        return self._start(self.graph).inputs[0]
+
+    def initialized_value(self) -> Any:
+        """:attr:`initial_value`, for the first values of other variables."""
+        return self.initial_value
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in ``session``, or in the innermost block's session; eagerly the present value."""
+        if self._graph is None:
+            return self.numpy()
+        return session_for(session, self._graph, "evaluate a variable using `eval()`").run(self)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Give the variable a value in ``session``, or in the innermost block's, without adding an op.
+
+        Raises:
+            InvalidArgumentError: ``value`` has another shape, or there is no session.
+        """
+        if self._graph is None:
+            self.assign(value)
+            return
+        made = self.initializer
+        session_for(session, self._graph, "load a variable").run(made, {made.inputs[0]: value})
+
+
+@entry
+def assign(
+    ref: Any, value: Any, validate_shape: bool = True, use_locking: bool = False, name: Any = None
+) -> Any:
+    """``ref.assign(value)``: in a graph, an op that assigns in the runs that fetch it.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.Variable(1.0)
+    ...     change = v1.assign(w, 5.0)
+    ...     session.run(w.initializer)
+    ...     print(session.run(w), session.run(change), session.run(w))
+    1.0 5.0 5.0
+    """
+    return ref.assign(value)
+
+
+@entry
+def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """``ref.assign_add(value)``; see :func:`assign`.
+
+    >>> from dualflow.compat import v1
+    >>> w = v1.Variable(1.0)
+    >>> float(v1.assign_add(w, 2.0))
+    3.0
+    """
+    return ref.assign_add(value)
+
+
+@entry
+def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """``ref.assign_sub(value)``; see :func:`assign`.
+
+    >>> from dualflow.compat import v1
+    >>> w = v1.Variable(1.0)
+    >>> float(v1.assign_sub(w, 2.0))
+    -1.0
+    """
+    return ref.assign_sub(value)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """The variables of the default graph whose names begin with ``scope``, in the order of their creation.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     w, count = v1.Variable(1.0, name="w"), v1.Variable(0, trainable=False, name="count")
+    ...     print([v.name for v in v1.global_variables()], [v.name for v in v1.trainable_variables()])
+    ['w:0', 'count:0'] ['w:0']
+    """
+    return get_default_graph().get_collection(GLOBAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Those of :func:`global_variables` that optimizers change by themselves.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     w = v1.Variable(1.0, trainable=False)
+    ...     v1.trainable_variables()
+    []
+    """
+    return get_default_graph().get_collection(TRAINABLE_VARIABLES, scope)
+
+
+@entry
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation | None:
+    """The operation that gives each variable of ``var_list`` its first value.
+
+    Eagerly variables have begun, and the answer is None.
+
+    Raises:
+        InvalidArgumentError: a variable of another graph.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.variables_initializer([v1.Variable(1.0)])
+    <tf.Operation 'init' type=NoOp>
+    """
+    graph = graph_recording()
+    engine = None if graph is None else graph.engine
+    known = [] if engine is None else list(zip(engine.variables, engine.initial, strict=True))
+    nodes = {id(v): node for v, node in known}
+    strange = [v for v in var_list if id(v) not in nodes and getattr(v, "_graph", None) is not graph]
+    if strange:
+        raise InvalidArgumentError(
+            f"{strange[0]!r} is not a variable of {'a graph here' if graph is None else 'this graph'}: make "
+            "its initializer in the block of the graph that it belongs to."
+        )
+    return None if engine is None else engine.group(name, [nodes[id(v)] for v in var_list])
+
+
+def global_variables_initializer() -> Operation | None:
+    """The operation that gives every variable that the default graph has now its first value.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.Variable(3.0)
+    ...     session.run(v1.global_variables_initializer())
+    ...     print(session.run(w))
+    3.0
+    """
+    return variables_initializer(global_variables())

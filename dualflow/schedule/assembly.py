@@ -1,0 +1,57 @@
+"""Outputs put together from pieces: a copy for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Assemble
+from dualflow.schedule.copying import copy_elements, fill_elements
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Call
+
+
+def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
+    """The copies that put an output together: a node, where its source lies, and where it goes."""
+    form = call.node.op.form
+    assert isinstance(form, Assemble)
+    values = (call.node.output, *call.node.inputs)
+    layouts = (*call.outputs, *call.inputs)
+    arrays = [
+        as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
+        for v, layout in zip(values, layouts, strict=True)
+    ]
+    starts = [a.__array_interface__["data"][0] for a in arrays]
+    owners = {id(_owner(a)): i for i, a in enumerate(arrays)}
+
+    def layout_of(view: Any) -> Layout:
+        i = owners[id(_owner(view))]
+        offset = view.__array_interface__["data"][0] - starts[i] if view.size else 0
+        return Layout(layouts[i].buffer, layouts[i].offset + offset, view.strides)
+
+    dtype = call.node.output.spec.dtype
+    found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
+    for target, source in form.pieces(*arrays, **call.node.attrs):
+        if isinstance(source, np.ndarray):
+            repeated = spread(layout_of(source), source.shape, target.shape)
+            found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
+        else:
+            found.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
+    return found
+
+
+def _owner(array: Any) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def spread(layout: Layout, shape: Sequence[int], target: Sequence[int]) -> Layout:
+    """``layout`` of elements of ``shape`` broadcast to ``target``: a stride of 0 repeats them."""
+    strides = [0 if size == 1 else stride for size, stride in zip(shape, layout.strides, strict=True)]
+    return Layout(layout.buffer, layout.offset, (0,) * (len(target) - len(shape)) + tuple(strides))

@@ -1,0 +1,54 @@
+"""Long sums by blocks: how many turns of a reduced loop a rounding fold takes at a stretch.
+
+Elements go to the accumulators of a block, those of blocks to the accumulators of a larger one, and these to
+the result. Each takes about as many steps, so the error grows with a root of the number of elements.
+"""
+
+from __future__ import annotations
+
+from dualflow.ops.forms import Fold
+from dualflow.schedule.nest import Nest, Step
+from dualflow.schedule.workspace import Workspace
+
+FEW = 256
+"""So many steps are taken one after another, in shorter code, which is faster for short rows."""
+SHORTEST = 64
+"""Steps of a block at least, beside which the work between blocks is small."""
+JOIN = -1
+"""The key of the loop that joins the partial results of a whole reduction."""
+
+
+def rounds(step: Step) -> bool:
+    """Whether ``step`` is a fold that loses more digits, the longer it is."""
+    form = step.node.op.form
+    return step.folds and isinstance(form, Fold) and form.rounds and step.node.inputs[0].spec.dtype.is_inexact
+
+
+def block_sizes(nest: Nest, space: Workspace, lanes: int) -> dict[int, tuple[int, ...]]:
+    """How far the index of a loop goes in one block of each level, the largest first.
+
+    Loops that aren't there are taken at a stretch.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    if not any(map(rounds, nest.steps)):
+        return found
+    steps = 1
+    for i in reversed(range(1 if nest.whole else nest.kept, len(nest.loops))):
+        extent, stride = nest.loops[i].extent, lanes if i == nest.vector else 1
+        turns = max(1, -(-extent // stride))
+        if turns * steps > FEW:
+            found[i] = _levels(2, turns, steps, stride)
+            turns, steps = -(-turns * stride // found[i][0]), 1
+        steps *= turns
+    if nest.whole:
+        stride = lanes if nest.vector == 0 else 1
+        found[0] = _levels(1, -(-space.block // stride), steps, stride)
+        found[JOIN] = _levels(1, space.blocks, 1, 1)
+    return found
+
+
+def _levels(count: int, turns: int, steps: int, stride: int) -> tuple[int, ...]:
+    """The blocks of a loop of so many turns, each of so many steps, by ``count`` levels."""
+    root = max(SHORTEST, round((turns * steps) ** (1 / (count + 1))))
+    first = -(-root // steps)
+    return tuple(first * root**level * stride for level in reversed(range(count)))

@@ -1,0 +1,79 @@
+"""Which choices and loops run natively: the others are host calls, which run their bodies node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dualflow.graph.axes import is_view
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.scalars import bodies
+from dualflow.ops.forms import Literal, Opaque
+from dualflow.schedule.operands import is_control, kind_of
+
+
+def with_host_fallbacks(graph: Graph) -> Graph:
+    """``graph`` where each choice or loop that can't run natively is opaque, with the reason."""
+    reasons = {n: found for n in graph.nodes if is_control(n) and (found := why_not(n)) is not None}
+    reasons |= _strangers(graph, reasons)
+    if not reasons:
+        return graph
+    new: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        inputs = [new.get(v, v) for v in node.inputs]
+        made = node if tuple(inputs) == node.inputs else node.with_inputs(inputs)
+        if node in reasons:
+            op = replace(node.op, form=Opaque(reasons[node]))
+            made = Node(op, inputs, node.attrs, node.specs, node.origin, node.also)
+        if made is not node:
+            new.update(zip(node.outputs, made.outputs, strict=True))
+        nodes.append(made)
+    return graph.with_results([new.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+
+def why_not(node: Node) -> str | None:
+    """Why a choice or loop can't run natively, None if it can."""
+    inner = next((n for body in bodies(node) for n in body.nodes if _is_host(n)), None)
+    if inner is None:
+        return None
+    found = why_not(inner) if is_control(inner) else None
+    form = inner.op.form
+    return (
+        found or f"it runs {inner.op.name}: {form.reason if isinstance(form, Opaque) else 'no native code'}"
+    )
+
+
+def _is_host(node: Node) -> bool:
+    if isinstance(node.op.form, Literal) or is_view(node):
+        return False
+    return why_not(node) is not None if is_control(node) else kind_of(node) == "host"
+
+
+def _strangers(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
+    """The loops that can't run natively since others, which read what they keep, don't, or not soon enough.
+
+    Stacks that grow belong to one stretch of native code.
+    """
+    hosts = set(hosts)
+    place = {n: i for i, n in enumerate(graph.nodes)}
+    barriers = {i for n, i in place.items() if n in hosts or (not is_control(n) and _is_host(n))}
+    found: dict[Node, str] = {}
+    for group in _joined(graph):
+        first, last = min(place[n] for n in group), max(place[n] for n in group)
+        if any(first <= i <= last for i in barriers):
+            reason = "what it keeps of its turns crosses a host call"
+            found.update((n, reason) for n in group if n not in hosts)
+    return found
+
+
+def _joined(graph: Graph) -> list[set[Node]]:
+    """The loops joined by stacks of unknown length."""
+    groups: dict[Node, set[Node]] = {}
+    for node in graph.nodes:
+        makers = {v.node for v in node.inputs if not v.spec.shape.is_static and v.node is not None}
+        if not makers:
+            continue
+        joined = {node}.union(*[groups.get(m, {m}) for m in makers])
+        groups.update(dict.fromkeys(joined, joined))
+    return [g for i, g in enumerate(groups.values()) if g not in list(groups.values())[:i]]

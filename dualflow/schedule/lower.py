@@ -1,0 +1,241 @@
+"""A fused node becomes a loop nest: loops are ordered and joined, values get levels and stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dualflow.graph.axes import base_of, is_scalar_literal
+from dualflow.graph.fused import Axes, Domain, axis_set, input_axes, output_axes, reduced_axes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.forms import Element, Fold, Take
+from dualflow.schedule.nest import Access, Layout, Loop, Nest, Operand, Pick, Step, Store
+
+CACHED_COST = 8.0
+"""A value this costly is kept for later stages rather than computed again."""
+
+
+def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
+    """The loop nest of a fused node whose inputs and outputs lie as given."""
+    body: Graph = node.attrs["body"]
+    domain: Domain = node.attrs["domain"]
+    where = dict(zip(body.inputs, inputs, strict=True))
+    raw = _Body(body, domain, where)
+    stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
+    order = _loop_order(raw, [base_of(v) for v in body.outputs])
+    steps = [raw.step(n) for n in body.nodes if n in domain.own]
+    writes = [Store(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
+    nest = _in_order(body.name, domain, order, steps, writes)
+    return _schedule(_join_loops(nest))
+
+
+class _Body:
+    """The body of a fused node, its accesses still in terms of the domain's axes."""
+
+    def __init__(self, body: Graph, domain: Domain, where: Mapping[Value, Layout]) -> None:
+        self.domain, self.where = domain, where
+        self.nodes = [n for n in body.nodes if n in domain.own]
+        self.made = {v: output_axes(n, domain.own[n]) for n in self.nodes for v in n.outputs}
+
+    def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
+        """How the loops walk ``layout`` when the value's dims run along ``axes``."""
+        strides = [0] * len(self.domain.extents)
+        for axis, stride in zip(axes, layout.strides, strict=True):
+            if axis is not None:
+                strides[axis] += stride
+        return Access(layout.buffer, layout.offset, tuple(strides), value.spec.dtype)
+
+    def step(self, node: Node) -> Step:
+        own = self.domain.own[node]
+        operands = tuple(
+            self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
+        )
+        folds = isinstance(node.op.form, Fold) and bool(reduced_axes(node, own))
+        return Step(node, own, operands, folds, 0, 0, self._pick(node))
+
+    def _operand(self, value: Value, axes: Axes) -> Operand:
+        if value in self.where:
+            return Operand(access=self.access(value, axes, self.where[value]))
+        base = base_of(value)
+        if is_scalar_literal(base):
+            assert base.node is not None
+            return Operand(literal=base.node.attrs["value"].reshape(-1)[0])
+        return Operand(made=base)
+
+    def _pick(self, node: Node) -> Pick | None:
+        if not isinstance(node.op.form, Take):
+            return None
+        params, axis = node.inputs[0], node.attrs["axis"]
+        extent = params.spec.shape[axis]
+        assert extent is not None
+        return Pick(extent, self.where[params].strides[axis])
+
+    def full(self) -> Iterator[Axes]:
+        """The axes of every value that varies along the whole domain, in order of the values' own dims."""
+        count = len(self.domain.extents)
+        yield from (axes for axes in self.made.values() if len(axis_set(axes)) == count)
+        for node in self.nodes:
+            yield from (a for a in input_axes(node, self.domain.own[node]) if len(axis_set(a)) == count)
+            yield self.domain.own[node]
+
+
+def _loop_order(body: _Body, outputs: Sequence[Value]) -> list[int]:
+    """The domain's axes in memory order: that of an output of the whole domain, else of any such value."""
+    count = len(body.domain.extents)
+    whole = [body.made[v] for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
+    first = next(iter(whole), None) or next(body.full(), ())
+    named = [a for a in first if a is not None]
+    return [*named, *(a for a in range(count) if a not in named)]
+
+
+def _in_order(name: str, domain: Domain, order: list[int], steps: list[Step], stores: list[Store]) -> Nest:
+    """The nest with axes renamed to loop positions: kept loops first, each kind in memory order."""
+    loops = [a for a in order if a not in domain.reduced] + [a for a in order if a in domain.reduced]
+    position = {a: i for i, a in enumerate(loops)}
+
+    def moved(access: Access) -> Access:
+        return replace(access, strides=tuple(access.strides[a] for a in loops))
+
+    def renamed(step: Step) -> Step:
+        own = tuple(None if a is None else position[a] for a in step.own)
+        operands = tuple(replace(o, access=moved(o.access)) if o.access else o for o in step.operands)
+        return replace(step, own=own, operands=operands)
+
+    return Nest(
+        name=name,
+        loops=tuple(Loop(domain.extents[a], a in domain.reduced) for a in loops),
+        vector=position[order[-1]] if order else None,
+        steps=tuple(map(renamed, steps)),
+        stores=tuple(replace(s, access=moved(s.access)) for s in stores),
+        stages=1,
+        cached={},
+    )
+
+
+def _join_loops(nest: Nest) -> Nest:
+    """The nest with neighbouring loops made one wherever every access walks them as one."""
+    at = len(nest.loops) - 1
+    while at > 0:
+        if _joinable(nest, at - 1, at):
+            nest = _joined(nest, at - 1)
+        at -= 1
+    return nest
+
+
+def _accesses(nest: Nest) -> Iterator[Access]:
+    for step in nest.steps:
+        yield from (o.access for o in step.operands if o.access is not None)
+    yield from (s.access for s in nest.stores)
+
+
+def _joinable(nest: Nest, outer: int, inner: int) -> bool:
+    loops = nest.loops
+    if loops[outer].reduced != loops[inner].reduced or nest.vector == outer:
+        return False
+    for access in _accesses(nest):
+        if access.strides[outer] != access.strides[inner] * loops[inner].extent:
+            return False
+    for step in nest.steps:
+        named = [p for p in (outer, inner) if p in step.own]
+        if len(named) == 1 or (named and _reads_position(step)):
+            return False
+        if named and step.own.index(outer) + 1 != step.own.index(inner):
+            return False
+    return True
+
+
+def _reads_position(step: Step) -> bool:
+    """Whether the step's code may ask for its place in the loops: only those without inputs do."""
+    return isinstance(step.node.op.form, Element) and not step.operands
+
+
+def _joined(nest: Nest, outer: int) -> Nest:
+    def strides(access: Access) -> Access:
+        return replace(access, strides=access.strides[:outer] + access.strides[outer + 1 :])
+
+    def positions(own: Axes) -> Axes:
+        kept = [a for a in own if a != outer]
+        return tuple(a if a is None or a < outer else a - 1 for a in kept)
+
+    def step(old: Step) -> Step:
+        operands = tuple(replace(o, access=strides(o.access)) if o.access else o for o in old.operands)
+        return replace(old, own=positions(old.own), operands=operands)
+
+    loops = list(nest.loops)
+    joined = Loop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
+    loops[outer : outer + 2] = [joined]
+    vector = nest.vector - 1 if nest.vector is not None and nest.vector > outer else nest.vector
+    stores = tuple(replace(s, access=strides(s.access)) for s in nest.stores)
+    return replace(nest, loops=tuple(loops), vector=vector, steps=tuple(map(step, nest.steps)), stores=stores)
+
+
+def _schedule(nest: Nest) -> Nest:
+    """The nest with the level of every value (how many loops it is inside of) and its stage."""
+    kept, depth = nest.kept, len(nest.loops)
+    level: dict[Value, int] = {}
+    ready: dict[Value, int] = {}
+    steps = []
+    for step in nest.steps:
+        own_level = max((a + 1 for a in step.own if a is not None), default=0)
+        stage = max((ready[o.made] for o in step.operands if o.made is not None), default=0)
+        if not step.folds:
+            own_level = max([own_level, *(level[o.made] for o in step.operands if o.made is not None)])
+        for value in step.node.outputs:
+            level[value] = kept if step.folds else own_level
+            ready[value] = stage + 1 if step.folds else stage
+        steps.append(replace(step, level=depth if step.folds else own_level, stage=stage))
+    stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
+    folds = [s.stage for s in steps if s.folds]
+    inner = [s.stage for s in stores if s.level > kept]
+    stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
+    nest = _at_first_use(replace(nest, steps=tuple(steps), stores=stores, stages=stages))
+    return replace(nest, cached=_cached(nest))
+
+
+def _at_first_use(nest: Nest) -> Nest:
+    """The nest with every step of the reduced loops in the first stage that runs it."""
+    first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
+    return replace(nest, steps=tuple(replace(s, stage=first.get(s, s.stage)) for s in nest.steps))
+
+
+def _cached(nest: Nest) -> dict[Value, int]:
+    """The costly values of the inner loops that a later stage needs again, numbered."""
+    if nest.stages == 1 or nest.vector != len(nest.loops) - 1:
+        return {}
+    by_value = {s.node.output: s for s in nest.steps}
+    needed: set[Value] = set()
+    for stage in range(nest.stages):
+        for step in stage_steps(nest, stage):
+            for operand in step.operands:
+                source = by_value.get(operand.made) if operand.made is not None else None
+                if source is not None and source.stage < stage and source.level == len(nest.loops):
+                    needed.add(source.node.output)
+    costly = [v for v in by_value if v in needed and _is_costly(by_value[v])]
+    return {v: i for i, v in enumerate(costly)}
+
+
+def _is_costly(step: Step) -> bool:
+    form = step.node.op.form
+    return isinstance(form, Element) and form.cost >= CACHED_COST
+
+
+def stage_steps(nest: Nest, stage: int) -> list[Step]:
+    """The steps inside the reduced loops that ``stage`` runs: what its folds and stores need, in order.
+
+    A value of an earlier stage is computed again unless the nest keeps it.
+    """
+    kept = nest.kept
+    inner = {s.node.output: s for s in nest.steps if s.level > kept}
+    wanted = [s for s in nest.steps if s.folds and s.stage == stage]
+    pending = [o.made for s in wanted for o in s.operands]
+    pending += [s.value for s in nest.stores if s.level > kept and s.stage == stage]
+    found = {s.node.output for s in wanted}
+    while pending:
+        value = pending.pop()
+        step = inner.get(value) if value is not None else None
+        if step is None or step.node.output in found or step.folds:
+            continue
+        found.add(step.node.output)
+        if step.stage == stage or step.node.output not in nest.cached:
+            pending += [o.made for o in step.operands]
+    return [s for s in nest.steps if s.node.output in found]

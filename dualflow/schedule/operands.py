@@ -1,0 +1,154 @@
+"""Operands that strides can express: views are resolved, and what no strides can express is copied first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dualflow.graph.axes import is_view, sizes, strided_view
+from dualflow.graph.fused import FUSED
+from dualflow.graph.ir import Node, Value
+from dualflow.graph.scalars import LOOP_KINDS
+from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
+from dualflow.schedule.copying import MOVE, copy_node
+from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.scattering import BOUNDS, scatters
+
+PRODUCT_CHARS = "fd"
+"""The characters of the dtypes whose matrix products have native code."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A node and the values it reads, each of which strides can express."""
+
+    node: Node
+    inputs: tuple[Value, ...]
+
+
+def kind_of(node: Node) -> str:
+    """How a node is called.
+
+    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
+    ``scatter`` rows put where integers say, ``control`` a choice or loop over bodies of such calls,
+    ``check`` what may end them all, ``bounds`` a check of a scatter's integers, ``move`` a copy of memory,
+    ``host`` a call of the op's NumPy or Python kernel.
+    """
+    form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
+    if node.op is FUSED:
+        return "kernel"
+    if node.op in (BOUNDS, MOVE):
+        return node.op.name
+    if is_control(node):
+        return "control"
+    if isinstance(form, Check):
+        return "check"
+    if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
+        return "assembly"
+    if isinstance(form, Contraction) and dtype is not None and dtype.char in PRODUCT_CHARS:
+        return "product"
+    if isinstance(form, Scatter) and dtype is not None and scatters(form, dtype):
+        return "scatter"
+    return "host"
+
+
+def is_control(node: Node) -> bool:
+    """Whether ``node`` is a choice or loop that runs natively."""
+    return isinstance(node.op.form, Choice | Loop)
+
+
+def view_layout(node: Node, source: Layout) -> Layout | None:
+    """Where a view lies, given what it views; None where strides can't say."""
+    form = node.op.form
+    assert isinstance(form, View)
+    seen = strided_view(form.view, node.attrs, sizes(node.inputs[0]), source.strides)
+    return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
+
+
+def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[Step]:
+    """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
+
+    Args:
+        nodes: the nodes in order.
+        strided_products: whether products read matrices of any strides; else only such as BLAS can.
+    """
+    return _Resolver(strided_products).run(nodes)
+
+
+def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
+    """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
+    down, across = strides[-2:]
+    by_rows = across == 1 and (down >= columns or rows == 1)
+    return by_rows or (down == 1 and (across >= rows or columns == 1))
+
+
+@dataclass(slots=True)
+class _Resolver:
+    strided_products: bool
+    steps: list[Step] = field(default_factory=list)
+    resolved: dict[Value, Value] = field(default_factory=dict)
+    strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
+
+    def run(self, nodes: Iterable[Node]) -> list[Step]:
+        for node in nodes:
+            kind = kind_of(node)
+            inputs = tuple([self._operand(kind, i, v) for i, v in enumerate(node.inputs)])
+            self.steps.append(Step(node, inputs))
+        return self.steps
+
+    def _operand(self, kind: str, i: int, value: Value) -> Value:
+        if kind in _WHOLE:
+            return self._whole(value)
+        return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
+
+    def _resolve(self, value: Value) -> Value:
+        """A value with the same elements whose strides are known."""
+        chain = []
+        at = value
+        while at not in self.resolved and at.node is not None and is_view(at.node):
+            chain.append(at.node)
+            at = at.node.inputs[0]
+        if at not in self.resolved:
+            self._learn(at, at, contiguous_strides(at.spec.shape))
+        for node in reversed(chain):
+            self._resolve_view(node)
+        return self.resolved[value]
+
+    def _resolve_view(self, node: Node) -> None:
+        source = self.resolved[node.inputs[0]]
+        layout = view_layout(node, Layout(0, 0, self.strides[source]))
+        if layout is None:
+            source = self._copy(node.inputs[0])
+            layout = view_layout(node, Layout(0, 0, self.strides[source]))
+            assert layout is not None
+        same = source is node.inputs[0]
+        view = node.output if same else node.with_inputs([source]).output
+        self._learn(node.output, view, layout.strides)
+
+    def _matrix(self, value: Value) -> Value:
+        """A value that products can read."""
+        found = self._resolve(value)
+        rows, columns = sizes(value)[-2:]
+        if self.strided_products or readable(self.strides[found], rows, columns):
+            return found
+        return self._copy(value)
+
+    def _whole(self, value: Value) -> Value:
+        """A value whose elements lie one behind another: bodies are planned for such."""
+        found = self._resolve(value)
+        return found if self.strides[found] == contiguous_strides(value.spec.shape) else self._copy(value)
+
+    def _copy(self, value: Value) -> Value:
+        source = self.resolved[value]
+        node = copy_node(source)
+        self.steps.append(Step(node, (source,)))
+        self._learn(value, node.output, contiguous_strides(value.spec.shape))
+        return node.output
+
+    def _learn(self, value: Value, found: Value, strides: tuple[int, ...]) -> None:
+        self.resolved[value] = found
+        self.strides[found] = strides
+
+
+_WHOLE = ("control", "scatter", "check", "bounds", "move")
+"""The kinds of calls that read elements one behind another."""

@@ -1,0 +1,194 @@
+"""The calls of a graph in order, and the values that have a home from the start: results and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dualflow.graph.axes import base_of, is_view
+from dualflow.graph.failing import may_fail
+from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
+from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.ops.forms import Literal
+from dualflow.schedule.copying import copy_node, is_native, move_node
+from dualflow.schedule.operands import kind_of
+from dualflow.schedule.scattering import bounds_node
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A buffer of one of the classes of a plan, and the first element of a value in it.
+
+    The kinds: ``input``, ``constant``, ``output``, ``temporary`` (what host calls read and write), ``arena``,
+    and ``stack``: rows that a loop keeps of turns whose number only the run knows.
+    """
+
+    kind: str
+    index: int = 0
+    offset: int = 0
+
+
+def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Home]]:
+    """The calls in order, with copies in and out, and the values that have a home from the start.
+
+    First come copies of inputs that are handed back, while they still have their old values; then the graph's
+    own nodes; then copies to outputs; last, copies into variables.
+
+    Args:
+        graph: the whole graph, or a body, whose updates are those of what a loop carries.
+        lasting: whether updates outlive a failed call, as those of variables do. Then nothing that may fail
+            comes after the first of them: what can't wait so long goes elsewhere, and is copied there last.
+    """
+    body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
+    body = _sunk(body, graph.updates)
+    if lasting and graph.updates:
+        body = _behind_failures(_with_bounds(body), graph.updates)
+    place = {n: i for i, n in enumerate(body)}
+    targets: dict[Value, Home] = {}
+    first: list[Node] = []
+    after: list[Node] = []
+    last: list[Node] = []
+
+    def copy(value: Value, target: Home | None, calls: list[Node], make: Copy = copy_node) -> Value:
+        node = make(value)
+        calls.append(node)
+        if target is not None:
+            targets[node.output] = target
+        return node.output
+
+    updated = {u.value for u in graph.updates}
+    for i, value in enumerate(graph.outputs):
+        home = Home("output", i)
+        if value.node in place and value not in targets and value not in updated:
+            targets[value] = home
+        else:
+            copy(value, home, first if base_of(value).node is None else after)
+    whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
+    settled = _last_failure([*body, *after]) if lasting and graph.updates else -1
+    inputs = {v: i for i, v in enumerate(graph.inputs)}
+    last_read = _last_reads(body)
+    for update in graph.updates:
+        value, home = whole[update], Home("input", inputs[update.input])
+        if value is update.input:
+            continue
+        sure = value.node is not None and place.get(value.node, -1) > settled
+        if value not in targets and sure and _may_overwrite(update.input, value, place, last_read):
+            targets[value] = home
+            continue
+        if base_of(value).node is None:
+            value = copy(value, None, first)
+        copy(value, home, last, move_node if lasting else copy_node)
+    return [*first, *body, *after, *last], targets
+
+
+Copy = Callable[[Value], Node]
+
+
+def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
+    """``value``, or a copy in order of a view of elements that only NumPy copies: that can't be done last."""
+    node = value.node
+    if is_native(value) or node is None or base_of(value).node is None or not is_view(node):
+        return value
+    return copy(value, None, calls)
+
+
+def fails(node: Node) -> bool:
+    """Whether a call of ``node`` may end the program: see :func:`dualflow.graph.failing.may_fail`.
+
+    A scatter can't once its indices are known to be inside.
+    """
+    kind = kind_of(node)
+    return kind == "host" or (kind not in ("scatter", "move") and may_fail(node))
+
+
+def _last_failure(nodes: Sequence[Node]) -> int:
+    """The place of the last node that may fail."""
+    return next((i for i in reversed(range(len(nodes))) if fails(nodes[i])), -1)
+
+
+def _with_bounds(body: list[Node]) -> list[Node]:
+    """``body`` with a check of its indices for each scatter: as soon as they are known, in the old order."""
+    checks: dict[int, list[Node]] = {}
+    made: dict[Node, int] = {}
+    failing = -1
+    for i, node in enumerate(body):
+        if kind_of(node) == "scatter":
+            maker = base_of(node.inputs[-2]).node
+            at = failing if maker is None else max(failing, made.get(maker, -1))
+            checks.setdefault(at, []).append(bounds_node(node))
+        made[node] = i
+        if fails(node):
+            failing = i
+    behind = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
+    return [*checks.get(-1, []), *(n for nodes in behind for n in nodes)]
+
+
+def _behind_failures(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+    """``body`` with what makes updates behind all that may fail, unless that depends on it."""
+    settled = _last_failure(body) + 1
+    tied: set[Node] = set()
+    for node in reversed(body[:settled]):
+        if node in tied or fails(node):
+            tied.add(node)
+            tied.update(n for v in node.inputs if (n := base_of(v).node) is not None)
+    makers = {u.value.node for u in updates}
+    waiting: set[Node] = set()
+    for node in body[:settled]:
+        if (node in makers and node not in tied) or any(base_of(v).node in waiting for v in node.inputs):
+            waiting.add(node)
+    early = [n for n in body[:settled] if n not in waiting]
+    return [*early, *(n for n in body[:settled] if n in waiting), *body[settled:]]
+
+
+def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+    """``body`` with each scatter onto an old value behind what else reads that, where its readers allow it.
+
+    Then it can go in place.
+    """
+    for update in updates:
+        node = update.value.node
+        if node is None or kind_of(node) != "scatter" or update.input not in node.inputs[:1]:
+            continue
+        at = body.index(node)
+        last = _last_reads(body)[update.input]
+        if last > at and not any(base_of(v).node is node for n in body[at : last + 1] for v in n.inputs):
+            body = [*body[:at], *body[at + 1 : last + 1], node, *body[last + 1 :]]
+    return body
+
+
+def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
+    """The last step that reads each buffer, also through views."""
+    return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
+
+
+def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
+    """Whether ``new`` may be computed in the buffer of ``old``: nobody reads the old value afterwards."""
+    node = new.node
+    if node is None or node not in place or last_read.get(old, -1) > place[node]:
+        return False
+    if kind_of(node) == "product":
+        return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
+    if kind_of(node) == "scatter":
+        return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
+    return node.op is FUSED and _reads_what_it_writes(node, old, new)
+
+
+def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
+    """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
+    graph: Graph = node.attrs["body"]
+    domain: Domain = node.attrs["domain"]
+    maker = graph.outputs[new.index].node
+    written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
+    by_stages = written is None or any(a in domain.reduced for a in written)
+    for outer, value in zip(node.inputs, graph.inputs, strict=True):
+        if base_of(outer) is not old:
+            continue
+        if outer is not old or by_stages:
+            return False
+        readers = [n for n in graph.nodes if value in n.inputs]
+        if not all(n in domain.own for n in readers):
+            return False
+        laid = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
+        if any(v is value and axes != written for v, axes in laid):
+            return False
+    return True

@@ -1,0 +1,360 @@
+"""Where every value of a graph lives, and the calls that compute them.
+
+Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they
+view. An updated variable is computed in its own buffer where nothing reads the old value later; else it is
+copied there last. Nothing that may fail comes after the first write to a variable, so that a call that fails
+has changed none. Nodes that have no native form are host calls between native parts, and what crosses to
+them has a buffer of its own.
+
+The bodies of choices and loops are planned as graphs inside the graph. What a loop carries lives where the
+loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.axes import base_of
+from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.ops.forms import Choice, Literal
+from dualflow.schedule.arena import Lifetime, assign
+from dualflow.schedule.copying import copy_node
+from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.operands import Step, is_control, kind_of, view_layout, with_copies
+from dualflow.schedule.order import Home, ordered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Calls of a body, and where its results lie: those of a condition, else none."""
+
+    calls: tuple[Call, ...]
+    results: tuple[Layout, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``."""
+
+    slot: int
+    stack: Layout
+    nbytes: int
+    itemsize: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    """How a loop runs, beside its bodies.
+
+    Attributes:
+        start: copies of what is carried to where it is carried.
+        rows: what moves from turn to turn.
+        counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
+            knows how many they are.
+        grown: the rows that this loop stacks without knowing how many there will be.
+    """
+
+    start: tuple[Call, ...]
+    rows: tuple[Row, ...]
+    counter: int
+    counted: int | None
+    grown: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One step of the program: ``node`` on inputs and outputs that lie as given.
+
+    A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
+    """
+
+    node: Node
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout, ...]
+    blocks: tuple[Block, ...] = ()
+    turns: Turns | None = None
+
+    @property
+    def kind(self) -> str:
+        """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
+        return kind_of(self.node)
+
+    def walk(self) -> Iterator[Call]:
+        """The call, and those inside it."""
+        yield self
+        for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
+            yield from call.walk()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The calls of a graph and its buffer table.
+
+    The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
+    write (``temporaries``), and the arena. Behind it, native code keeps ``slots`` addresses of its own, for
+    rows and stacks, and counts the turns of ``loops`` loops.
+    """
+
+    calls: tuple[Call, ...]
+    inputs: int
+    constants: tuple[np.ndarray[Any, Any], ...]
+    outputs: tuple[TensorSpec, ...]
+    temporaries: tuple[TensorSpec, ...]
+    arena_bytes: int
+    slots: int = 0
+    loops: int = 0
+
+    @property
+    def first_output(self) -> int:
+        return self.inputs + len(self.constants)
+
+    @property
+    def first_temporary(self) -> int:
+        return self.first_output + len(self.outputs)
+
+    @property
+    def arena(self) -> int:
+        """The arena's place in the table."""
+        return self.first_temporary + len(self.temporaries)
+
+    def walk(self) -> Iterator[Call]:
+        """All calls, those inside choices and loops too."""
+        for call in self.calls:
+            yield from call.walk()
+
+
+def plan(graph: Graph, *, strided_products: bool) -> Plan:
+    """Give every value of ``graph`` a place; see the module's first lines.
+
+    Args:
+        graph: the graph after its passes.
+        strided_products: whether the backend's matrix products read operands of any strides; where not,
+            what BLAS can't read is copied first.
+    """
+    table = _Table(strided_products)
+    scope = _Scope(graph, table, lasting=True)
+    starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(table.constants)}
+    starts["temporary"] = starts["output"] + len(graph.outputs)
+    starts["arena"] = starts["temporary"] + len(table.temporaries)
+    starts["stack"] = starts["arena"] + 1
+    calls = scope.calls(_Places(starts, scope.homes))
+    return Plan(
+        calls,
+        len(graph.inputs),
+        tuple(table.constants),
+        tuple(v.spec for v in graph.outputs),
+        tuple(table.temporaries),
+        scope.arena_bytes,
+        table.slots,
+        table.loops,
+    )
+
+
+@dataclass(slots=True)
+class _Table:
+    """What all scopes of a plan share: buffers that have a place of their own, and counts."""
+
+    strided_products: bool
+    constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    temporaries: list[TensorSpec] = field(default_factory=list)
+    slots: int = 0
+    loops: int = 0
+
+    def slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def loop(self) -> int:
+        self.loops += 1
+        return self.loops - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the buffers of a scope are: a body's inputs and outputs are other values of the graph around it.
+
+    ``starts`` has the first place of each class in the table; the scope's arena begins at byte ``base``.
+    """
+
+    starts: dict[str, int]
+    homes: dict[Value, Home]
+    base: int = 0
+    inputs: tuple[Layout, ...] | None = None
+    outputs: tuple[Layout, ...] | None = None
+
+    def of(self, value: Value) -> Layout:
+        """Where ``value`` lies."""
+        chain: list[Node] = []
+        while value not in self.homes:
+            assert value.node is not None, f"{value} has no home"
+            chain.append(value.node)
+            value = value.node.inputs[0]
+        layout = self._base(value, self.homes[value])
+        for node in reversed(chain):
+            seen = view_layout(node, layout)
+            assert seen is not None, f"{node} was not copied"
+            layout = seen
+        return layout
+
+    def _base(self, value: Value, home: Home) -> Layout:
+        if home.kind == "input" and self.inputs is not None:
+            return self.inputs[home.index]
+        if home.kind == "output" and self.outputs is not None:
+            return self.outputs[home.index]
+        offset = home.offset + (self.base // value.spec.dtype.size if home.kind == "arena" else 0)
+        return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
+
+
+class _Scope:
+    """A graph whose values get places: the whole one, or a body inside it.
+
+    ``held`` are read where they lie when all is done. ``lasting``: whether updates are those of variables.
+    """
+
+    def __init__(
+        self, graph: Graph, table: _Table, held: Sequence[Value] = (), *, lasting: bool = False
+    ) -> None:
+        self.held = held
+        self.table = table
+        nodes, self.targets = ordered(graph, lasting=lasting)
+        self.steps = with_copies(nodes, strided_products=table.strided_products)
+        self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
+        self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
+        self.counters = {s.node: table.loop() for s in self.bodies}
+        self.at: dict[Step, int] = {}
+        self._place_constants()
+        self._place_made()
+        self.arena_bytes = self._fill_arena()
+
+    def _place_constants(self) -> None:
+        constants, homes = self.table.constants, self.homes
+        for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
+            if base.node is not None and isinstance(base.node.op.form, Literal) and base not in homes:
+                homes[base] = Home("constant", len(constants))
+                constants.append(np.ascontiguousarray(base.node.attrs["value"]))
+
+    def _place_made(self) -> None:
+        """Homes for what the steps make."""
+        hosts = [s for s in self.steps if kind_of(s.node) == "host"]
+        met = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
+        temporaries = self.table.temporaries
+        for value in (v for s in self.steps for v in s.node.outputs):
+            if value in self.targets:
+                self.homes[value] = self.targets[value]
+            elif value in met:
+                self.homes[value] = Home("temporary", len(temporaries))
+                temporaries.append(value.spec)
+            elif not value.spec.shape.is_static:
+                self.homes[value] = Home("stack", self.table.slot())
+            else:
+                self.homes[value] = Home("arena")
+
+    def _fill_arena(self) -> int:
+        """Offsets in the arena, from the steps at which each value is made and last read; answers its bytes.
+
+        The bodies of a step take turns in one block.
+        """
+        birth: dict[Value, int] = {}
+        death: dict[Value, int] = {}
+        inner: list[Step] = []
+        for at, step in enumerate(self.steps):
+            for value in step.node.outputs:
+                if self.homes[value].kind == "arena":
+                    birth[value] = death[value] = at
+            for base in map(base_of, step.inputs):
+                if base in birth:
+                    death[base] = at
+            if step in self.bodies:
+                inner.append(step)
+        for base in map(base_of, self.held):
+            if base in birth:
+                death[base] = len(self.steps)
+        blocks = [Lifetime(birth[v], death[v], v.spec.nbytes) for v in birth]
+        order = {s: i for i, s in enumerate(self.steps)}
+        for step in inner:
+            most = max((b.arena_bytes for b in self.bodies[step]), default=0)
+            blocks.append(Lifetime(order[step], order[step], most))
+        offsets, size = assign(blocks)
+        for value, offset in zip(birth, offsets, strict=False):
+            self.homes[value] = Home("arena", 0, offset // value.spec.dtype.size)
+        self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
+        return size
+
+    def calls(self, places: _Places) -> tuple[Call, ...]:
+        """The steps, with the places of what they read and write."""
+        return tuple([self._call(step, places) for step in self.steps])
+
+    def _call(self, step: Step, places: _Places) -> Call:
+        inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
+        if step not in self.bodies:
+            return Call(step.node, inputs, outputs)
+        base = places.base + self.at[step]
+        if isinstance(step.node.op.form, Choice):
+            blocks = [
+                Block(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
+                for b in self.bodies[step]
+            ]
+            return Call(step.node, inputs, outputs, tuple(blocks))
+        return self._loop(step, places, base, inputs, outputs)
+
+    def _loop(
+        self,
+        step: Step,
+        places: _Places,
+        base: int,
+        inputs: tuple[Layout, ...],
+        outputs: tuple[Layout, ...],
+    ) -> Call:
+        node = step.node
+        carried, mapped = node.attrs["carried"], node.attrs["mapped"]
+        carry, rest = outputs[:carried], inputs[carried + mapped :]
+        *tests, body = self.bodies[step]
+        values = [*step.inputs[carried : carried + mapped], *node.outputs[carried:]]
+        stacks = [*inputs[carried : carried + mapped], *outputs[carried:]]
+        rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
+        moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
+        given = (*carry, *moving[:mapped], *rest)
+        blocks = [
+            Block(body.calls(_Places(places.starts, body.homes, base, given, tuple(moving[mapped:])))),
+        ]
+        for test in tests:
+            seen = _Places(places.starts, test.homes, base, (*carry, *rest))
+            blocks.insert(0, Block(test.calls(seen), tuple(map(seen.of, test.held))))
+        start = [
+            Call(copy_node(v), (place,), (home,))
+            for v, place, home in zip(step.inputs[:carried], inputs[:carried], carry, strict=False)
+        ]
+        grown = [
+            r for r, v in zip(rows, values, strict=True) if v in node.outputs and not v.spec.shape.is_static
+        ]
+        counted = next((v.node for v in values[:mapped] if not v.spec.shape.is_static), None)
+        turns = Turns(
+            tuple(start),
+            tuple(rows),
+            self.counters[node],
+            self.counters[counted] if counted is not None else None,
+            tuple(grown),
+        )
+        return Call(node, inputs, outputs, tuple(blocks), turns)
+
+    def _row(self, value: Value, stack: Layout, places: _Places) -> Row:
+        row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
+        slot = places.starts["stack"] + self.table.slot()
+        return Row(slot, stack, row.nbytes, value.spec.dtype.size)
+
+
+def _scopes(node: Node, table: _Table) -> list[_Scope]:
+    """The graphs inside a choice or loop; what is carried is updated in place."""
+    if isinstance(node.op.form, Choice):
+        return [_Scope(branch, table) for branch in node.attrs["branches"]]
+    test: Graph | None = node.attrs["condition"]
+    body: Graph = node.attrs["body"]
+    carried = node.attrs["carried"]
+    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[:carried], strict=False)]
+    turn = _Scope(replace(body, outputs=body.outputs[carried:], updates=tuple(updates)), table)
+    return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]

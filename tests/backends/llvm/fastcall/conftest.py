@@ -1,0 +1,118 @@
+"""What the tests of the fast call share: classes as it expects them, kernels, and functions made of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualflow.backends.llvm.runtime import fastcall, jit
+
+Array = np.ndarray[Any, Any]
+
+EXPORTS = ["plus_one", "multiply", "descend", "detour", "fail", "nothing", "wait"]
+
+
+class Tensor:
+    """What an eager tensor is to the fast call: an object with an array in a slot."""
+
+    __slots__ = ("__weakref__", "_array")
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+
+class Variable:
+    """What a variable is to the fast call: an object with a slot for its tensor, and two for a call."""
+
+    __slots__ = ("_lender", "_lent", "_name", "_tensor")
+
+    def __init__(self, array: Array) -> None:
+        self._name = "v"
+        self._tensor: Any = Tensor(array)
+
+
+class KernelFailed(Exception):
+    """What on_error raises in these tests."""
+
+
+def raise_failed(status: int, *args: object) -> object:
+    raise KernelFailed(status, *args)
+
+
+def fallback(*args: object) -> tuple[str, tuple[object, ...]]:
+    return ("fallback", args)
+
+
+@dataclass(frozen=True)
+class Fast:
+    """The fast call over vectors of ``n`` doubles, as the tests use it."""
+
+    layout: fastcall.Layout
+    library: jit.Library
+
+    n = 7
+    vector_spec = fastcall.ArraySpec(np.dtype(np.float64), (7,))
+    Tensor = Tensor
+    Variable = Variable
+    KernelFailed = KernelFailed
+    fallback = staticmethod(fallback)
+
+    def vector(self, start: float = 0.0) -> Array:
+        """start, start + 1, ..."""
+        return np.arange(self.n, dtype=np.float64) + start
+
+    def tensor(self, start: float = 0.0) -> Any:
+        """A tensor of such a vector."""
+        return Tensor(self.vector(start))
+
+    def variable(self, start: float = 0.0) -> Any:
+        """A variable of such a vector, which nobody else holds."""
+        return Variable(self.vector(start))
+
+    def reads(self, variable: object) -> fastcall.VariableUse:
+        """A variable that the kernel reads."""
+        return fastcall.VariableUse(variable, self.vector_spec)
+
+    def updates(self, variable: object) -> fastcall.VariableUse:
+        """A variable that the kernel writes."""
+        return fastcall.VariableUse(variable, self.vector_spec, updated=True)
+
+    def function(self, kernel: str, otherwise: Callable[..., Any] = fallback, **fields: Any) -> Any:
+        """The built-in function of a kernel: one vector in and one out, unless ``fields`` tell otherwise."""
+        descriptor = fastcall.Descriptor(
+            name=kernel,
+            kernel=self.library.address(kernel),
+            inputs=[self.vector_spec],
+            variables=[],
+            constants=[],
+            outputs=[self.vector_spec],
+            params=[self.n, 0],
+            arena_bytes=0,
+            heavy=False,
+            result="tensor",
+            on_error=raise_failed,
+            slots=fastcall.variable_slots(Variable),
+            keep=(self.library,),
+        )
+        return fastcall.builtin(self.layout, replace(descriptor, **fields), otherwise)
+
+
+@pytest.fixture(scope="session")
+def fast() -> Fast:
+    """The fast call of this process; where there is none, there is nothing to test."""
+    layout = fastcall.probe(Tensor)
+    if layout is None:
+        pytest.skip("this Python or NumPy has another layout: graphs are called by portable means")
+    text = Path(__file__).with_name("kernels.ll").read_text(encoding="ascii")
+    return Fast(layout, jit.compile_text(text, EXPORTS, {}))
+
+
+@pytest.fixture(params=[False, True], ids=["light", "heavy"])
+def heavy(request: pytest.FixtureRequest) -> bool:
+    """Whether the GIL is released around the kernel."""
+    return bool(request.param)

@@ -1,0 +1,228 @@
+"""Matrix products of our own: right for any sizes and strides, the same bits on any number of threads."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dualflow.backends.llvm.product.gemm import DEPTH, MOST_ROWS, Gemm, Operand, gemm
+from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.runtime import threads
+
+Array = np.ndarray[Any, Any]
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+ORDERS = [(a, b) for a in "nt" for b in "nt"]
+
+
+def multiply(
+    a: Array,
+    b: Array,
+    c: Array,
+    *,
+    scale: float = 1.0,
+    keep: bool = False,
+    blocks_for: int = 1,
+    shared: bool = False,
+    which: Gemm | None = None,
+) -> list[int]:
+    """Run ``c = scale * (a @ b) + keep * c`` in machine code; answers its table."""
+    made = which or gemm(c.dtype.char)
+    lies = [Operand(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
+    sizes = (c.shape[0], c.shape[1], a.shape[1])
+    table = made.table(sizes, (lies[0], lies[1], lies[2]), scale=scale, keep=keep, threads=blocks_for)
+    scratch = np.empty(made.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
+    integers = np.array(table, np.int64)
+    address = scratch.ctypes.data + -scratch.ctypes.data % 64
+    pool = threads.pool() if shared else None
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(made.library().address(made.routine))
+    pointers = [array.ctypes.data for array in (integers, a, b, c)]
+    function(*pointers, address, pool.address if pool else None, pool.pfor if pool else None)
+    return table
+
+
+def matrix(rows: int, columns: int, dtype: Any, order: str = "n", seed: int = 0) -> Array:
+    """A matrix of random numbers, in memory by rows ('n') or by columns ('t')."""
+    made = np.random.default_rng(seed).normal(size=(rows, columns)).astype(dtype)
+    return made if order == "n" else np.asfortranarray(made)
+
+
+def assert_is_product(c: Array, a: Array, b: Array, scale: float = 1.0, before: Array | None = None) -> None:
+    """Each element is within the error of a chain of multiplications and additions."""
+    wide = np.longdouble
+    old = np.zeros(c.shape, wide) if before is None else before.astype(wide)
+    exact = scale * (a.astype(wide) @ b.astype(wide)) + old
+    size = abs(scale) * (abs(a).astype(wide) @ abs(b).astype(wide)) + abs(old)
+    bound = (a.shape[1] + 2) * np.finfo(c.dtype).eps * size + np.finfo(c.dtype).tiny
+    assert (abs(c - exact) <= bound).all()
+
+
+small = st.integers(0, 70)
+"""Sizes around every edge of the tiles."""
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes=st.tuples(small, small, small),
+    orders=st.sampled_from(ORDERS),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    scale=st.sampled_from([1.0, -0.001, 2.5]),
+    keep=st.booleans(),
+    seed=st.integers(0, 9),
+)
+@example((1, 1, 1), ("n", "n"), np.float32, 1.0, False, 0)
+@example((7, 1, 33), ("n", "n"), np.float64, 1.0, True, 0)
+@example((1, 70, 9), ("n", "t"), np.float32, 1.0, True, 0)
+@example((5, 6, 0), ("n", "n"), np.float32, 1.0, False, 0)
+def test_any_sizes_and_orders(
+    sizes: tuple[int, int, int], orders: str, dtype: Any, scale: float, keep: bool, seed: int
+) -> None:
+    m, n, k = sizes
+    a, b = matrix(m, k, dtype, orders[0], seed), matrix(k, n, dtype, orders[1], seed + 1)
+    c = matrix(m, n, dtype, "n", seed + 2)
+    before = c.copy()
+    multiply(a, b, c, scale=scale, keep=keep)
+    # The factor itself is rounded to the dtype.
+    assert_is_product(c, a, b, float(dtype(scale)), before if keep else None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(small, small, small),
+    st.tuples(*[st.sampled_from([-3, -1, 1, 2, 5])] * 4),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_any_strides(sizes: tuple[int, int, int], steps: tuple[int, ...], dtype: Any) -> None:
+    m, n, k = sizes
+    down, across, b_down, b_across = steps
+    a = matrix(m * abs(down), k * abs(across), dtype)[::down, ::across]
+    b = matrix(k * abs(b_down), n * abs(b_across), dtype, seed=1)[::b_down, ::b_across]
+    c = np.empty((m, n), dtype)
+    multiply(a, b, c)
+    assert_is_product(c, a, b)
+
+
+@DTYPES
+def test_operands_that_repeat_one_row_or_column(dtype: Any) -> None:
+    a = np.broadcast_to(matrix(1, 20, dtype), (9, 20))
+    b = np.broadcast_to(matrix(20, 1, dtype, seed=1), (20, 30))
+    c = np.empty((9, 30), dtype)
+    multiply(a, b, c)
+    assert_is_product(c, a, b)
+
+
+@DTYPES
+@pytest.mark.parametrize("orders", ORDERS)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (MOST_ROWS + 9, 130, 20),  # two blocks of rows
+        (20, 70, 2 * DEPTH + 3),  # three stretches of K
+        (130, 513, 70),
+        (1000, 1, 1200),
+        (1, 1000, 1200),
+    ],
+)
+def test_sizes_beyond_one_block(dtype: Any, orders: str, sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b = matrix(m, k, dtype, orders[0]), matrix(k, n, dtype, orders[1], 1)
+    c = matrix(m, n, dtype, "n", 2)
+    before = c.copy()
+    multiply(a, b, c, scale=-0.5, keep=True, blocks_for=2, shared=True)
+    assert_is_product(c, a, b, -0.5, before)
+
+
+@DTYPES
+def test_columns_of_a_that_are_pages_apart_are_copied(dtype: Any) -> None:
+    rows = 4096 // np.dtype(dtype).itemsize
+    a, b = matrix(rows, 300, dtype, "t"), matrix(300, 40, dtype)
+    c = np.empty((rows, 40), dtype)
+    table = multiply(a, b, c)
+    assert table[Field.COPY_ROW] > 0
+    assert_is_product(c, a, b)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@DTYPES
+def test_vectors_of_any_width(bits: int, dtype: Any) -> None:
+    which = Gemm(np.dtype(dtype).char, bits)
+    for orders in ORDERS:
+        a, b = matrix(37, 45, dtype, orders[0]), matrix(45, 83, dtype, orders[1], 1)
+        c = np.empty((37, 83), dtype)
+        multiply(a, b, c, which=which)
+        assert_is_product(c, a, b)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.tuples(st.integers(1, 600), st.integers(1, 300), st.integers(1, 700)),
+    st.sampled_from(ORDERS),
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(2, 64),
+)
+def test_the_bits_do_not_depend_on_the_number_of_threads(
+    sizes: tuple[int, int, int], orders: str, dtype: Any, blocks_for: int
+) -> None:
+    m, n, k = sizes
+    a, b = matrix(m, k, dtype, orders[0]), matrix(k, n, dtype, orders[1], 1)
+    alone, shared = np.empty((m, n), dtype), np.empty((m, n), dtype)
+    multiply(a, b, alone)
+    multiply(a, b, shared, blocks_for=blocks_for, shared=True)
+    assert alone.tobytes() == shared.tobytes()
+
+
+@DTYPES
+def test_nan_and_infinity_reach_their_row_and_column_and_no_further(dtype: Any) -> None:
+    a, b = np.ones((9, 30), dtype), np.ones((30, 70), dtype)
+    a[4, 7], b[3, 68] = np.nan, np.inf
+    c = np.empty((9, 70), dtype)
+    multiply(a, b, c)
+    assert np.isnan(c[4]).all()
+    assert (np.delete(c[:, 68], 4) == np.inf).all()
+    assert (np.delete(np.delete(c, 4, 0), 68, 1) == 30).all()
+
+
+@DTYPES
+def test_what_c_held_is_not_read_unless_it_is_kept(dtype: Any) -> None:
+    a, b, c = matrix(33, 600, dtype), matrix(600, 50, dtype, seed=1), np.full((33, 50), np.nan, dtype)
+    multiply(a, b, c)
+    assert_is_product(c, a, b)
+
+
+@DTYPES
+@pytest.mark.parametrize("orders", ORDERS)
+def test_nothing_beside_c_is_written(dtype: Any, orders: str) -> None:
+    a, b = matrix(13, 21, dtype, orders[0]), matrix(21, 75, dtype, orders[1], 1)
+    around = np.full((17, 90), 7, dtype)
+    multiply(a, b, around[2:15, 5:80])
+    assert_is_product(around[2:15, 5:80], a, b)
+    around[2:15, 5:80] = 7
+    assert (around == 7).all()
+
+
+@DTYPES
+def test_operands_are_left_alone(dtype: Any) -> None:
+    a, b = matrix(40, 50, dtype), matrix(50, 60, dtype, "t", 1)
+    kept = a.copy(), b.copy()
+    multiply(a, b, np.empty((40, 60), dtype))
+    assert (a == kept[0]).all()
+    assert (b == kept[1]).all()
+
+
+def test_one_text_serves_all_sizes() -> None:
+    assert gemm("f").library() is gemm("f").library()
+
+
+@given(st.tuples(*[st.integers(1, 5000)] * 3), st.integers(1, 64))
+def test_blocks_are_as_the_machine_code_expects_them(sizes: tuple[int, int, int], count: int) -> None:
+    """Whole tiles, except at the edges, and K in stretches that fit the scratch."""
+    made = Gemm("f", 512)
+    cut = made.blocks(sizes, count)
+    assert cut.rows % made.wide.rows == 0
+    assert cut.columns % (made.wide.vectors * made.lanes) == 0
+    assert 1 <= cut.depth <= DEPTH
+    assert cut.rows <= MOST_ROWS

@@ -1,0 +1,95 @@
+"""Calls of matrix products in emitted code: our own and BLAS's, for each product of a batch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualflow.backends.llvm.product import blas, product
+from dualflow.backends.llvm.product.gemm import gemm
+from dualflow.backends.llvm.product.product import Batch, Product
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Value
+from dualflow.schedule.nest import Layout
+
+Array = np.ndarray[Any, Any]
+OWN = pytest.mark.parametrize(
+    "own",
+    [
+        True,
+        pytest.param(
+            False, marks=pytest.mark.skipif(blas.find() is None, reason="NumPy's BLAS is not found")
+        ),
+    ],
+)
+
+
+def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
+    """Compile a function that makes the call, and run it on arrays whose layouts the batch has."""
+    module = Module()
+    function = module.function("entry", VOID, [("buffers", PTR), ("params", PTR), ("scratch", PTR)])
+    b, (buffers, params, scratch) = function.builder, function.args
+    numbers: list[int] = []
+
+    def param(number: int) -> Value:
+        numbers.append(number)
+        return b.load(params, len(numbers) - 1, I64)
+
+    calls = Product(module, b, buffers, param)
+    made = gemm(batch.char)
+    table = batch.table(threads=1)
+    if own:
+        numbers += table
+        nobody = b.constant(I64, 0).cast(PTR)
+        calls.call_own(batch, params, scratch, nobody, nobody)
+        symbols = {made.routine: product.address(made.routine)}
+    else:
+        calls.call_blas(batch)
+        name = {"f": "cblas_sgemm", "d": "cblas_dgemm"}[batch.char]
+        symbols = {name: product.address(name)}
+    b.ret()
+    library = jit.compile_text(module.text(), ["entry"], symbols)
+    addresses = np.array([array.ctypes.data for array in arrays], np.uintp)
+    integers = np.array(numbers, np.int64)
+    room = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
+    start = room.ctypes.data + -room.ctypes.data % 64
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address("entry"))
+    entry(addresses.ctypes.data, integers.ctypes.data, start)
+
+
+def layout(buffer: int, array: Array) -> Layout:
+    return Layout(buffer, 0, tuple(stride // array.itemsize for stride in array.strides))
+
+
+@OWN
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_every_product_of_a_batch(own: bool, dtype: Any, transposed: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(3, 2, 5, 7)).astype(dtype), rng.normal(size=(2, 7, 4)).astype(dtype)
+    x, y = (
+        np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) if t else a
+        for a, t in zip((x, y), transposed, strict=True)
+    )
+    out = rng.normal(size=(3, 2, 5, 4)).astype(dtype)
+    before = out.copy()
+    spread = np.broadcast_to(y, (3, 2, 7, 4))
+    layouts = (layout(0, x), layout(1, spread), layout(2, out))
+    run(Batch(x.dtype.char, (5, 4, 7), (3, 2), layouts, scale=-0.5, keep=True), (x, y, out), own)
+    assert np.allclose(out, before - 0.5 * (x @ y), rtol=1e-5, atol=1e-5)
+
+
+@OWN
+def test_what_was_there_is_not_read_unless_it_is_kept(own: bool) -> None:
+    x, y, out = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32), np.full((3, 2), np.nan, np.float32)
+    layouts = (layout(0, x), layout(1, y), layout(2, out))
+    run(Batch("f", (3, 2, 4), (), layouts, scale=1.0, keep=False), (x, y, out), own)
+    assert (out == 4).all()
+
+
+def test_a_routine_of_each_type_has_an_address() -> None:
+    assert all(product.address(product.routine(char)) for char in "fd")

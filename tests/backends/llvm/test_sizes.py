@@ -1,0 +1,115 @@
+"""Code that serves every size: a new size is a new table of integers for machine code that exists already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.backends.llvm.executable import Executable
+
+Function = Callable[..., Any]
+
+
+def layer_norm(x: Any, gain: Any) -> Any:
+    mean = df.reduce_mean(x, -1, keepdims=True)
+    return (x - mean) * df.rsqrt(df.reduce_variance(x, -1, keepdims=True) + 1e-5) * gain
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    losses = df.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return df.reduce_mean(losses)
+
+
+def attention(q: Any, k: Any) -> Any:
+    return df.nn.softmax(df.matmul(q, k, transpose_b=True) * 0.1) @ k
+
+
+FUNCTIONS: dict[str, tuple[Function, Callable[[int, int], list[tuple[int, ...]]]]] = {
+    "gelu": (df.nn.gelu, lambda n, m: [(n, m)]),
+    "softmax": (df.nn.softmax, lambda n, m: [(n, m)]),
+    "softmax of columns": (lambda x: df.nn.softmax(x, axis=0), lambda n, m: [(n, m)]),
+    "layer norm": (layer_norm, lambda n, m: [(n, m), (m,)]),
+    "mean": (df.reduce_mean, lambda n, m: [(n, m)]),
+    "sum of squares": (lambda x: df.reduce_sum(x * x), lambda n, m: [(n * m,)]),
+    "variance of columns": (lambda x: df.reduce_variance(x, 0), lambda n, m: [(n, m)]),
+    "cross-entropy": (cross_entropy, lambda n, m: [(n, m), (n, m)]),
+    "dense": (lambda x, w, b: df.nn.relu(x @ w + b), lambda n, m: [(n, m), (m, n), (n,)]),
+    "attention": (attention, lambda n, m: [(2, n, m), (2, n, m)]),
+    "concat": (lambda x, y: df.concat([x, y], 0) * 2.0, lambda n, m: [(n, m), (m, m)]),
+    "shifted": (lambda x: x[1:] - x[:-1], lambda n, m: [(n, m)]),
+    "transposed": (lambda x: df.transpose(x) + 1.0, lambda n, m: [(n, m)]),
+    "flattened": (lambda x: df.exp(df.reshape(x, [-1])), lambda n, m: [(n, m)]),
+    "padded": (lambda x: df.pad(x, [[1, 2], [0, 1]]), lambda n, m: [(n, m)]),
+    "outer": (lambda x, y: x[:, None] * y[None, :], lambda n, m: [(n,), (m,)]),
+    "whole and rows": (lambda x: x - df.reduce_max(x) + df.reduce_sum(x, 1, True), lambda n, m: [(n, m)]),
+}
+
+
+def arrays(shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+
+
+def executables(function: Any) -> list[Executable]:
+    return [c.section.runner.executable for c in function.concrete_functions]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_another_size_runs_the_code_of_the_first(name: str) -> None:
+    python, shapes = FUNCTIONS[name]
+    compiled = df.function(python)
+    for n, m in ((32, 20), (48, 30), (7, 33), (64, 2000)):
+        inputs = [df.constant(a) for a in arrays(shapes(n, m))]
+        np.testing.assert_allclose(compiled(*inputs), python(*inputs), rtol=1e-4, atol=1e-5)
+    first, *others = executables(compiled)
+    assert all(other.reused for other in others)
+    assert {other.library for other in others} == {first.library}
+
+
+def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
+    rng = np.random.default_rng(0)
+    shapes = [(20, 16), (16,), (16, 10), (10,)]
+    variables = [df.Variable(rng.uniform(-0.3, 0.3, s).astype(np.float32)) for s in shapes]
+
+    @df.function
+    def step(x: Any, y: Any) -> Any:
+        w1, b1, w2, b2 = variables
+        with df.GradientTape() as tape:
+            logits = df.nn.relu(x @ w1 + b1) @ w2 + b2
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+        for v, g in zip(variables, tape.gradient(loss, variables), strict=True):
+            v.assign_sub(0.1 * g)
+        return loss
+
+    for batch in (32, 48, 100, 7):
+        step(df.constant(rng.random((batch, 20), np.float32)), df.constant(np.arange(batch) % 10))
+    assert [e.reused for e in executables(step)][1:] == [True, True, True]
+
+
+def test_functions_apart_share_the_code_of_equal_programs() -> None:
+    one, two = (df.function(lambda x: df.sin(x) * 3.25 + x) for _ in range(2))
+    one(df.constant(arrays([(5, 6)])[0]))
+    two(df.constant(arrays([(50, 7)])[0]))
+    assert executables(one)[0].library is executables(two)[0].library
+
+
+@given(st.lists(st.tuples(st.integers(0, 70), st.integers(1, 70)), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=40)
+def test_any_sizes_through_one_function(sizes: list[tuple[int, int]]) -> None:
+    """Whichever comes first, also empty and of size 1, no size runs code that another one needs."""
+
+    def python(x: Any, row: Any) -> tuple[Any, ...]:
+        centred = x - df.reduce_mean(x, 1, keepdims=True) * row
+        return centred, df.reduce_sum(centred, 0), df.reduce_sum(df.abs(x)), df.matmul(x, x, transpose_b=True)
+
+    compiled = df.function(python)
+    for n, m in sizes:
+        inputs = [df.constant(a) for a in arrays([(n, m), (m,)])]
+        for found, expected in zip(compiled(*inputs), python(*inputs), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4, strict=True)

@@ -1,0 +1,271 @@
+"""Every op, sample, dtype and layout: the compiled op gives what its kernel gives, and so do its gradients.
+
+Whole numbers, bools and whatever only moves agree to the bit; elements of maths within ``ULPS`` units in the
+last place; sums and products within the rounding of any order of adding.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+import dualflow.ops
+from dualflow.backends.llvm.executable import Executable
+from dualflow.core import dispatch
+from dualflow.core.errors import DualflowError
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import wrap
+from dualflow.ops.cases import SPECIAL, Case, cases, draw
+from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
+from dualflow.ops.record import REGISTRY, Op, Promotion
+
+for module in pkgutil.iter_modules(dualflow.ops.__path__):
+    importlib.import_module(f"dualflow.ops.{module.name}")
+
+ULPS = 4
+MANY = 1037
+"""Elements enough for several vectors and a tail."""
+DTYPES: dict[str, tuple[type[np.generic], ...]] = {
+    "f": (np.float32, np.float64),
+    "i": (np.int32,),
+    "u": (np.uint8,),
+    "b": (np.bool_,),
+    "c": (np.complex64,),
+}
+DENORMALS = {
+    np.float32: (1e-45, 3e-42, -1e-40, 1.1754942e-38, -1.1754944e-38, 1e-38, 1.0),
+    np.float64: (5e-324, -3e-320, 1e-310, 2.2e-308, -2.3e-308, 1.0),
+}
+
+
+def long_cases(op: Op) -> Iterator[Case]:
+    """More elements, and ones too small for an exponent, for the ops that take any shape."""
+    for number, sample in enumerate(op.samples):
+        if not sample.inputs or any(d.shape is not None or d.values is not None for d in sample.inputs):
+            continue
+        rng = np.random.default_rng(number)
+        for dtype in (t for kind in sample.inputs[0].kinds for t in DTYPES[kind]):
+            own = [dtype if np.dtype(dtype).kind in d.kinds else DTYPES[d.kinds[0]][0] for d in sample.inputs]
+            many = [draw(d, rng, t, (MANY,)) for d, t in zip(sample.inputs, own, strict=True)]
+            yield Case(op, tuple(many), sample.attrs, f"{number}-{np.dtype(dtype)}-many")
+            small = [
+                np.resize(np.array(DENORMALS[t], t), MANY) if t in DENORMALS else a
+                for a, t in zip(many, own, strict=True)
+            ]
+            if dtype in DENORMALS:
+                yield Case(op, tuple(small), sample.attrs, f"{number}-{np.dtype(dtype)}-denormal")
+
+
+def is_static(case: Case) -> bool:
+    """Whether the sizes of the results are known before it runs, as they must be to compile it."""
+    specs = case.op.specs([x.spec for x in case.op.prepare(case.inputs, EAGER)], case.attrs)
+    return all(spec.shape.is_static for spec in specs)
+
+
+CASES = [
+    case
+    for op in REGISTRY.values()
+    if not isinstance(op.form, Literal)
+    for case in (*cases(op), *long_cases(op))
+    if is_static(case)
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _an_object_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def kept() -> list[Executable]:
+    """Executables that stay, so that cases which differ in sizes alone share their machine code."""
+    return []
+
+
+def tensors(case: Case) -> list[Any]:
+    """The inputs of a case, with the strides that they have."""
+    prepared = case.op.prepare(case.inputs, EAGER)
+    pairs = zip(prepared, case.inputs, strict=True)
+    return [wrap(a) if isinstance(a, np.ndarray) and a.dtype == t.dtype.dtype else t for t, a in pairs]
+
+
+def applied(case: Case, *inputs: Any) -> list[Any]:
+    found = dispatch.current().apply(case.op, inputs, case.attrs)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def check(case: Case, found: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> None:
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    exact = expected.dtype.kind not in "fc" or not isinstance(case.op.form, Element | Fold | Contraction)
+    if expected.dtype.kind == "f" and isinstance(case.op.form, Element):
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
+    if exact or not expected.size:
+        np.testing.assert_array_equal(found, expected)
+        return
+    if isinstance(case.op.form, Element):
+        for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+            finite = np.isfinite(b)
+            assert np.all(np.abs(a[finite] - b[finite]) <= ULPS * np.spacing(np.abs(b[finite])))
+            np.testing.assert_array_equal(a[~finite], b[~finite])
+        return
+    size = max((np.abs(x).max(initial=0) for x in inputs), default=1.0) ** len(inputs)
+    eps, terms = np.finfo(expected.dtype).eps, max(x.size for x in inputs)
+    np.testing.assert_allclose(found, expected, rtol=terms * eps, atol=terms * eps * float(size))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_compiled_op_gives_what_its_kernel_gives(case: Case, kept: list[Executable]) -> None:
+    inputs = tensors(case)
+    expected = [np.asarray(y) for y in applied(case, *inputs)]
+    compiled = df.function(lambda *xs: applied(case, *xs))
+    found = compiled(*inputs)
+    (concrete,) = compiled.concrete_functions
+    kept.append(concrete.section.runner.executable)
+    for a, b in zip(found, expected, strict=True):
+        check(case, np.asarray(a), b, [np.asarray(x) for x in inputs])
+
+
+def other_dtypes() -> Iterator[Case]:
+    """The first plain case of every op, at the dtypes that its samples leave out."""
+    plain = {c.op: c for c in reversed(CASES) if c.label.endswith(("plain", "contiguous")) and c.inputs}
+    for case in plain.values():
+        kept = {Promotion.NONE: len(case.inputs), Promotion.AFTER_FIRST: 1}.get(case.op.promotion, 0)
+        for dtype in ("bool", "int8", "uint8", "uint64", "float16", "complex128"):
+            inputs = [
+                np.abs(x).astype(dtype) if x.dtype.kind == "f" or (x.dtype.kind != "c" and i >= kept) else x
+                for i, x in enumerate(case.inputs)
+            ]
+            yield Case(case.op, tuple(inputs), case.attrs, dtype)
+
+
+@pytest.mark.parametrize("case", list(other_dtypes()), ids=str)
+def test_other_dtypes_are_refused_or_computed_alike(case: Case) -> None:
+    inputs = tensors(case)
+    compiled = df.function(lambda *xs: applied(case, *xs))
+    try:
+        expected = applied(case, *inputs)
+    except DualflowError as refusal:
+        with pytest.raises(type(refusal)):
+            compiled(*inputs)
+        return
+    for a, b in zip(compiled(*inputs), expected, strict=True):
+        check(case, np.asarray(a), np.asarray(b), [np.asarray(x) for x in inputs])
+
+
+FOLDS = [
+    (op, axis)
+    for op in REGISTRY.values()
+    if isinstance(op.form, Fold) and "f" in op.samples[0].inputs[0].kinds
+    for axis in ((0,), (1,), (0, 1))
+    if len(axis) <= max(len(sample.attrs["axis"]) for sample in op.samples)
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("op", "axis"), FOLDS, ids=str)
+def test_reductions_of_inf_nan_and_zeros(op: Op, axis: tuple[int, ...], dtype: type[np.generic]) -> None:
+    rows = np.random.default_rng(0).choice(SPECIAL, (9, 41), p=[0.02, 0.02, 0.02, 0.04, 0.3, 0.3, 0.3])
+    case = Case(op, (rows.astype(dtype),), {"axis": axis, "keepdims": False}, "special values")
+    (x,) = tensors(case)
+    (found,) = df.function(lambda x: applied(case, x))(x)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(applied(case, x)[0]), strict=True)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.label.endswith(("plain", "contiguous"))], ids=str)
+def test_inputs_are_not_written_to(case: Case) -> None:
+    inputs = tensors(case)
+    before = [np.array(x) for x in inputs]
+    df.function(lambda *xs: applied(case, *xs))(*inputs)
+    for x, then in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(np.asarray(x), then)
+
+
+@pytest.mark.parametrize("length", range(70))
+def test_tails_of_every_length(length: int) -> None:
+    """One vector, two, and whatever is left."""
+    x = np.random.default_rng(length).uniform(-1, 1, (3, length)).astype(np.float32)
+    compiled = df.function(
+        lambda x: (df.abs(x) + 1.0, df.reduce_max(df.abs(x) + 1.0, 0), df.reduce_sum(x, 1))
+    )
+    moved, highest, sums = (np.asarray(y) for y in compiled(df.constant(x)))
+    np.testing.assert_array_equal(moved, np.abs(x) + 1)
+    np.testing.assert_array_equal(highest, (np.abs(x) + 1).max(0))
+    np.testing.assert_allclose(sums, x.sum(1), rtol=1e-5, atol=1e-5)
+
+
+# Gradients
+
+
+def differentiable(case: Case) -> list[int]:
+    return [i for i, x in enumerate(case.inputs) if x.dtype == np.float64 and case.op.differentiable(i)]
+
+
+def in_float64(case: Case) -> bool:
+    specs = [TensorSpec(x.shape, x.dtype) for x in case.inputs]
+    return all(spec.dtype == np.float64 for spec in case.op.specs(specs, case.attrs))
+
+
+def weighted(values: list[Any]) -> list[Any]:
+    """The values times weights without symmetry, which no wrong gradient survives."""
+    return [y * np.cos(np.arange(y.shape.num_elements()) + 1.0).reshape(y.shape) for y in values]
+
+
+def first_gradients(case: Case, *inputs: Any) -> list[Any]:
+    sources = [inputs[i] for i in differentiable(case)]
+    with df.GradientTape() as tape:
+        tape.watch(sources)
+        results = weighted(applied(case, *inputs))
+    found: list[Any] = tape.gradient(results, sources, unconnected_gradients="zero")
+    return found
+
+
+def has_static_gradients(case: Case) -> bool:
+    """Only the gradient of an opaque op may have a size that is known when it runs."""
+    if not isinstance(case.op.form, Opaque):
+        return True
+    traced = df.function(lambda *xs: first_gradients(case, *xs)).get_concrete_function(*tensors(case))
+    return all(spec.shape.is_static for spec in traced.outputs)
+
+
+SLOPES = [
+    case
+    for case in CASES
+    if case.label.split("-")[-1] in ("contiguous", "plain", "broadcast", "empty")
+    and "float64" in case.label
+    and differentiable(case)
+    and in_float64(case)
+    and has_static_gradients(case)
+]
+
+
+def both_gradients(case: Case, *inputs: Any) -> list[Any]:
+    """The gradients of the op's results, and the gradients of those."""
+    sources = [inputs[i] for i in differentiable(case)]
+    with df.GradientTape() as tape:
+        tape.watch(sources)
+        first = first_gradients(case, *inputs)
+        again = weighted(first)
+    return [*first, *tape.gradient(again, sources, unconnected_gradients="zero")]
+
+
+@pytest.mark.parametrize("case", SLOPES, ids=str)
+def test_gradients_of_both_orders_are_those_of_the_eager_tape(case: Case, kept: list[Executable]) -> None:
+    inputs = tensors(case)
+    expected = [np.asarray(g) for g in both_gradients(case, *inputs)]
+    compiled = df.function(lambda *xs: both_gradients(case, *xs))
+    found = [np.asarray(g) for g in compiled(*inputs)]
+    kept.append(compiled.concrete_functions[0].section.runner.executable)
+    for a, b in zip(found, expected, strict=True):
+        scale = float(np.abs(b).max(initial=1.0))
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13 * scale, strict=True)

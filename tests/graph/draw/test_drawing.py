@@ -1,0 +1,155 @@
+"""``graph.draw``: what a picture of a graph shows, and how it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.draw.diagram import Box, diagram
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes import optimise
+
+
+def boxes_of(graph: Graph) -> dict[str, Box]:
+    return {box.title: box for box in diagram(graph).boxes}
+
+
+def words_of(path: Path) -> list[str]:
+    """The texts of an svg."""
+    return re.findall(r"<text [^>]*>([^<]+)</text>", path.read_text(encoding="utf-8"))
+
+
+def test_a_diagram_has_inputs_ops_lines_and_specs(traced) -> None:
+    graph = traced(lambda x, w: df.matmul(x, w), TensorSpec([2, 3], name="x"), TensorSpec([3, 1], name="w"))
+    found = boxes_of(graph)
+    assert list(found) == ["%x", "%w", "matmul", "return"]
+    assert found["%x"].labels == ("float32[2, 3]",)
+    assert found["matmul"].labels == ("%0: float32[2, 1]",)
+    assert re.fullmatch(r"test_drawing\.py:\d+", found["matmul"].details[-1])
+
+
+def test_constants_are_part_of_their_readers(traced) -> None:
+    found = boxes_of(traced(lambda x: x * 2.5, [3]))
+    assert "constant" not in found
+    assert "constant 2.5" in found["multiply"].details
+
+
+def test_variables_updates_and_effects_are_marked(traced) -> None:
+    v = df.Variable([1.0], name="weight")
+
+    def step(x):
+        df.print(x)
+        v.assign_add(x)
+
+    found = boxes_of(traced(step, [1]))
+    assert found["%weight"].kind == "variable"
+    assert found["%weight <-"].kind == "update"
+    assert found["print"].kind == "effect"
+    assert "effect: writes output" in found["print"].details
+
+
+def test_a_kernel_holds_its_ops_whose_inputs_have_the_outer_names(traced) -> None:
+    graph = optimise(traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")))
+    ((_, inside),) = boxes_of(graph)["kernel"].panels
+    assert [box.title for box in inside.boxes] == ["%x", "exp", "multiply", "reduce_sum", "return"]
+
+
+def test_branches_and_loops_hold_theirs(traced) -> None:
+    def pick(x):
+        return df.cond(x > 0.0, lambda: x * 2.0, lambda: df.exp(x))
+
+    choice = boxes_of(traced(pick, TensorSpec([], name="x")))["choice"]
+    assert [name for name, _ in choice.panels] == ["branches[0]", "branches[1]"]
+    assert [[b.title for b in inside.boxes] for _, inside in choice.panels] == [
+        ["%x", "exp", "return"],
+        ["%x", "multiply", "return"],
+    ]
+
+
+def test_a_loops_inputs_say_what_they_are_at_first(traced) -> None:
+    def count(x):
+        return df.while_loop(lambda i: i < 10.0, lambda i: (i + x,), (df.constant(0.5),))
+
+    loop = boxes_of(traced(count, TensorSpec([], name="x")))["loop"]
+    titles = {box.title for _, inside in loop.panels for box in inside.boxes}
+    assert any(title.endswith(" from 0.5") for title in titles)
+
+
+def test_an_svg_has_the_texts_as_texts(traced, tmp_path: Path) -> None:
+    graph = traced(lambda x: df.nn.softmax(x), TensorSpec([4, 100], name="x"))
+    graph.draw(tmp_path / "softmax.svg")
+    words = words_of(tmp_path / "softmax.svg")
+    for node in graph.nodes:
+        assert node.op.name in words
+    assert "%0: float32[4, 1]" in words
+
+
+def test_the_same_graph_is_the_same_file(traced, tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        traced(lambda x: df.exp(x) + 1.0, [3]).draw(tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_png_is_a_picture_of_the_layouts_proportions(traced, tmp_path: Path) -> None:
+    traced(lambda x: df.exp(df.exp(df.exp(x))), [3]).draw(str(tmp_path / "chain.png"))
+    data = (tmp_path / "chain.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    assert 100 < width < height
+
+
+def test_a_users_graph_can_be_drawn_as_traced_and_as_it_runs(tmp_path: Path) -> None:
+    concrete = df.function(lambda x: df.exp(x) * 2.0).get_concrete_function(df.TensorSpec([8]))
+    concrete.graph.draw(tmp_path / "traced.svg")
+    concrete.optimised_graph.draw(tmp_path / "runs.svg")
+    assert "kernel" not in words_of(tmp_path / "traced.svg")
+    assert "kernel" in words_of(tmp_path / "runs.svg")
+
+
+def test_a_png_that_nobody_could_read_is_refused(traced, tmp_path: Path) -> None:
+    def chain(x):
+        for _ in range(2000):
+            x = x + 1.0
+        return x
+
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"write an \.svg"):
+        traced(chain, [3]).draw(tmp_path / "long.png")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_leaves_nothing_half_written(traced, tmp_path: Path) -> None:
+    (tmp_path / "graph.svg").mkdir()
+    with pytest.raises(IsADirectoryError):
+        traced(lambda x: x + 1.0, [3]).draw(tmp_path / "graph.svg")
+    assert os.listdir(tmp_path) == ["graph.svg"]
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_files_own_name(traced, tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "graph.svg"
+    with pytest.raises(FileNotFoundError) as caught:
+        traced(lambda x: x + 1.0, [3]).draw(path)
+    assert caught.value.filename == str(path)
+
+
+def test_another_kind_of_file_is_refused(traced, tmp_path: Path) -> None:
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"\.svg, \.png, \.pdf"):
+        traced(lambda x: x, [3]).draw(tmp_path / "graph.jpeg")
+
+
+def test_without_matplotlib_the_command_that_installs_it_is_told() -> None:
+    program = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import dualflow as df\n"
+        "df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([])).graph.draw('graph.svg')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "NotFoundError" in done.stderr
+    assert "pip install 'dualflow[draw]'" in done.stderr

@@ -1,0 +1,153 @@
+"""Where boxes and wires of a diagram lie: nothing on top of anything else, whatever the graph."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualflow.graph.draw.diagram import Box, Diagram, Wire
+from dualflow.graph.draw.layout import Label, Picture, PlacedBox, place, spread, text_width
+
+
+@st.composite
+def diagrams(draw: st.DrawFn, depth: int = 1) -> Diagram:
+    """Boxes with random titles, some with a diagram inside, each reading some of the earlier ones."""
+    boxes: list[Box] = []
+    wires: list[Wire] = []
+    for target in range(draw(st.integers(1, 9))):
+        count = draw(st.integers(0, min(3, target)))
+        for slot in range(count):
+            source = draw(st.integers(0, target - 1))
+            wires.append(Wire(source, draw(st.integers(0, len(boxes[source].labels) - 1)), target, slot))
+        labels = tuple(
+            draw(st.lists(st.sampled_from(["%0: float32[3]", "%17: int32[4, 5, 6]"]), min_size=1, max_size=3))
+        )
+        inside = draw(st.booleans()) if depth else False
+        panels = (("body", draw(diagrams(depth - 1))),) if inside else ()
+        details = tuple(draw(st.lists(st.text("ab", max_size=30), max_size=3)))
+        boxes.append(Box("op", draw(st.text("xyz", min_size=1, max_size=20)), details, count, labels, panels))
+    return Diagram(tuple(boxes), tuple(wires))
+
+
+def rectangles(picture: Picture) -> list[tuple[float, float, float, float]]:
+    """Boxes and labels as left, top, right, bottom."""
+    return [*(sides(box) for box in picture.boxes), *(around(label) for label in picture.labels)]
+
+
+def sides(box: PlacedBox) -> tuple[float, float, float, float]:
+    return box.x, box.y, box.x + box.width, box.y + box.height
+
+
+def around(label: Label) -> tuple[float, float, float, float]:
+    half = text_width(label.text, 6.5) / 2
+    return label.x - half, label.y - 3.25, label.x + half, label.y + 3.25
+
+
+def apart(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    slack = 1e-6
+    return a[2] <= b[0] + slack or b[2] <= a[0] + slack or a[3] <= b[1] + slack or b[3] <= a[1] + slack
+
+
+@given(diagrams())
+@settings(max_examples=60, deadline=None)
+def test_no_box_or_label_lies_on_another(diagram: Diagram) -> None:
+    shapes = rectangles(place(diagram))
+    for i, one in enumerate(shapes):
+        assert all(apart(one, other) for other in shapes[:i])
+
+
+@given(diagrams(0))
+@settings(max_examples=60, deadline=None)
+def test_no_wire_runs_through_a_box(diagram: Diagram) -> None:
+    picture = place(diagram)
+    for stretch in picture.stretches:
+        left, right = sorted((stretch.x0, stretch.x1))
+        run = (left, stretch.y0, right, stretch.y1)
+        assert stretch.y0 <= stretch.y1
+        assert all(apart(run, sides(box)) for box in picture.boxes)
+
+
+@given(diagrams())
+@settings(max_examples=40, deadline=None)
+def test_each_box_stands_below_those_it_reads(diagram: Diagram) -> None:
+    picture = place(diagram)
+    for wire in diagram.wires:
+        source, target = picture.boxes[wire.source], picture.boxes[wire.target]
+        assert source.y + source.height < target.y
+
+
+@given(diagrams())
+@settings(max_examples=40, deadline=None)
+def test_every_input_has_an_arrowhead_at_its_box(diagram: Diagram) -> None:
+    picture = place(diagram)
+    heads = {(round(s.x1, 3), round(s.y1, 3)) for s in picture.stretches if s.last}
+    for wire in diagram.wires:
+        target = picture.boxes[wire.target]
+        x = target.x + target.width * (wire.slot + 1) / (target.box.inputs + 1)
+        assert (round(x, 3), round(target.y, 3)) in heads
+
+
+@given(diagrams())
+@settings(max_examples=40, deadline=None)
+def test_all_is_inside_of_the_picture_and_panels_inside_of_their_boxes(diagram: Diagram) -> None:
+    def check(picture: Picture) -> None:
+        for left, top, right, bottom in rectangles(picture):
+            assert min(left, top) >= -1e-6
+            assert right <= picture.width + 1e-6
+            assert bottom <= picture.height + 1e-6
+        for box in picture.boxes:
+            for panel in box.panels:
+                assert box.x <= panel.x
+                assert panel.x + panel.width <= box.x + box.width + 1e-6
+                assert panel.y + panel.height <= box.y + box.height + 1e-6
+                assert panel.left + panel.picture.width <= panel.x + panel.width + 1e-6
+                assert panel.top + panel.picture.height <= panel.y + panel.height + 1e-6
+                check(panel.picture)
+
+    check(place(diagram))
+
+
+def test_a_crossing_that_can_be_avoided_is() -> None:
+    boxes = [Box("op", name, (), n, ("%",)) for name, n in (("a", 0), ("b", 0), ("c", 1), ("d", 1))]
+    picture = place(Diagram(tuple(boxes), (Wire(0, 0, 3, 0), Wire(1, 0, 2, 0))))
+    a, b, c, d = picture.boxes
+    assert (a.x < b.x) == (d.x < c.x)
+
+
+def test_a_long_chain_is_laid_out_without_recursion() -> None:
+    boxes = [Box("op", "add", (), min(i, 1), ("%",)) for i in range(3000)]
+    picture = place(Diagram(tuple(boxes), tuple(Wire(i, 0, i + 1, 0) for i in range(2999))))
+    middles = [box.x + box.width / 2 for box in picture.boxes]
+    assert max(middles) - min(middles) < 1.0
+    assert all(upper.y < lower.y for upper, lower in pairwise(picture.boxes))
+
+
+def test_an_empty_diagram_is_a_picture() -> None:
+    assert place(Diagram((), ())).boxes == ()
+
+
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(1, 20), st.floats(0.5, 5)), min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_spread_keeps_room_and_order_and_moves_as_little_as_it_can(
+    rows: list[tuple[float, float, float]],
+) -> None:
+    wanted, room, weights = map(list, zip(*rows, strict=True))
+    found = spread(wanted, room, weights)
+    assert all(b - a >= r - 1e-6 for (a, b), r in zip(pairwise(found), room, strict=False))
+
+    def cost(places: list[float]) -> float:
+        return sum(w * (x - y) ** 2 for x, y, w in zip(places, wanted, weights, strict=True))
+
+    for step in (-0.5, 0.5):  # no block of neighbours can be shifted for less
+        for first in range(len(found)):
+            for last in range(first + 1, len(found) + 1):
+                moved = [x + step * (first <= i < last) for i, x in enumerate(found)]
+                if all(b - a >= r for (a, b), r in zip(pairwise(moved), room, strict=False)):
+                    assert cost(moved) >= cost(found) - 1e-6
+
+
+def test_spread_of_nothing_is_nothing() -> None:
+    assert spread([], [], []) == pytest.approx([])

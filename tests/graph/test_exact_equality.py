@@ -1,0 +1,41 @@
+"""Equality type for type and bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualflow.graph.exact_equality import exact
+
+scalars = st.one_of(st.booleans(), st.integers(-3, 3), st.floats(), st.complex_numbers(), st.text(max_size=2))
+values = st.recursive(scalars, lambda v: st.tuples(v, v), max_leaves=4)
+
+
+@given(values)
+def test_a_value_equals_its_copy(value):
+    copy = pickle.loads(pickle.dumps(value))
+    assert exact(value) == exact(copy)
+    assert hash(exact(value)) == hash(exact(copy))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1.0), (1, True), (0.0, -0.0), ((1,), (1.0,)), (1.0, np.float64(1))])
+def test_equal_numbers_of_other_types_or_bits_differ(a, b):
+    assert exact(a) != exact(b)
+
+
+def test_arrays_are_the_same_by_dtype_shape_and_bytes():
+    x = np.array([0.0, np.nan])
+    assert exact(x) == exact(x.copy())
+    assert exact(x) != exact(-x)
+    assert exact(x) != exact(x[:, None])
+    assert exact(np.zeros(2, np.int32)) != exact(np.zeros(2, np.float32))
+
+
+def test_a_large_array_is_the_same_as_itself_only():
+    x = np.zeros(1 << 16)
+    assert exact(x) == exact(x)
+    assert exact(x) != exact(x.copy())

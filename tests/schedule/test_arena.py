@@ -1,0 +1,47 @@
+"""The arena: what is needed at the same time never overlaps, and what is dead is used again."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualflow.schedule.arena import ALIGNMENT, Lifetime, assign
+
+lifetimes = st.lists(
+    st.builds(
+        lambda birth, length, nbytes: Lifetime(birth, birth + length, nbytes),
+        st.integers(0, 40),
+        st.integers(0, 10),
+        st.integers(0, 5000),
+    ),
+    max_size=40,
+)
+
+
+def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether two ranges share a byte; an empty one has none."""
+    return max(a[0], b[0]) < min(a[1], b[1])
+
+
+@given(lifetimes)
+def test_blocks_needed_at_one_step_never_overlap(blocks: list[Lifetime]) -> None:
+    offsets, _ = assign(blocks)
+    ranges = [(o, o + b.nbytes) for o, b in zip(offsets, blocks, strict=True)]
+    for i, a in enumerate(blocks):
+        for j, b in enumerate(blocks[:i]):
+            if a.birth <= b.death and b.birth <= a.death:
+                assert not _overlap(ranges[i], ranges[j])
+
+
+@given(lifetimes)
+def test_blocks_lie_inside_the_arena_on_cache_lines(blocks: list[Lifetime]) -> None:
+    offsets, size = assign(blocks)
+    assert all(o % ALIGNMENT == 0 and o + b.nbytes <= size for o, b in zip(offsets, blocks, strict=True))
+
+
+def test_a_chain_of_equal_blocks_needs_two() -> None:
+    _, size = assign([Lifetime(i, i + 1, 1024) for i in range(100)])
+    assert size == 2 * 1024
+
+
+def test_neighbouring_gaps_are_joined_for_a_larger_block() -> None:
+    _, size = assign([Lifetime(0, 1, 512), Lifetime(0, 1, 512), Lifetime(2, 3, 1024)])
+    assert size == 1024

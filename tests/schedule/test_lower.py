@@ -1,0 +1,37 @@
+"""Loop nests with several stages: what an earlier run of the reduced loops leaves for a later one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.backend import build
+
+SHAPE = (5, 37)
+
+
+def exp_beside_a_sum(x):
+    """The sum's own stage has no use for the exponential."""
+    return df.exp(x) + df.reduce_sum(x, axis=1, keepdims=True)
+
+
+def exp_within_a_sum(x):
+    """The second stage reads back what the first one summed."""
+    e = df.exp(x)
+    return e / df.reduce_sum(e, axis=1, keepdims=True)
+
+
+def exp_after_two_sums(x):
+    """The last of three stages is the first that needs the exponential."""
+    mean = df.reduce_mean(x, axis=1, keepdims=True)
+    variance = df.reduce_mean((x - mean) ** 2, axis=1, keepdims=True)
+    return df.exp(x) * variance
+
+
+@pytest.mark.parametrize("function", [exp_beside_a_sum, exp_within_a_sum, exp_after_two_sums])
+def test_a_costly_value_is_read_back_only_where_an_earlier_stage_kept_it(function):
+    x = np.random.default_rng(0).normal(size=SHAPE).astype(np.float32)
+    executable = build(df.function(function).get_concrete_function(x).optimised_graph)
+    assert len(executable.program.kernels) == 1
+    np.testing.assert_allclose(executable.run([x])[0], function(df.constant(x)).numpy(), rtol=1e-5)
