@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,15 +15,15 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.copying import copy_elements, fill_elements
+from dualflow.schedule.kernels import run_of
+from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
-from dualflow.ops.forms import Scatter
-from dualflow.schedule.kernels import run_of
-from dualflow.schedule.loop_program import Argument, Run
 
 LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
@@ -185,7 +185,21 @@ class CallWriter(ABC):
 
     def calls(self, calls: Sequence[Call]) -> None:
         for call in calls:
-            _CALLS[call.kind](self, call)
+            self._call_of(call.kind)(call)
+
+    def _call_of(self, kind: str) -> Callable[[Call], None]:
+        """What writes a call of that kind; see :func:`dualflow.schedule.operands.kind_of`."""
+        return {
+            "kernel": self.nests,
+            "assembly": self.nests,
+            "product": self.product,
+            "scatter": self.scatter,
+            "bounds": self.bounds,
+            "move": self.move,
+            "check": self.check,
+            "control": self.control,
+            "host": self.host,
+        }[kind]
 
     def nests(self, call: Call) -> None:
         """The loop nests of a call."""
@@ -221,7 +235,7 @@ class CallWriter(ABC):
     def _argument(self, argument: Argument) -> str:
         """A buffer of a kernel, from where it begins."""
         buffer = self.buffer(argument.buffer, argument.dtype)
-        return f"{buffer}[{self.number(argument.offset)} :]" if argument.offset else buffer
+        return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset else buffer
 
     def product(self, call: Call) -> None:
         """A matrix product; what it is added to is copied first."""
@@ -344,6 +358,7 @@ class CallWriter(ABC):
         """The name of a row, which the next line makes."""
         return self.shelf.names[row.slot]
 
+    @abstractmethod
     def end_turn(self, call: Call, turn: str) -> None:
         """What stands at the end of a turn."""
 
@@ -375,16 +390,3 @@ def row_dtypes(loop: Node) -> list[DType]:
     """The dtypes of the rows of a loop, in the order of its plan."""
     carried, mapped = loop.attrs["carried"], loop.attrs["mapped"]
     return [v.spec.dtype for v in (*loop.inputs[carried : carried + mapped], *loop.outputs[carried:])]
-
-
-_CALLS = {
-    "kernel": CallWriter.nests,
-    "assembly": CallWriter.nests,
-    "product": CallWriter.product,
-    "scatter": CallWriter.scatter,
-    "bounds": CallWriter.bounds,
-    "move": CallWriter.move,
-    "check": CallWriter.check,
-    "control": lambda writer, call: writer.control(call),
-    "host": lambda writer, call: writer.host(call),
-}

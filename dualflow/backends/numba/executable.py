@@ -27,7 +27,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
-from dualflow.backends.llvm.executable import check_error, host_report
+from dualflow.schedule.call_reports import check_error, host_report
 from dualflow.schedule.plan import Call, Plan
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ class NumbaExecutable:
         """
         token = _trail.set(trail)
         try:
-            outputs: list[Array] = self._main(*arrays, *self.plan.constants)
+            outputs: list[Array] = self._main(*arrays)
         except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
             if error.__cause__ is None:
                 raise
@@ -129,6 +129,7 @@ class NumbaExecutable:
             origins.add(_compile(scope[function.name], function.parameters))
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=_ORIGINS.index)
+        scope |= source.constants
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)

@@ -1,4 +1,4 @@
-"""The source files that Numba compiles: one for each kernel, one for each choice or loop, one for all routines.
+"""The files that Numba compiles: one for each kernel, one for each choice or loop, one for all routines.
 
 What a file calls from another it imports by that file's name, which is the hash of its text. So a file's own
 text says all that its code depends on, as Numba's cache needs it.
@@ -42,7 +42,5 @@ def function_file(function: FunctionSource, shelf: Shelf) -> str:
         if name in function.kernels
     ]
     if function.routines:
-        imports.append(
-            f"from {module_name(routine_file())} import {', '.join(sorted(function.routines))}"
-        )
+        imports.append(f"from {module_name(routine_file())} import {', '.join(sorted(function.routines))}")
     return "\n".join([HEADER, *imports, *function.support.pieces(), "", function.text()])

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from dualflow.backends.numba.call_source import CallWriter, Check, Nest, Shelf, row_dtypes
+from dualflow.backends.numba.call_source import CallWriter, Check, Nest, row_dtypes
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
@@ -20,11 +20,11 @@ from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
+from dualflow.ops.forms import Loop
 from dualflow.schedule.assembly import spread
+from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Call, Row
-from dualflow.ops.forms import Loop
-from dualflow.schedule.loop_program import Run
 
 ASKED_WORK = 2e7
 """After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import Shelf
 from dualflow.graph.axes import sizes
-from dualflow.schedule.plan import Call
 from dualflow.schedule.loop_program import Run
+from dualflow.schedule.plan import Call
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""

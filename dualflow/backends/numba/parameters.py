@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
-from dualflow.backends.llvm.text import Type
 
 
 @dataclass(frozen=True, slots=True)

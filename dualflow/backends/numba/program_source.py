@@ -1,9 +1,10 @@
-"""A plan as source: kernels, functions for its choices and loops, and a Python function that calls them in order.
+"""A plan as source: kernels, functions for choices and loops, and a Python function that calls them in order.
 
-The Python function takes an array for each input of the graph and for each constant, and returns the outputs.
-Products are ``np.matmul``. A choice or loop is a compiled function of its own (``function_source.py``), unless
-its turns are so heavy that threads and BLAS are worth more than what Python costs: then it is Python's own
-``if`` or ``while`` around compiled kernels. What the function calls beside kernels and routines is ``fail``
+The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
+are global names, flat arrays.
+Products are ``np.matmul``. A choice or loop is a compiled function of its own (``function_source.py``),
+unless its turns are so heavy that threads and BLAS are worth more than what Python costs: then it is Python's
+own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls ``fail``
 (raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many rows fit
 into memory), and a function for each node that has no kernel.
 """
@@ -16,6 +17,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.call_source import CallWriter, Check, Nest, Shelf
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.obstacles import is_shared, obstacle
@@ -25,12 +29,11 @@ from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.backends.llvm.text import Type
+from dualflow.ops.forms import Choice, Loop
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Call, Plan, plan
-from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.ops.forms import Choice, Loop
-from dualflow.schedule.loop_program import Run
 
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
@@ -55,7 +58,7 @@ class ProgramSource(CallWriter):
         detours: why choices and loops are Python's own.
     """
 
-    def __init__(self, plan: Plan, names: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
         super().__init__(Shelf(plan, list(_buffer_names(plan, names))))
         self.plan = plan
         self.direct: set[str] = set()
@@ -71,8 +74,14 @@ class ProgramSource(CallWriter):
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the inputs and constants, which the function takes."""
-        return self.shelf.names[: self.plan.first_output]
+        """The names of the inputs, which the function takes."""
+        return self.shelf.names[: self.plan.inputs]
+
+    @property
+    def constants(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The constants by their names."""
+        names = self.shelf.names[self.plan.inputs : self.plan.first_output]
+        return {n: c.reshape(-1) for n, c in zip(names, self.plan.constants, strict=True)}
 
     def text(self, name: str, head: Sequence[str] = ()) -> str:
         """The function under that name; ``head`` are lines that its body begins with."""
@@ -195,6 +204,9 @@ class ProgramSource(CallWriter):
 
     # Choices and loops
 
+    def end_turn(self, call: Call, turn: str) -> None:
+        """Python looks for signals itself."""
+
     def control(self, call: Call) -> None:
         """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
         detour = obstacle(self.shelf, call)
@@ -252,8 +264,7 @@ def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
     taken: set[str] = set()
     for i, name in enumerate(inputs):
         plain = re.sub(r"\W", "_", (name or "").removesuffix(":0"))
-        good = plain.isidentifier() and not keyword.iskeyword(plain) and not _RESERVED.fullmatch(plain)
-        found = plain if good and plain not in taken else f"in{i}"
+        found = plain if is_free(plain) and plain not in taken else f"in{i}"
         taken.add(found)
         yield found
     yield from (f"const{i}" for i in range(len(plan.constants)))
@@ -263,10 +274,15 @@ def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
     yield from (f"row{i}" for i in range(plan.slots))
 
 
+def is_free(name: str) -> bool:
+    """Whether a name is one that the source does not use itself."""
+    return name.isidentifier() and not keyword.iskeyword(name) and not _RESERVED.fullmatch(name)
+
+
 _RESERVED = re.compile(
     r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
     r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|turn|row|kept|most|loop|choice|[trxcnb])\d+"
-    r"|range|len|max|min|zero|one"
+    r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
 
 

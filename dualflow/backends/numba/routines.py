@@ -24,7 +24,7 @@ def grown(stack, least):
     "product": '''
 @njit(error_model="numpy", cache=True)
 def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, inner, scale, keep):
-    """out = scale * (x @ y), or out += scale * (x @ y): matrices by offset and the strides of rows and columns."""
+    """out = scale * (x @ y), to keep out += scale * (x @ y): matrices by offset and strides."""
     if columns == 1 or (rows < 4 and yr == 1):
         for i in range(rows):
             for j in range(columns):

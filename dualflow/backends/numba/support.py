@@ -10,6 +10,8 @@ from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 
 HEADER: Final = """\
+import base64
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, prange, types
@@ -81,7 +83,7 @@ _PRIMITIVES: Final = {
     "signalled": '''
 @intrinsic
 def signalled(context):
-    """Whether a signal has come whose handler has raised: then the function is to return. It takes the GIL."""
+    """Whether a signal has come whose handler has raised: then the function is to return."""
 
     def code(context, builder, signature, args):
         number, nothing = ir.IntType(32), ir.VoidType()

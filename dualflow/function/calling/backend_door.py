@@ -50,8 +50,13 @@ def facilities() -> Sequence[Facility]:
 
 def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    compiled = backend_of("numba").build(graph)
-    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
+    found: str = imported("dualflow.backends.numba.export").export(graph, constants)
+    return found
+
+
+def kernel_listing(graph: Graph) -> str:
+    """See :func:`dualflow.backends.numba.listing.listing`."""
+    found: str = imported("dualflow.backends.numba.listing").listing(graph)
     return found
 
 
