@@ -203,6 +203,7 @@ newaxis = None
 if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import test as test
+    from dualflow.config.report import show_config as show_config
     from dualflow.function import autograph as autograph
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
@@ -227,6 +228,7 @@ _publish(
         "compat": "dualflow.compat",
         "test": "dualflow.test",
         "compare": "dualflow.function.inspect.compare:compare",
+        "show_config": "dualflow.config.report:show_config",
         "verify": "dualflow.function.inspect.verify:verify",
     },
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -43,6 +45,7 @@ def test_what_is_asked_is_what_holds() -> None:
         (lambda: EXPERIMENTAL.set_memory_growth(CPU, True), ValueError, "of GPUs.*for list_physical_devices"),
         (lambda: EXPERIMENTAL.set_synchronous_execution(False), RuntimeError, "leave .* out"),
         (lambda: df.config.optimizer.set_jit(False), ValueError, r"run_functions_eagerly\(True\)"),
+        (lambda: df.show_config("yaml"), ValueError, "no mode 'yaml'; it is 'stdout' or 'dicts'"),
     ],
 )
 def test_what_can_not_be_switched_says_so(
@@ -58,8 +61,53 @@ def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]])
         lambda: EXPERIMENTAL.set_memory_growth(CPU, True),
         lambda: EXPERIMENTAL.set_synchronous_execution(False),
         lambda: df.config.optimizer.set_jit(False),
+        lambda: df.show_config("yaml"),
     ]
     assert raises_without_case(["config/*.py"], calls) == []
+
+
+def test_the_configuration_is_plain_data() -> None:
+    found = df.show_config(mode="dicts")
+    assert json.loads(json.dumps(found)) == found
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["backend"]["name"] == df.config.get_backend()
+    assert all(part["detail"] for part in found["parts"].values() if not part["on"])
+
+
+def test_the_configuration_says_who_chose_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen() -> object:
+        return df.show_config(mode="dicts")["backend"]
+
+    monkeypatch.delenv("DUALFLOW_BACKEND", raising=False)
+    assert chosen() == {"name": "llvm", "chosen_by": "the default"}
+    monkeypatch.setenv("DUALFLOW_BACKEND", "numba")
+    assert chosen() == {"name": "numba", "chosen_by": "DUALFLOW_BACKEND"}
+    df.config.set_backend("numpy")
+    try:
+        assert chosen() == {"name": "numpy", "chosen_by": "df.config.set_backend"}
+    finally:
+        df.config.set_backend(None)
+
+
+def test_the_configuration_is_printed_a_line_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALFLOW_NUM_THREADS", "1")
+    df.show_config()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"dualflow        {df.version.DUALFLOW} in ")
+    assert f"numpy           {np.__version__}" in lines
+    assert "DUALFLOW_NUM_THREADS=1" in lines[-1]
+
+
+def test_the_cache_of_the_configuration_is_the_folder_and_what_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "cache" / "entry.dfo").write_bytes(bytes(1000))
+    found = df.show_config(mode="dicts")["cache"]
+    assert found == {"folder": str(tmp_path / "cache"), "trusted": True, "objects": 1, "bytes": 1000}
 
 
 def test_the_version_is_of_the_tensorflow_that_programs_find() -> None:

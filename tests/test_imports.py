@@ -61,6 +61,9 @@ TYPES_ONLY = {("core", "ops")}
 PICTURES = ("graph", "graph.draw")
 """``Graph.draw``, a method, calls the room above it."""
 
+WITHOUT_CIRCLES = ["graph_mode"]
+"""Rooms whose files form no circle, not even of names that only a type checker sees."""
+
 LATE = {
     "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
     "networkx": "0.1 s: only a person's question about a graph needs it",
@@ -71,6 +74,7 @@ LATE = {
     "dualflow.function.inspect.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
     "dualflow.graph.analysis": "imports networkx",
+    "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.absent": "only a name that is not there needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
@@ -168,6 +172,18 @@ def test_modules_import_each_other_without_cycles() -> None:
     graph = graph_of([i for i in IMPORTS if not i.typing_only])
     cycles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
     assert cycles == []
+
+
+@pytest.mark.parametrize("name", WITHOUT_CIRCLES)
+def test_files_of_a_room_stand_in_one_order_types_included(name: str) -> None:
+    files = graph_of(IMPORTS).subgraph([file for file in FILES if room(file) == name])
+    assert [sorted(group) for group in nx.strongly_connected_components(files) if len(group) > 1] == []
+
+
+def test_passes_ask_nothing_of_the_machine() -> None:
+    asking = {"dualflow.core.memory", "os", "platform", "sys", "time"}
+    asked = [i for i in IMPORTS if i.importer.startswith("dualflow.graph.passes") and i.imported in asking]
+    assert [f"{i.importer}:{i.line} imports {i.imported}" for i in asked] == []
 
 
 def test_rooms_stand_in_one_order() -> None:

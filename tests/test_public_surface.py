@@ -167,6 +167,13 @@ def test_a_missing_name_points_at_the_users_line() -> None:
     assert "Did you mean" not in lines[-1]
 
 
+def test_a_missing_names_error_has_the_name() -> None:
+    with pytest.raises(AttributeError) as found:
+        _ = df.keras
+    assert found.value.name == "keras"
+    assert found.value.obj is None
+
+
 def test_importing_a_missing_name_says_what_to_use() -> None:
     last = last_line("from dualflow import keras")
     assert "MissingNameError" in last

@@ -11,6 +11,7 @@ from dualflow.core.errors import ResourceExhaustedError
 from dualflow.graph.compiled import CompileCosts, Figures, PartReport
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +59,7 @@ class Interpreted:
         return outputs
 
 
-def build(graph: Graph) -> Interpreted:
+def build(graph: Graph, options: CompileOptions) -> Interpreted:
     """``graph`` as it is."""
     return Interpreted(graph)
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 import dualflow
-from dualflow.cli import info
 from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
+from dualflow.config.report import configuration, table
 from dualflow.core.errors import DualflowError
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
@@ -105,9 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     export.set_defaults(run=_export)
     about = commands.add_parser(
         "info",
-        help="versions, processor, threads, BLAS and the object cache",
-        description="What dualflow runs on: versions, processor, threads, BLAS, object cache.",
+        help="versions, processor, fast parts and cache",
+        description="What dualflow runs on, as df.show_config() prints it.",
     )
+    about.add_argument("--json", action="store_true", help="print the same as JSON")
     about.set_defaults(run=_info)
     return parser
 
@@ -152,4 +153,5 @@ def _graph(options: argparse.Namespace) -> str:
 
 
 def _info(options: argparse.Namespace) -> str:
-    return info.table()
+    found = configuration()
+    return json.dumps(found, indent=2) if options.json else table(found)

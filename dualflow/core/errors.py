@@ -69,7 +69,15 @@ class NotFoundError(DualflowError, LookupError):
 
 
 class MissingAttributeError(DualflowError, AttributeError):
-    """A name that a namespace does not have, or an attribute that a tensor of another kind has."""
+    """A name that a namespace does not have, or an attribute that a tensor of another kind has.
+
+    Python adds a guess of its own to a traceback only where ``name`` is None: then it fills that in itself.
+    """
+
+    def __init__(self, *args: object, name: str | None = None, **kwargs: object) -> None:
+        """``name`` is the name that is missing, where the message says all there is to say of it."""
+        super().__init__(*args, **kwargs)
+        self.name = name
 
 
 class MissingNameError(DualflowError, ImportError):

@@ -1,4 +1,4 @@
-"""How much memory there is, and how much of it the gradients of loops may take."""
+"""How much memory there is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 _ASSUMED = 8 << 30
-_asked: list[int] = []
 
 
 @functools.cache
@@ -18,16 +17,6 @@ def available_bytes() -> int:
     True
     """
     return min([*_of_the_machine(), *_of_the_group()], default=_ASSUMED)
-
-
-def limit_loops(nbytes: int | None) -> None:
-    """Set :func:`loop_budget`; None for the default."""
-    _asked[:] = [] if nbytes is None else [nbytes]
-
-
-def loop_budget() -> tuple[int, bool]:
-    """The bytes that may be kept of a loop's turns, and whether somebody asked for so many."""
-    return (_asked[0], True) if _asked else (available_bytes() // 4, False)
 
 
 def _of_the_machine() -> list[int]:

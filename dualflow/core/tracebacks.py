@@ -128,8 +128,9 @@ def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[Trace
 
 
 def _is_library(file: str) -> bool:
-    """Whether a file is of NumPy or of Python's own library."""
-    return file.startswith(_NUMPY) or (file.startswith(_STANDARD) and "site-packages" not in file)
+    """Whether a file is of NumPy or of Python's own library; an import runs code that has none."""
+    standard = file.startswith(_STANDARD) and "site-packages" not in file
+    return standard or file.startswith((_NUMPY, "<frozen importlib"))
 
 
 def _is_converted(entry: TracebackType) -> bool:

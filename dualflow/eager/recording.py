@@ -10,11 +10,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array
+from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError
 from dualflow.core.warning import asked_from_outside, warn_user
@@ -91,18 +90,17 @@ def by_creation(variables: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(sorted(variables, key=lambda v: v.created))
 
 
-class Recording(Engine):
+class Recording(DelegatingEngine):
     """``base`` with tapes that listen."""
 
-    __slots__ = ("_reads", "base", "eager", "tapes")
+    __slots__ = ("_reads", "tapes")
 
     def __init__(self, base: Engine, tapes: tuple[Tape, ...]) -> None:
-        self.base = base
-        self.tapes = tapes
+        self.base = base  # as the base class does, whose call would be a tenth of a tape
         self.eager = base.eager
-        self._reads: dict[
-            int, tuple[Any, Any]
-        ] = {}  # what each variable held, and the tensor that stands for it
+        self.tapes = tapes
+        # what each variable held, and the tensor that stands for it
+        self._reads: dict[int, tuple[Any, Any]] = {}
 
     @property
     def unrecorded(self) -> Engine:
@@ -152,9 +150,6 @@ class Recording(Engine):
                     break
         return result
 
-    def constant(self, array: Array) -> Any:
-        return self.base.constant(array)
-
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         adopted = self.base.adopt(tensor)
         if adopted is not tensor:  # a trace has captured it, and the tapes follow it there
@@ -187,15 +182,6 @@ class Recording(Engine):
         for tape in listening:
             tape.hear(variable, read)
         return read
-
-    def assign(self, variable: Any, value: Any) -> None:
-        self.base.assign(variable, value)
-
-    def name_scope(self, name: str) -> AbstractContextManager[str]:
-        return self.base.name_scope(name)
-
-    def create_variable(self, variable: Any, initial: Any) -> None:
-        self.base.create_variable(variable, initial)
 
 
 def recording(tape: Tape) -> bool:

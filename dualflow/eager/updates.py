@@ -52,7 +52,7 @@ class Claim:
         self.outer: Claim | None = None
 
 
-class Step:
+class UpdateStep:
     """``with step.running, step as claims:`` is a time in which no other thread changes some variables.
 
     Reads get what a claim holds; a claim's ``tensor`` may be replaced, by one that nobody else holds. Threads
@@ -139,7 +139,7 @@ class Step:
                     return False
         return True
 
-    def _shares(self, other: Step) -> bool:
+    def _shares(self, other: UpdateStep) -> bool:
         return not {*map(id, self._variables)}.isdisjoint(map(id, other._variables))
 
     def _refuse_a_circle(self, lent: Any) -> None:
@@ -218,7 +218,7 @@ def assign(variable: Any, tensor: EagerTensor) -> None:
     if value_of(variable) is None:
         variable._tensor = tensor
         return
-    step = Step([variable])
+    step = UpdateStep([variable])
     with step.running, step as (claim,):
         claim.tensor = tensor
 
@@ -229,7 +229,7 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
     ``rule`` may be called more than once.
 
     Raises:
-        FailedPreconditionError: as :class:`Step` does.
+        FailedPreconditionError: as :class:`UpdateStep` does.
     """
     try:
         before = variable._tensor if GIL else None
@@ -243,7 +243,7 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
                 return
         except AttributeError:
             pass
-    step = Step([variable])
+    step = UpdateStep([variable])
     with step.running, step as (claim,):
         while True:
             before = claim.tensor
@@ -266,7 +266,7 @@ def lendable(variable: Any) -> None:
     _lendable[id(variable)] = variable
 
 
-_steps: Final[list[Step]] = []
+_steps: Final[list[UpdateStep]] = []
 _lendable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 
 

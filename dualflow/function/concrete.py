@@ -20,19 +20,19 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
 from dualflow.function.arguments.results import Packer, collect
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
 from dualflow.function.calling.compiled_graph import Runner
 from dualflow.function.calling.recent_calls import LongWay, Names
 from dualflow.function.inspect.status import status
-from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.specialise_sizes import Shaped
 from dualflow.function.tracing.subtrace import Section
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.function.tracing.variable_creation import Creation
 from dualflow.graph.ir import Graph, GraphBuilder
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
@@ -288,7 +288,7 @@ class ConcreteFunction:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 
-    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
         structure, leaves = self.key
         names = self._signature.leaf_names(structure)
         try:
@@ -343,7 +343,7 @@ def _variables(key: Key) -> list[Leaf]:
 def trace(
     function: Callable[..., Any],
     signature: Signature,
-    call: Call,
+    call: CallArguments,
     name: str,
     creation: Creation,
     options: CompileOptions,
@@ -366,7 +366,7 @@ def trace(
 def _trace(
     function: Callable[..., Any],
     signature: Signature,
-    call: Call,
+    call: CallArguments,
     name: str,
     creation: Creation,
     shared: frozenset[int],
@@ -374,7 +374,7 @@ def _trace(
     builder: GraphBuilder | None,
 ) -> ConcreteFunction:
     """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
-    tracer = Tracer(name, creation)
+    tracer = Tracer(name, creation, options)
     tracer.builder = builder or tracer.builder
     leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
     values = unflatten(call.structure, leaves)
@@ -391,7 +391,7 @@ def _trace(
     return ConcreteFunction(section, signature, call.key, structure, same)
 
 
-def _symbolic(tracer: Tracer, call: Call, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
+def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
     """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     found: list[Any] = []

@@ -15,7 +15,7 @@ from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.open_sizes import relaxed
-from dualflow.function.arguments.signature import Call, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import kinds_of
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
@@ -25,11 +25,11 @@ from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.inspect.debug import debug
 from dualflow.function.inspect.status import status
 from dualflow.function.inspect.stepping import Step
-from dualflow.function.options import CompileOptions, get_backend, known_backend
+from dualflow.function.options import compile_options, known_backend
 from dualflow.function.pickling import Copied
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
 from dualflow.function.tracing.captured_values import CapturedValues
-from dualflow.function.tracing.retracing import History
+from dualflow.function.tracing.retracing import TraceHistory
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.function.tracing.variable_creation import Creation
@@ -83,7 +83,7 @@ class Function(Copied, Generic[P, R]):
         self._tracing: set[Key] = set()
         self._calls = 0
         self._misses = 0
-        self._history = History(self._name)
+        self._history = TraceHistory(self._name)
         self._captured = CapturedValues(self._name, python_function)
         self._cache = TraceCache()
         self._latest = self._cache.latest
@@ -201,7 +201,7 @@ class Function(Copied, Generic[P, R]):
 
     # traces
 
-    def _concrete(self, call: Call, inputs: Sequence[Any]) -> ConcreteFunction:
+    def _concrete(self, call: CallArguments, inputs: Sequence[Any]) -> ConcreteFunction:
         now = self._calls
         found = self._cache.find(call, inputs, now)
         if found is not None:
@@ -220,7 +220,7 @@ class Function(Copied, Generic[P, R]):
                 self._captured.note(self._history.count)
             return found
 
-    def _relaxed(self, call: Call, earlier: Sequence[Key]) -> ConcreteFunction:
+    def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
         wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
         if wanted.key == call.key or self._history.sizes_needed:
@@ -232,7 +232,7 @@ class Function(Copied, Generic[P, R]):
             self._history.sizes_needed = f"{type(error).__name__}: {error}"
             return found
 
-    def _trace(self, call: Call) -> ConcreteFunction:
+    def _trace(self, call: CallArguments) -> ConcreteFunction:
         if call.key in self._tracing:
             raise RecursiveTraceError(
                 f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was "
@@ -251,7 +251,7 @@ class Function(Copied, Generic[P, R]):
         finally:
             self._tracing.discard(call.key)
 
-    def traced(self, call: Call, builder: GraphBuilder | None = None) -> ConcreteFunction:
+    def traced(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """A new trace for ``call``, which nothing keeps; ``builder`` takes its nodes.
 
         The function is converted from when a tensor first stands where Python wants a value.
@@ -262,7 +262,7 @@ class Function(Copied, Generic[P, R]):
             call=call,
             name=self._name,
             creation=self._creation,
-            options=CompileOptions(self._options["backend"] or get_backend(), self._options["strict"]),
+            options=compile_options(self._options["backend"], self._options["strict"]),
             builder=builder,
         )
         if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
@@ -367,7 +367,7 @@ class Function(Copied, Generic[P, R]):
         return f"<dualflow function {self._name}>"
 
 
-class _Settings:
+class _EagerSwitch:
     """What :func:`run_functions_eagerly` switches."""
 
     __slots__ = ("eagerly",)
@@ -376,7 +376,7 @@ class _Settings:
         self.eagerly = False
 
 
-_settings: Final = _Settings()
+_settings: Final = _EagerSwitch()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -396,7 +396,7 @@ def functions_run_eagerly() -> bool:
     return _settings.eagerly
 
 
-class _Options(TypedDict, total=False):
+class _FunctionOptions(TypedDict, total=False):
     """The options of :func:`function`, which don't decide the type of its result."""
 
     input_signature: Sequence[Any] | None
@@ -409,10 +409,10 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def function(func: Callable[P, R], **options: Unpack[_Options]) -> Function[P, R]: ...
+def function(func: Callable[P, R], **options: Unpack[_FunctionOptions]) -> Function[P, R]: ...
 @overload
 def function(
-    func: None = None, **options: Unpack[_Options]
+    func: None = None, **options: Unpack[_FunctionOptions]
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.memory import available_bytes
 from dualflow.core.tracebacks import entry
+from dualflow.graph.options import CompileOptions
 
 BACKENDS: Final = ("llvm", "numba", "numpy")
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """What a graph is compiled for.
-
-    Attributes:
-        backend: what runs it, one of :data:`BACKENDS`.
-        strict: whether all of it must run natively.
-    """
-
-    backend: str
-    strict: bool = False
-
-
 class _Settings:
-    """The process's own choice; None where none was made."""
+    """The process's own choices; None where none was made."""
 
     backend: str | None = None
+    kept_by_loops: int | None = None
 
 
 _settings: Final = _Settings()
+
+
+def compile_options(backend: str | None = None, strict: bool = False) -> CompileOptions:
+    """The options of a compile that begins now: what the function says, else what holds for the process.
+
+    ``DUALFLOW_CHECK_PASSES=1`` turns :attr:`CompileOptions.checking` on.
+
+    Raises:
+        InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
+    """
+    return CompileOptions(
+        backend=backend or get_backend(),
+        strict=strict,
+        memory=available_bytes(),
+        kept_by_loops=_settings.kept_by_loops,
+        checking=os.environ.get("DUALFLOW_CHECK_PASSES") == "1",
+    )
 
 
 @entry
@@ -66,9 +72,45 @@ def get_backend() -> str:
     Raises:
         InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
     """
+    return backend_choice()[0]
+
+
+def backend_choice() -> tuple[str, str]:
+    """The backend of functions that don't name one, and what chose it."""
     if _settings.backend is not None:
-        return _settings.backend
-    return known_backend(os.environ.get("DUALFLOW_BACKEND") or BACKENDS[0], " in DUALFLOW_BACKEND")
+        return _settings.backend, "df.config.set_backend"
+    named = os.environ.get("DUALFLOW_BACKEND")
+    if named:
+        return known_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
+    return BACKENDS[0], "the default"
+
+
+@entry
+def set_loop_memory(nbytes: int | None) -> None:
+    """Let the gradient of a loop keep at most about so many bytes of its turns; None for the default.
+
+    Where a loop would keep more, its turns are run again in segments instead. That can be told before the
+    loop runs if the number of turns is known, or bounded by ``maximum_iterations``; with a limit set here,
+    also for any other loop. The default is a quarter of the memory that was available when first asked for.
+    Functions that have been traced stay as they are.
+
+    Raises:
+        InvalidArgumentError: ``nbytes`` is not positive.
+
+    >>> import dualflow as df
+    >>> df.config.set_loop_memory(64 << 20)
+    >>> df.config.loop_memory() >> 20
+    64
+    >>> df.config.set_loop_memory(None)
+    """
+    if nbytes is not None and nbytes <= 0:
+        raise InvalidArgumentError(f"The memory of a loop is a positive number of bytes, not {nbytes}.")
+    _settings.kept_by_loops = None if nbytes is None else int(nbytes)
+
+
+def loop_memory() -> int:
+    """How many bytes the gradient of a loop may keep; see :func:`set_loop_memory`."""
+    return compile_options().loop_budget
 
 
 def known_backend(name: str, where: str = "") -> str:

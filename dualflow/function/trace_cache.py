@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.function.arguments.open_sizes import open_sizes, serves
-from dualflow.function.arguments.signature import Call, Key
+from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
 from dualflow.function.calling.recent_calls import Latest
 from dualflow.function.concrete import ConcreteFunction
@@ -41,7 +41,7 @@ class TraceCache:
         """The traces, in the order they were made for the first call of their kind."""
         return [c for several in list(self._traces.values()) for c in several]
 
-    def find(self, call: Call, inputs: Sequence[Any], now: int) -> ConcreteFunction | None:
+    def find(self, call: CallArguments, inputs: Sequence[Any], now: int) -> ConcreteFunction | None:
         """The trace that serves ``call``, number ``now``: of several that with the fewest open sizes."""
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dualflow.core import dispatch, tree
-from dualflow.core.convert import Array
+from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -69,7 +69,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         engine = dispatch.current()
         leaves = tree.leaves(args[1:] if _is_method(args, decorated) else args)
         inputs = {i: _tensor(x, engine) for i, x in enumerate(leaves) if _has_gradient(x)}
-        reader = Reader(engine)
+        reader = ReadNotingEngine(engine)
         with dispatch.using(reader):
             result, grad = f(*args, **kwargs)
             flat, structure = tree.flatten(result)
@@ -91,41 +91,22 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-class Reader(Engine):
+class ReadNotingEngine(DelegatingEngine):
     """``base``, noting the variables that are read."""
 
-    __slots__ = ("base", "eager", "variables")
+    __slots__ = ("variables",)
 
     def __init__(self, base: Engine) -> None:
-        self.base = base
-        self.eager = base.eager
+        super().__init__(base)
         self.variables: dict[int, Any] = {}
 
     @property
     def unrecorded(self) -> Engine:
         return self.base.unrecorded
 
-    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return self.base.run(op, inputs, attrs)
-
-    def constant(self, array: Array) -> Any:
-        return self.base.constant(array)
-
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        return self.base.adopt(tensor)
-
     def read(self, variable: Any) -> Any:
         self.variables[id(variable)] = variable
         return self.base.read(variable)
-
-    def assign(self, variable: Any, value: Any) -> None:
-        self.base.assign(variable, value)
-
-    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
-        return self.base.change(variable, rule)
-
-    def create_variable(self, variable: Any, initial: Any) -> None:
-        self.base.create_variable(variable, initial)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

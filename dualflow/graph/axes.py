@@ -104,6 +104,18 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
     return _dims(form.view, tuple(node.attrs.items()), sizes(node.inputs[0]))
 
 
+def dims_of_base(value: Value) -> tuple[int | None, ...] | None:
+    """For each dim of ``value`` that of ``base_of(value)``; None as a whole where a view hides them."""
+    dims: tuple[int | None, ...] = tuple(range(value.spec.rank))
+    while value.node is not None and is_view(value.node):
+        through = dims_through(value.node)
+        if through is None:
+            return None
+        dims = tuple(None if d is None else through[d] for d in dims)
+        value = value.node.inputs[0]
+    return dims
+
+
 @functools.lru_cache(4096)
 def _dims(
     view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
@@ -107,7 +108,7 @@ class Compiled(Protocol):
 class Backend(Protocol):
     """A module that compiles graphs, and tells what it made of them."""
 
-    def build(self, graph: Graph) -> Compiled:
+    def build(self, graph: Graph, options: CompileOptions) -> Compiled:
         """Compile ``graph``, whose sizes are static and whose passes have run."""
         ...
 

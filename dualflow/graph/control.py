@@ -1,40 +1,69 @@
-"""Control flow in a graph: a choice between graphs, and a graph that runs while another holds.
+"""The two ops of control flow: a choice between graphs, and a graph that runs again and again.
 
-Bodies are graphs in ``attrs``. They capture nothing: whatever they read is among the node's inputs, so that a
-pass sees all that flows.
+What a node of theirs does is its one attribute, a :class:`~dualflow.graph.control_spec.ChoiceSpec` or
+:class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the room of traced
+functions can: it gives the rules to :data:`CHOICE_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
+from dualflow.core import dispatch
+from dualflow.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
 from dualflow.ops.forms import Choice, Loop
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
-_numbers = itertools.count()
+Pullback = Callable[..., Sequence[Any]]
 
 
-def _infer_choice(
-    index: TensorSpec, *operands: TensorSpec, branches: tuple[Graph, ...]
-) -> tuple[TensorSpec, ...]:
+class LatePullback:
+    """The pullback of an op whose rule a higher room gives, once: see :class:`dualflow.ops.record.Op`."""
+
+    __slots__ = ("_op", "_rule")
+
+    def __init__(self, op: str) -> None:
+        self._op = op
+        self._rule: Pullback | None = None
+
+    def give(self, rule: Pullback) -> Pullback:
+        """Take ``rule``; a decorator.
+
+        Raises:
+            InternalError: there is one already.
+        """
+        if self._rule is not None:
+            raise InternalError(f"the op {self._op} has two gradients")
+        self._rule = rule
+        return rule
+
+    def __call__(self, needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any) -> Sequence[Any]:
+        if self._rule is None:
+            raise InternalError(f"nothing that could give the op {self._op} its gradient is imported")
+        return self._rule(needed, g, out, *inputs, **attrs)
+
+
+CHOICE_GRADIENT: Final = LatePullback("choice")
+LOOP_GRADIENT: Final = LatePullback("loop")
+
+
+def _infer_choice(index: TensorSpec, *operands: TensorSpec, choice: ChoiceSpec) -> tuple[TensorSpec, ...]:
     if index.shape or not index.dtype.is_integer:
         raise InvalidArgumentError(f"a branch is chosen by an integer scalar, not {index}.")
-    return tuple(v.spec for v in branches[0].outputs)
+    return tuple(v.spec for v in choice.branches[0].outputs)
 
 
-def _run_choice(index: Array, *operands: Array, branches: tuple[Graph, ...]) -> tuple[Array, ...]:
-    at = int(index)
+def _run_choice(index: Array, *operands: Array, choice: ChoiceSpec) -> tuple[Array, ...]:
+    at, branches = int(index), choice.branches
     return tuple(evaluate(branches[at if 0 <= at < len(branches) else -1], operands))
 
 
@@ -44,58 +73,42 @@ CHOICE: Final = Op(
     infer=_infer_choice,
     kernel=_run_choice,
     form=Choice(),
+    pullback=CHOICE_GRADIENT,
     outputs=None,
+    effect=Effect.INSIDE,
 )
 
 
-def _infer_loop(
-    *specs: TensorSpec,
-    body: Graph,
-    condition: Graph | None,
-    carried: int,
-    mapped: int,
-    length: int | None,
-    reverse: bool,
-    lineage: tuple[int, ...],
-    again: bool,
-) -> tuple[TensorSpec, ...]:
-    turns = length if condition is None else None
-    rows = [v.spec for v in body.outputs[carried:]]
-    return (*specs[:carried], *[TensorSpec.of(Shape((turns, *r.shape)), r.dtype) for r in rows])
+def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
+    rows = [v.spec for v in loop.rows]
+    return (*specs[: loop.carried], *[TensorSpec.of(Shape((loop.turns, *r.shape)), r.dtype) for r in rows])
 
 
-def _run_loop(
-    *arrays: Array,
-    body: Graph,
-    condition: Graph | None,
-    carried: int,
-    mapped: int,
-    length: int | None,
-    reverse: bool,
-    lineage: tuple[int, ...],
-    again: bool,
-) -> tuple[Array, ...]:
-    carry: Sequence[Array] = arrays[:carried]
-    given, rest = arrays[carried : carried + mapped], arrays[carried + mapped :]
-    rows = [v.spec for v in body.outputs[carried:]]
-    if condition is None:
-        count = length if length is not None else len(given[0])
-        stacks = [np.empty((count, *r.shape), r.dtype.dtype) for r in rows]
-        for t in reversed(range(count)) if reverse else range(count):
-            found = evaluate(body, [*carry, *[x[t, ...] for x in given], *rest])
-            carry = found[:carried]
-            for stack, row in zip(stacks, found[carried:], strict=True):
-                stack[t] = row
-        return (*carry, *stacks)
+def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
+    if loop.condition is not None:
+        return _run_while(loop, loop.condition, arrays)
+    carry, given, rest = loop.parts(arrays)
+    count = loop.length if loop.length is not None else len(given[0])
+    stacks = [np.empty((count, *v.spec.shape), v.spec.dtype.dtype) for v in loop.rows]
+    for t in reversed(range(count)) if loop.reverse else range(count):
+        found = evaluate(loop.body, [*carry, *[x[t, ...] for x in given], *rest])
+        carry = found[: loop.carried]
+        for stack, row in zip(stacks, found[loop.carried :], strict=True):
+            stack[t] = row
+    return (*carry, *stacks)
+
+
+def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    carry, _, rest = loop.parts(arrays)
     kept: list[Sequence[Array]] = []
     turns = 0
     try:
-        while (length is None or turns < length) and bool(evaluate(condition, [*carry, *rest])[0]):
-            found = evaluate(body, [*carry, *rest])
-            carry = found[:carried]
-            kept.append(found[carried:])
+        while (loop.length is None or turns < loop.length) and bool(evaluate(condition, [*carry, *rest])[0]):
+            found = evaluate(loop.body, [*carry, *rest])
+            carry = found[: loop.carried]
+            kept.append(found[loop.carried :])
             turns += 1
-        return (*carry, *[_stacked(spec, [k[i] for k in kept]) for i, spec in enumerate(rows)])
+        return (*carry, *[_stacked(v.spec, [k[i] for k in kept]) for i, v in enumerate(loop.rows)])
     except MemoryError:
         each = sum(a.nbytes for a in kept[0]) if kept else 0
         kept.clear()
@@ -120,61 +133,18 @@ LOOP: Final = Op(
     infer=_infer_loop,
     kernel=_run_loop,
     form=Loop(),
+    pullback=LOOP_GRADIENT,
     outputs=None,
+    effect=Effect.INSIDE,
 )
-"""Its attributes:
-
-- ``body``: takes what is carried, a row of each mapped input, and the rest; answers what is carried on, and
-  rows.
-- ``condition``: takes what is carried and the rest, and answers whether there is another turn. None where the
-  number of turns is ``length``, or for ``length`` None that of the rows of the mapped inputs. With a
-  condition nothing is mapped, and ``length`` is the largest number of turns, None for any.
-- ``carried``, ``mapped``: how many of the inputs are.
-- ``reverse``: from the last row to the first; what is stacked stays beside its row.
-- ``lineage``: numbers that tell loops apart. One whose lineage begins with another's, over the same inputs,
-  has the other's results first among its own.
-- ``again``: for its gradient, each turn is computed again from what it begins with, and nothing else is kept.
-
-Rows of a loop with a condition make a stack whose first size only the run knows. Loops alone read such.
-"""
 
 
-def loop_attrs(
-    body: Graph,
-    carried: int,
-    mapped: int,
-    length: int | None,
-    *,
-    condition: Graph | None = None,
-    reverse: bool = False,
-    extends: tuple[int, ...] = (),
-    again: bool = False,
-) -> dict[str, Any]:
-    """The attributes of a loop, one that begins as that of lineage ``extends`` does; see :data:`LOOP`."""
-    return {
-        "body": body,
-        "condition": condition,
-        "carried": carried,
-        "mapped": mapped,
-        "length": length,
-        "reverse": reverse,
-        "lineage": (*extends, next(_numbers)),
-        "again": again,
-    }
+def run_choice(index: Any, operands: Sequence[Any], branches: Sequence[Graph]) -> list[Any]:
+    """The results of a choice through the current engine, for its tensors."""
+    attrs = {"choice": ChoiceSpec(tuple(branches))}
+    return list(dispatch.current().run(CHOICE, (index, *operands), attrs))
 
 
-def with_effects(op: Op, bodies: Sequence[Graph]) -> Op:
-    """``op``, marked as having effects if a node of its bodies has."""
-    found = {n.op.effect for body in bodies for n in body.nodes} - {Effect.ASSIGN}
-    effects = [effect for effect in found if effect is not None]
-    return op if not effects else _marked(op, Effect.PYTHON if Effect.PYTHON in effects else effects[0])
-
-
-def _marked(op: Op, effect: Effect) -> Op:
-    key = op.name, effect
-    if key not in _MARKED:
-        _MARKED[key] = replace(op, effect=effect)
-    return _MARKED[key]
-
-
-_MARKED: Final[dict[tuple[str, Effect], Op]] = {}
+def run_loop(loop: LoopSpec, inputs: Sequence[Any]) -> list[Any]:
+    """The results of a loop through the current engine, for its tensors."""
+    return list(dispatch.current().run(LOOP, tuple(inputs), {"loop": loop}))

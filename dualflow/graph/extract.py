@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.graph.rewrite import rebuilt
 
 
 def extract(
@@ -22,17 +23,17 @@ def extract(
     captures those they depend on. ``updates`` and the nodes ``effects`` belong to it, whoever reads them. An
     input that a node made is another value in the new graph, one without a node.
     """
-    moved = {v: v if v.node is None else Value(v.spec) for v in inputs}
+    moved = {v: Value(v.spec) for v in inputs if v.node is not None}
     needed, sources = ancestors(
         [*outputs, *(v for u in updates for v in (u.value, u.input))], inputs, effects
     )
     first = len(graph.arguments)
     captured = [(v, c) for v, c in zip(graph.inputs[first:], graph.captures, strict=True) if v in sources]
-    arguments = [*moved.values(), *(v for v in graph.arguments if v in sources)]
-    nodes = [_moved(node, moved) for node in graph.nodes if node in needed]
+    given = [moved.get(v, v) for v in dict.fromkeys(inputs)]
+    nodes = rebuilt([n for n in graph.nodes if n in needed], lambda node, current: None, moved)
     return Graph(
         name=name or graph.name,
-        inputs=(*arguments, *(v for v, _ in captured)),
+        inputs=(*given, *(v for v in graph.arguments if v in sources), *(v for v, _ in captured)),
         nodes=tuple(nodes),
         outputs=tuple([moved.get(v, v) for v in outputs]),
         captures=tuple([c for _, c in captured]),
@@ -58,13 +59,3 @@ def ancestors(
             needed.add(value.node)
             pending += value.node.inputs
     return needed, sources
-
-
-def _moved(node: Node, moved: dict[Value, Value]) -> Node:
-    """``node`` reading from the new graph; if that makes it another node, ``moved`` notes its results."""
-    inputs = [moved.get(v, v) for v in node.inputs]
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    copy = node.with_inputs(inputs)
-    moved.update((old, new) for old, new in zip(node.outputs, copy.outputs, strict=True) if old not in moved)
-    return copy

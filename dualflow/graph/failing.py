@@ -25,7 +25,7 @@ def may_fail(node: Node) -> bool:
     form, body = node.op.form, body_of(node)
     if body is not None:
         return any(map(may_fail, body.nodes))
-    if isinstance(form, View | Literal) or node.op.effect is Effect.ASSIGN:
+    if isinstance(form, View | Literal) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(form, Choice):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
@@ -35,10 +35,12 @@ def may_fail(node: Node) -> bool:
 
 
 def _in_machine_code(node: Node) -> bool:
-    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
-    if isinstance(node.op.form, Contraction):
-        return all(d.kind == "f" and d.size >= 4 for d in dtypes)
-    return all(d.kind in LOOP_KINDS for d in dtypes)
+    product = isinstance(node.op.form, Contraction)
+    for value in (*node.inputs, *node.outputs):
+        dtype = value.spec.dtype
+        if dtype.kind not in LOOP_KINDS or (product and (dtype.kind != "f" or dtype.size < 4)):
+            return False
+    return True
 
 
 def _checks(node: Node) -> bool:

@@ -17,7 +17,7 @@ Axes = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Domain:
+class LoopDomain:
     """The axes of a loop nest.
 
     Attributes:
@@ -32,17 +32,17 @@ class Domain:
     own: Mapping[Node, Axes]
 
 
-def _infer(*specs: TensorSpec, body: Graph, domain: Domain) -> tuple[TensorSpec, ...]:
+def _infer(*specs: TensorSpec, body: Graph, domain: LoopDomain) -> tuple[TensorSpec, ...]:
     return tuple(v.spec for v in body.outputs)
 
 
-def _kernel(*arrays: Any, body: Graph, domain: Domain) -> Any:
+def _kernel(*arrays: Any, body: Graph, domain: LoopDomain) -> Any:
     raise InternalError("a fused node is run by interpreting its body")
 
 
 FUSED = Op(
     name="fused",
-    doc="Nodes that one loop nest computes; attrs: body (a Graph) and domain (a Domain).",
+    doc="Nodes that one loop nest computes; attrs: body (a Graph) and domain (a LoopDomain).",
     infer=_infer,
     kernel=_kernel,
     form=Opaque("its body says what it computes"),

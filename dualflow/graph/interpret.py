@@ -15,7 +15,7 @@ from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
-from dualflow.ops.forms import Choice, Literal, Loop
+from dualflow.ops.forms import Literal
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
-        if node.op.effect is None and not isinstance(node.op.form, _WITH_BODIES):
+        if node.op.effect is None:  # the op's own: what runs graphs computes nothing itself, and is observed
             found = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
             found = node.op.kernel(*arrays, **node.attrs)
@@ -98,7 +98,7 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
         if isinstance(node.op.form, Literal):
             known[node.output] = engine.constant(node.attrs["value"])
             continue
-        if node.op.effect is Effect.ASSIGN:
+        if node.effect is Effect.ASSIGN:
             if note is not None:
                 with origin.forced(node.origin):
                     note(node.attrs["variable"], known[node.inputs[0]])
@@ -129,5 +129,3 @@ def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
 _observer: Final[ContextVar[tuple[RunNode, Begin | None]]] = ContextVar(
     "dualflow_observer", default=(run_node, None)
 )
-_WITH_BODIES: Final = (Choice, Loop)
-"""Forms whose kernels evaluate graphs: they compute nothing themselves, and an observer must reach inside."""

@@ -15,7 +15,7 @@ order of ``nodes``. Bodies of fused nodes, branches and loops are graphs in ``at
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.graph import printer
-from dualflow.ops.record import Op
+from dualflow.ops.record import Effect, Op
 
 
 class Origin(NamedTuple):
@@ -53,13 +53,41 @@ class Value:
         return f"<value {source}:{self.index} {self.spec}>"
 
 
+class BodySpec:
+    """An attribute that says what a node does with graphs inside it: a base of frozen dataclasses.
+
+    Attributes:
+        effect: what running the graphs does beside their results.
+    """
+
+    __slots__ = ()
+    effect: Effect | None
+
+    @property
+    def bodies(self) -> tuple[tuple[str, Graph], ...]:
+        """The graphs, each with its name."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What else a person is shown, by name."""
+        raise NotImplementedError
+
+    def with_bodies(self, change: Callable[[Graph], Graph]) -> BodySpec:
+        """The same with what ``change`` makes of each graph; itself if these are the same graphs."""
+        raise NotImplementedError
+
+
 class Node:
     """An op applied to values. Immutable by convention; compared by identity.
 
-    ``also`` holds the other lines of a node into which a rewrite has merged several.
+    Attributes:
+        effect: what the node does beside its results; None for nothing.
+        origin: the user's line that asked for it.
+        also: the other lines of a node into which a rewrite has merged several.
     """
 
-    __slots__ = ("also", "attrs", "inputs", "op", "origin", "outputs")
+    __slots__ = ("also", "attrs", "effect", "inputs", "op", "origin", "outputs")
 
     def __init__(
         self,
@@ -75,6 +103,8 @@ class Node:
         self.attrs = attrs
         self.origin = origin
         self.also = also
+        effect = op.effect
+        self.effect = effect if effect is not Effect.INSIDE else _inside(attrs)
         self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
@@ -97,12 +127,30 @@ class Node:
         for name, value in self.attrs.items():
             if isinstance(value, Graph):
                 found.append((name, value))
-            elif isinstance(value, tuple):
-                found += [(f"{name}[{i}]", x) for i, x in enumerate(value) if isinstance(x, Graph)]
+            elif isinstance(value, BodySpec):
+                found += value.bodies
         return tuple(found)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The attributes that are no graphs, those beside the graphs of a choice or loop one by one."""
+        found: dict[str, Any] = {}
+        for name, value in self.attrs.items():
+            if isinstance(value, BodySpec):
+                found.update(value.settings)
+            elif not isinstance(value, Graph):
+                found[name] = value
+        return found
 
     def __repr__(self) -> str:
         return f"<node {self.op.name} -> {', '.join(str(s) for s in self.specs)}>"
+
+
+def _inside(attrs: Mapping[str, Any]) -> Effect | None:
+    """The effect of a node that has those of the graphs inside it."""
+    (spec,) = attrs.values()
+    found: Effect | None = spec.effect
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

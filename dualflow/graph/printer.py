@@ -37,12 +37,10 @@ def value_names(graph: Graph) -> dict[Value, str]:
 
 def attributes(node: Node) -> list[str]:
     """The attributes as ``name=value``; bodies, and what only a compiler reads beside them, left out."""
-    bodies = {name.partition("[")[0] for name, _ in node.bodies}
-    return [
-        f"{name}={_shown(value)}"
-        for name, value in node.attrs.items()
-        if not bodies or (isinstance(value, _PLAIN) and name not in bodies)
-    ]
+    settings = node.settings
+    if node.bodies:
+        settings = {name: value for name, value in settings.items() if isinstance(value, _PLAIN)}
+    return [f"{name}={_shown(value)}" for name, value in settings.items()]
 
 
 def lines_of(node: Node) -> str:

@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.ir import Graph, GraphBuilder, Node, Value
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.ops.forms import Choice, Loop
 
 
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
     """The attributes of ``node`` for inputs of ``specs``: those of before, with the bodies in these sizes."""
     if isinstance(node.op.form, Choice):
-        return {**node.attrs, "branches": tuple([resized(b, specs[1:]) for b in node.attrs["branches"]])}
+        return {"choice": ChoiceSpec(tuple([resized(b, specs[1:]) for b in branches_of(node)]))}
     if isinstance(node.op.form, Loop):
-        return {**node.attrs, **_loop_bodies(node.attrs, specs)}
+        return {"loop": _resized_loop(loop_of(node), specs)}
     return node.attrs
 
 
-def _loop_bodies(attrs: Mapping[str, Any], specs: Sequence[TensorSpec]) -> dict[str, Graph]:
-    """The graphs inside a loop: they take a row of each mapped input, the condition takes none."""
-    start, end = attrs["carried"], attrs["carried"] + attrs["mapped"]
-    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in specs[start:end]]
-    found = {"body": resized(attrs["body"], [*specs[:start], *rows, *specs[end:]])}
-    if attrs["condition"] is not None:
-        found["condition"] = resized(attrs["condition"], specs)
-    return found
+def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
+    """The graphs of a loop take a row of each mapped input; where there is a condition, nothing is mapped."""
+    carried, stacks, rest = loop.parts(specs)
+    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in stacks]
+    return loop.with_bodies(lambda body: resized(body, [*carried, *rows, *rest]))
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
     """``graph``, a body, whose inputs have ``specs``."""
     if all(v.spec == spec for v, spec in zip(graph.inputs, specs, strict=True)):
         return graph
-    builder = GraphBuilder(graph.name)
-    known: dict[Value, Value] = {
-        v: builder.argument(TensorSpec(spec.shape, spec.dtype, v.spec.name))
-        for v, spec in zip(graph.inputs, specs, strict=True)
-    }
-    for node in graph.nodes:
-        inputs = [known[v] for v in node.inputs]
-        new = builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
-        known.update(zip(node.outputs, new.outputs, strict=True))
-    return builder.finish([known[v] for v in graph.outputs])
+    named = zip(graph.inputs, specs, strict=True)
+    inputs = [Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in named]
+    moved = dict(zip(graph.inputs, inputs, strict=True))
+    return replace(rebuild(graph, _inferred, moved), inputs=tuple(inputs))
+
+
+def _inferred(node: Node, current: Node) -> Expansion | None:
+    """``current`` with the outputs that its inputs make."""
+    if current is node:
+        return None
+    specs = [v.spec for v in current.inputs]
+    attrs = dict(attrs_for(node, specs))
+    return by(Node(node.op, current.inputs, attrs, node.op.specs(specs, attrs), node.origin, node.also))

@@ -1,20 +1,24 @@
 """Rewriting: one walk over the nodes that every pass which replaces values shares.
 
-A rule is a small function whose docstring is the algebra::
+Three doors lead to it. :func:`rewrite` takes rules, small functions whose docstring is the algebra::
 
     def double_negation(node: Node, make: Make) -> Replacement:
         '''--x = x'''
         inner = producer(node.inputs[0], "negative")
         return inner.inputs if inner else None
 
-It sees the node with its inputs already rewritten and answers the values that take the place of the node's
-outputs, or None to keep the node. ``make(op name, inputs, attrs)`` adds a node and answers its value; rules
-apply to the nodes they make. The walk carries over the lines of the nodes that a made node replaces.
+A rule sees the node with its inputs already rewritten and returns the values that take the place of the
+node's outputs, or None to keep the node. ``make(op name, inputs, attrs)`` adds a node and returns its value;
+rules apply to the nodes they make. The walk carries over the lines of the nodes that a made node replaces.
+
+:func:`expand` takes a function that names whole nodes instead, and :func:`rebuild` one that decides by the
+graph's own nodes, which it has looked at before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple, Protocol
 
 from dualflow.core.errors import InternalError
@@ -38,10 +42,10 @@ Rule = Callable[[Node, Make], Replacement]
 def rewrite(graph: Graph, rule: Rule) -> Graph:
     """``graph`` with ``rule`` applied once to each node in program order, and to each node that it makes.
 
-    Nodes that change neither by the rule nor in their inputs are shared with ``graph``. Replaced nodes stay
-    behind, unused, for dead code elimination.
+    Nodes that change neither by the rule nor in their inputs are shared with ``graph``, which is returned as
+    it is if nothing changes. Replaced nodes stay behind, unused, for dead code elimination.
     """
-    return _Walk(rule).run(graph)
+    return expand(graph, _Applied(rule))
 
 
 class Expansion(NamedTuple):
@@ -51,26 +55,69 @@ class Expansion(NamedTuple):
     values: Sequence[Value]
 
 
-def expand(graph: Graph, rule: Callable[[Node], Expansion | None]) -> Graph:
-    """``graph`` where nodes stand as others: ``rule`` answers which, or None for a node that stays.
+def by(node: Node) -> Expansion:
+    """The expansion to one node with as many outputs."""
+    return Expansion((node,), node.outputs)
 
-    It sees a node with its inputs already moved. Unlike those of :func:`rewrite`, values may get other specs,
-    where their readers know.
+
+def without(node: Node) -> Expansion:
+    """The expansion of a node that goes: nobody reads it, or other values have taken its place before."""
+    return Expansion((), node.outputs)
+
+
+def expand(
+    graph: Graph, rule: Callable[[Node], Expansion | None], forms: tuple[type, ...] = (object,)
+) -> Graph:
+    """``graph`` where nodes stand as others: ``rule`` says which, or None for a node that stays.
+
+    It sees a node with its inputs already moved, if its op has one of ``forms``. Unlike those of
+    :func:`rewrite`, values may get other specs, where their readers know.
     """
-    moved: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    changed = False
-    for node in graph.nodes:
-        current = reading(node, moved)
-        found = rule(current)
-        changed |= found is not None
-        nodes += (current,) if found is None else found.nodes
-        outputs = current.outputs if found is None else found.values
-        if outputs is not node.outputs:
-            moved.update(zip(node.outputs, outputs, strict=True))
-    if not changed:
+    if not any(isinstance(node.op.form, forms) for node in graph.nodes):
+        return graph
+    return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.form, forms) else None)
+
+
+def rebuild(
+    graph: Graph,
+    rule: Callable[[Node, Node], Expansion | None],
+    moved: dict[Value, Value] | None = None,
+) -> Graph:
+    """``graph`` where nodes stand as others; itself if nothing changes.
+
+    Args:
+        rule: ``rule(node, current)`` says what takes the place of ``node``, a node of ``graph``, which is
+            ``current`` where it reads what its inputs have become; None for a node that stays.
+        moved: values that others take the place of from the start. It learns where all values go.
+    """
+    moved = {} if moved is None else moved
+    nodes = rebuilt(graph.nodes, rule, moved)
+    if not moved and len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
         return graph
     return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+
+def rebuilt(
+    nodes: Iterable[Node], rule: Callable[[Node, Node], Expansion | None], moved: dict[Value, Value]
+) -> list[Node]:
+    """What :func:`rebuild` makes of ``nodes``; a value that has moved before stays where it is."""
+    made: list[Node] = []
+    for node in nodes:
+        current = node
+        if not moved.keys().isdisjoint(node.inputs):
+            current = node.with_inputs([moved.get(v, v) for v in node.inputs])
+        found = rule(node, current)
+        if found is None:
+            made.append(current)
+            values: Sequence[Value] = current.outputs
+        else:
+            made += found.nodes
+            values = found.values
+        if values is not node.outputs:
+            for old, new in zip(node.outputs, values, strict=True):
+                if new is not old:
+                    moved.setdefault(old, new)
+    return made
 
 
 def reading(node: Node, moved: Mapping[Value, Value]) -> Node:
@@ -82,11 +129,11 @@ def reading(node: Node, moved: Mapping[Value, Value]) -> Node:
 
 def copied(nodes: Iterable[Node], moved: dict[Value, Value]) -> list[Node]:
     """Copies of nodes for another graph, where ``moved`` has what they read; it learns their outputs."""
-    copies = []
-    for node in nodes:
-        copies.append(node.with_inputs([moved[v] for v in node.inputs]))
-        moved.update(zip(node.outputs, copies[-1].outputs, strict=True))
-    return copies
+
+    def copy(node: Node, current: Node) -> Expansion:
+        return by(current if current is not node else node.with_inputs(node.inputs))
+
+    return rebuilt(nodes, copy, moved)
 
 
 def first_of(rules: Iterable[Rule]) -> Rule:
@@ -109,44 +156,32 @@ def producer(value: Value, op: str) -> Node | None:
     return node if node is not None and node.op.name == op else None
 
 
-class _Walk:
-    """The graph being written, and where the old one's values went."""
+class _Applied:
+    """A rule of :func:`rewrite` as one of :func:`expand`: the nodes that it makes are noted."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._nodes: list[Node] = []
-        self._moved: dict[Value, Value] = {}
+        self._made: list[Node] = []
         self._replaced: Node
 
-    def run(self, graph: Graph) -> Graph:
-        moved = self._moved
-        for node in graph.nodes:
-            if not moved.keys().isdisjoint(node.inputs):
-                current = node.with_inputs([moved.get(v, v) for v in node.inputs])
-            else:
-                current = node
-            self._replaced = current
-            outputs = self._place(current)
-            if outputs is not node.outputs:
-                moved.update(zip(node.outputs, outputs, strict=True))
-        return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(self._nodes))
-
-    def _place(self, node: Node) -> Sequence[Value]:
+    def __call__(self, node: Node) -> Expansion | None:
+        self._replaced, self._made = node, []
         found = self._rule(node, self._make)
         if found is None:
-            self._nodes.append(node)
-            return node.outputs
-        if any(
-            new.spec is not old.spec and new.spec != old.spec
-            for new, old in zip(found, node.outputs, strict=True)
-        ):
-            raise InternalError(f"a rewrite put {list(found)} in the place of {node}")
-        return found
+            return None
+        _check_specs(node, found)
+        return Expansion(self._made, found)
 
     def _make(self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value:
         record, given = REGISTRY[op], dict(attrs or {})
         specs = record.specs([v.spec for v in inputs], given)
-        return self._place(Node(record, inputs, given, specs, self._replaced.origin, self._merged(inputs)))[0]
+        node = Node(record, inputs, given, specs, self._replaced.origin, self._merged(inputs))
+        found = self._rule(node, self._make)
+        if found is None:
+            self._made.append(node)
+            return node.output
+        _check_specs(node, found)
+        return found[0]
 
     def _merged(self, inputs: Sequence[Value]) -> tuple[Origin, ...]:
         """The lines of the nodes that a made node, reading ``inputs``, stands for beside the replaced one."""
@@ -157,3 +192,9 @@ class _Walk:
                 lines += [node.origin, *node.also] if node.origin is not None else node.also
         distinct = dict.fromkeys(o for o in lines if o != self._replaced.origin)
         return tuple(distinct)[:_ORIGINS]
+
+
+def _check_specs(node: Node, found: Sequence[Value]) -> None:
+    for new, old in zip(found, node.outputs, strict=True):
+        if new.spec is not old.spec and new.spec != old.spec:
+            raise InternalError(f"a rewrite put {list(found)} in the place of {node}")

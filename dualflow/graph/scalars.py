@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Choice, Element, Literal, Loop, View
 
@@ -17,10 +18,12 @@ def in_registers(value: Value) -> bool:
 
 def is_scalar_control(node: Node) -> bool:
     """Whether ``node`` is a choice or loop all of whose values, however deep, are scalars in registers."""
-    if not isinstance(node.op.form, Choice | Loop) or node.op.effect is not None or not node.outputs:
+    if not isinstance(node.op.form, Choice | Loop) or node.effect is not None or not node.outputs:
         return False
-    if isinstance(node.op.form, Loop) and (node.attrs["condition"] is None or _stacks(node)):
-        return False
+    if isinstance(node.op.form, Loop):
+        loop = loop_of(node)
+        if loop.condition is None or loop.rows:
+            return False
     values = (*node.inputs, *node.outputs)
     return all(map(in_registers, values)) and all(map(_is_scalar_code, bodies(node)))
 
@@ -28,17 +31,8 @@ def is_scalar_control(node: Node) -> bool:
 def bodies(node: Node) -> tuple[Graph, ...]:
     """The graphs inside a choice or loop; none for any other node."""
     if isinstance(node.op.form, Choice):
-        return tuple(node.attrs["branches"])
-    if not isinstance(node.op.form, Loop):
-        return ()
-    test, body = node.attrs["condition"], node.attrs["body"]
-    return (body,) if test is None else (test, body)
-
-
-def _stacks(loop: Node) -> bool:
-    """Whether the loop keeps rows of its turns."""
-    carried: int = loop.attrs["carried"]
-    return len(loop.outputs) > carried
+        return branches_of(node)
+    return loop_of(node).graphs if isinstance(node.op.form, Loop) else ()
 
 
 def _is_scalar_code(graph: Graph) -> bool:
@@ -46,7 +40,7 @@ def _is_scalar_code(graph: Graph) -> bool:
 
 
 def _is_scalar_node(node: Node) -> bool:
-    if not all(map(in_registers, node.outputs)) or node.op.effect is not None:
+    if not all(map(in_registers, node.outputs)) or node.effect is not None:
         return False
     if isinstance(node.op.form, Element):
         return bool(node.inputs) and all(map(in_registers, node.inputs))

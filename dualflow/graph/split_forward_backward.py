@@ -38,7 +38,7 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequen
     from instead. What depends on the inputs ``lasting`` alone is computed again, and so is what has no known
     size.
     """
-    active = [n for n in joint.nodes if n.op.effect is not None]
+    active = [n for n in joint.nodes if n.effect is not None]
     first, last = active[:effects], active[effects:]
     ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
     flows = joint.outputs[outputs:]
@@ -68,9 +68,9 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequen
 def _computed_again(joint: Graph, ahead: set[Node], lasting: Sequence[Value]) -> set[Node]:
     """The nodes of ``ahead`` whose values aren't kept: see :func:`halve`."""
     known = set(lasting)
-    found = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.op.effect is None}
+    found = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
     for node in joint.nodes if lasting else ():
-        if node in ahead and node.inputs and known.issuperset(node.inputs) and node.op.effect is None:
+        if node in ahead and node.inputs and known.issuperset(node.inputs) and node.effect is None:
             known.update(node.outputs)
             found.add(node)
     return found

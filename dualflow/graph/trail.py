@@ -67,4 +67,4 @@ class Trail:
 
 def is_told(node: Node) -> bool:
     """Whether ``node`` itself tells Python something: a call or a print, and no body with such."""
-    return node.op.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies
+    return node.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies

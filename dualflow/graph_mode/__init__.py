@@ -1,12 +1,11 @@
 """TensorFlow 1's way: graphs that are built first, and sessions that run parts of them."""
 
-from dualflow.graph_mode.default_stack import get_default_session as get_default_session
-from dualflow.graph_mode.graph import Graph as Graph
-from dualflow.graph_mode.graph import disable_eager_execution as disable_eager_execution
-from dualflow.graph_mode.graph import enable_eager_execution as enable_eager_execution
-from dualflow.graph_mode.graph import get_default_graph as get_default_graph
-from dualflow.graph_mode.graph import graph_recording as graph_recording
-from dualflow.graph_mode.graph import reset_default_graph as reset_default_graph
+from dualflow.graph_mode.default_graph import disable_eager_execution as disable_eager_execution
+from dualflow.graph_mode.default_graph import enable_eager_execution as enable_eager_execution
+from dualflow.graph_mode.default_graph import get_default_graph as get_default_graph
+from dualflow.graph_mode.default_graph import graph_recording as graph_recording
+from dualflow.graph_mode.default_graph import reset_default_graph as reset_default_graph
+from dualflow.graph_mode.graph import ExplicitGraph as ExplicitGraph
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES as GLOBAL_VARIABLES
 from dualflow.graph_mode.graph_engine import TRAINABLE_VARIABLES as TRAINABLE_VARIABLES
 from dualflow.graph_mode.growth_warning import GraphGrowthWarning as GraphGrowthWarning
@@ -19,7 +18,8 @@ from dualflow.graph_mode.placeholders import placeholder as placeholder
 from dualflow.graph_mode.placeholders import placeholder_with_default as placeholder_with_default
 from dualflow.graph_mode.session import InteractiveSession as InteractiveSession
 from dualflow.graph_mode.session import Session as Session
-from dualflow.graph_mode.variables import Variable as Variable
+from dualflow.graph_mode.session import get_default_session as get_default_session
+from dualflow.graph_mode.variables import VariableV1 as VariableV1
 from dualflow.graph_mode.variables import assign as assign
 from dualflow.graph_mode.variables import assign_add as assign_add
 from dualflow.graph_mode.variables import assign_sub as assign_sub

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NoReturn
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, NoReturn
 
-from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import (
     DTypeError,
-    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
 )
 from dualflow.core.naming import scoped
 from dualflow.core.tracebacks import entry
-from dualflow.eager.engine import EAGER
 from dualflow.function.tracing.symbol import Symbol
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.tracer import tracing
 from dualflow.graph.ir import Node, Value
-from dualflow.graph_mode.default_stack import innermost_graph
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
 
+innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_graph", default=None)
+"""The graph of each thread's innermost ``as_default`` block."""
 
-class Graph:
+
+class ExplicitGraph:
     """A computation to be run later, in parts, by a :class:`Session`.
 
     Inside of ``with graph.as_default():`` every op adds a node to the graph and answers a symbolic tensor.
@@ -45,7 +45,7 @@ class Graph:
         self.engine = GraphEngine(self)
 
     @contextmanager
-    def as_default(self) -> Iterator[Graph]:
+    def as_default(self) -> Iterator[ExplicitGraph]:
         """The block in which ops are added to this graph."""
         token = innermost_graph.set(self)
         try:
@@ -234,120 +234,3 @@ class Graph:
                 "session runs, or run it in a session of its own graph: Session(graph=g)."
             )
         return obj
-
-
-def get_default_graph() -> Graph:
-    """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares.
-
-    >>> from dualflow.compat import v1
-    >>> with v1.Graph().as_default() as graph:
-    ...     v1.get_default_graph() is graph
-    True
-    """
-    return innermost_graph.get() or _Root.graph
-
-
-def reset_default_graph() -> None:
-    """Begin the shared default graph anew.
-
-    Raises:
-        FailedPreconditionError: inside of an ``as_default`` block.
-
-    >>> from dualflow.compat import v1
-    >>> before = v1.get_default_graph()
-    >>> v1.reset_default_graph()
-    >>> v1.get_default_graph() is before
-    False
-    """
-    if innermost_graph.get() is not None:
-        raise FailedPreconditionError(
-            "Do not use reset_default_graph() to clear nested graphs: leave the as_default block first."
-        )
-    _Root.graph = Graph()
-    if _Root.builds:
-        dispatch.install(_Root.graph.engine)
-
-
-def graph_recording() -> Graph | None:
-    """The graph that ops are added to now; None where they run, or are traced for a function."""
-    graph = innermost_graph.get()
-    if graph is None:
-        if not _Root.builds:
-            return None
-        graph = _Root.graph
-    return graph if dispatch.current().unrecorded is graph.engine else None
-
-
-def graph_around() -> Graph | None:
-    """The graph that ops are added to now, or of which a branch or a loop's body is being traced."""
-    graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
-    if graph is None:
-        return None
-    tracer: Any = dispatch.current().unrecorded
-    while isinstance(tracer, Tracer) and tracer is not graph.engine and tracer.creation is None:
-        tracer = tracer.outer
-    return graph if tracer is graph.engine else None
-
-
-@contextmanager
-def outside_of_bodies() -> Iterator[None]:
-    """In the block ops are added to the graph itself, also where a body of it is being traced."""
-    graph = graph_around()
-    inside = graph is not None and graph is not graph_recording()
-    with tracing(graph.engine) if graph is not None and inside else nullcontext():
-        yield
-
-
-def graph_being_built(what: str) -> Graph:
-    """The graph that ops are added to now.
-
-    Raises:
-        FailedPreconditionError: ops run eagerly here.
-    """
-    graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
-    if graph is None:
-        raise FailedPreconditionError(
-            f"{what} is not compatible with eager execution: call it in a block `with "
-            "Graph().as_default():`, or begin the program with disable_eager_execution()."
-        )
-    return graph
-
-
-def disable_eager_execution() -> None:
-    """Let ops outside of every block be added to the shared default graph, in all threads.
-
-    For programs in which graphs are the rule; call it where they begin.
-
-    Raises:
-        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
-    """
-    _require_outside("disable_eager_execution")
-    _Root.builds = True
-    dispatch.install(_Root.graph.engine)
-
-
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Let ops outside of every block run at once: the way they do until :func:`disable_eager_execution`.
-
-    The arguments are TensorFlow's, and ignored.
-
-    Raises:
-        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
-    """
-    _require_outside("enable_eager_execution")
-    _Root.builds = False
-    dispatch.install(EAGER)
-
-
-def _require_outside(what: str) -> None:
-    if dispatch.current() is not (_Root.graph.engine if _Root.builds else EAGER):
-        raise FailedPreconditionError(
-            f"{what}() must be called at program startup, outside of graphs, tapes and functions."
-        )
-
-
-class _Root:
-    """The default graph outside of every block, and whether ops are added to it there."""
-
-    graph = Graph()
-    builds = False

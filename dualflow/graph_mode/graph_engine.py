@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -15,17 +15,14 @@ from dualflow.function.tracing.symbol import Symbol
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Value
 from dualflow.graph.origin import caller
-from dualflow.graph_mode.default_stack import session_for
-from dualflow.graph_mode.names import Names
+from dualflow.graph_mode.default_session import session_for
+from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.streams import OpSeeds
 from dualflow.graph_mode.unknown_rank import POSTPONED, is_unknown, postpone
 from dualflow.graph_mode.variable_ops import ASSIGN, READ
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import Op
-
-if TYPE_CHECKING:
-    from dualflow.graph_mode.graph import Graph
 
 GLOBAL_VARIABLES = "variables"
 TRAINABLE_VARIABLES = "trainable_variables"
@@ -46,7 +43,7 @@ class OpenBuilder(GraphBuilder):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.closed = False
-        self.names: Names[Node | Value | Operation] = Names()
+        self.names: UniqueNames[Node | Value | Operation] = UniqueNames()
         self.origins: dict[Value | Operation, Origin | None] = {}
         self.lines: list[Origin | None] = []
         self.first: tuple[Node, ...] = ()
@@ -101,7 +98,7 @@ class GraphEngine(Tracer):
     """Records ops in an explicit graph, where reading and assigning a variable are nodes too.
 
     Attributes:
-        graph: that it builds.
+        graph: the explicit graph that it records, for those who ask a tensor or an operation for it.
         variables: the variables of the graph, in the order of their creation.
         initial: the node that gives each of them its first value.
         assignments: the nodes that assign, in program order.
@@ -125,7 +122,7 @@ class GraphEngine(Tracer):
     keys_feeds = True
     hint = " A session has it: session.run(x)."
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: object) -> None:
         super().__init__("graph")
         self.graph = graph
         self.open = OpenBuilder("graph")
@@ -152,7 +149,7 @@ class GraphEngine(Tracer):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if op is not POSTPONED and any(map(is_unknown, inputs)):
-            return postpone(_Applied(op, attrs), inputs, {})
+            return postpone(_AppliedOp(op, attrs), inputs, {})
         found = super().run(op, inputs, attrs)
         if not isinstance(found, tuple):
             return self._kept(found)
@@ -244,7 +241,7 @@ class GraphEngine(Tracer):
     def operation(self, symbol: Symbol) -> Operation:
         return self.operation_of(symbol._value.node or symbol._value)
 
-    def graph_of(self, symbol: Symbol) -> Graph:
+    def graph_of(self, symbol: Symbol) -> object:
         return self.graph
 
     def evaluate(self, symbol: Symbol, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
@@ -271,7 +268,7 @@ class GraphEngine(Tracer):
 
     def group(self, name: str, nodes: Sequence[Node]) -> Operation:
         """A new operation that runs ``nodes``."""
-        made = Operation(self.graph, name, "NoOp", nodes)
+        made = Operation(self, name, "NoOp", nodes)
         self.open.group(made)
         return made
 
@@ -280,6 +277,13 @@ class GraphEngine(Tracer):
         return [
             self.operation_of(n) for n in dict.fromkeys(n for m in nodes for n in self.open.after.get(m, ()))
         ]
+
+    def line_of(self, operation: Operation) -> Origin | None:
+        """The line of the program that added an operation."""
+        if operation.outputs:
+            return self.origin(operation.outputs[0]._value)
+        origins = self.open.origins
+        return origins[operation] if operation in origins else operation.nodes[0].origin
 
     def collect(self, thing: Any, names: Sequence[str]) -> None:
         """Put ``thing`` into the collections called ``names``."""
@@ -311,12 +315,12 @@ class GraphEngine(Tracer):
         name = self.open.names.of(element)
         if isinstance(element, Node):
             inputs, outputs = ([self.symbol(v) for v in vs] for vs in (element.inputs, element.outputs))
-            return Operation(self.graph, name, element.op.name, [element], inputs, outputs)
+            return Operation(self, name, element.op.name, [element], inputs, outputs)
         sources = dict(self.builder.captures)
         kind = (
             "Placeholder" if element not in sources else "Variable" if sources[element].variable else "Const"
         )
-        return Operation(self.graph, name, kind, [], (), [self.symbol(element)])
+        return Operation(self, name, kind, [], (), [self.symbol(element)])
 
     def _kept(self, symbol: Symbol) -> Symbol:
         """The one symbol that stands for its value: what operations show is what the user holds."""
@@ -337,7 +341,7 @@ class GraphEngine(Tracer):
         return self.symbol(node.output)
 
 
-class _Applied:
+class _AppliedOp:
     """An op with its attributes, as a function of its inputs."""
 
     __slots__ = ("__name__", "_attrs", "_op")

@@ -26,7 +26,7 @@ class UnknownNameError(NotFoundError, KeyError):
     __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
-class Names(Generic[Element]):
+class UniqueNames(Generic[Element]):
     """The elements of a graph by name, in the order in which they were added.
 
     Attributes:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Node, Origin
-from dualflow.graph_mode.default_stack import session_for
+from dualflow.graph_mode.default_session import session_for
 
-if TYPE_CHECKING:
-    from dualflow.graph_mode.graph import Graph
+
+class KeepsOperations(Protocol):
+    """What an operation asks of the engine that records its graph."""
+
+    @property
+    def graph(self) -> Any:
+        """The graph that is recorded."""
+
+    def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:
+        """The operations that ``nodes`` must wait for."""
+
+    def line_of(self, operation: Operation) -> Origin | None:
+        """The line of the program that added an operation."""
 
 
 class Operation:
     """What runs in a graph; to fetch it gives None. Each is one object, which may be a key of dicts.
 
     Attributes:
-        graph: that it belongs to.
         name: unique in the graph.
         type: the op's name, ``Placeholder``, ``Const`` or ``Variable`` for what comes from outside, ``NoOp``
             for a group.
@@ -32,18 +42,18 @@ class Operation:
     <tf.Operation 'y' type=exp>
     """
 
-    __slots__ = ("__weakref__", "graph", "inputs", "name", "nodes", "outputs", "type")
+    __slots__ = ("__weakref__", "_engine", "inputs", "name", "nodes", "outputs", "type")
 
     def __init__(
         self,
-        graph: Graph,
+        engine: KeepsOperations,
         name: str,
         type: str,
         nodes: Sequence[Node],
         inputs: Sequence[Symbol] = (),
         outputs: Sequence[Symbol] = (),
     ) -> None:
-        self.graph = graph
+        self._engine = engine
         self.name = name
         self.type = type
         self.nodes = tuple(nodes)
@@ -51,17 +61,19 @@ class Operation:
         self.outputs = tuple(outputs)
 
     @property
+    def graph(self) -> Any:
+        """The graph that it belongs to."""
+        return self._engine.graph
+
+    @property
     def control_inputs(self) -> list[Operation]:
         """The operations that run first because the program says so."""
-        return self.graph.engine.ordered_before(self.nodes)
+        return self._engine.ordered_before(self.nodes)
 
     @property
     def origin(self) -> Origin | None:
         """The line of the program that added it."""
-        engine = self.graph.engine
-        if self.outputs:
-            return engine.origin(self.outputs[0]._value)
-        return engine.open.origins[self] if self in engine.open.origins else self.nodes[0].origin
+        return self._engine.line_of(self)
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run it in ``session``, by default the innermost block's.

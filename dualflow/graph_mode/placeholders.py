@@ -17,7 +17,8 @@ from dualflow.eager.tape import UnconnectedGradients
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
-from dualflow.graph_mode.graph import Graph, get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.run_plan import needed
@@ -83,7 +84,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return symbol
 
 
-def _name(graph: Graph, name: str) -> str:
+def _name(graph: ExplicitGraph, name: str) -> str:
     return checked(name, graph.engine.open.names.scope)
 
 
@@ -187,7 +188,12 @@ def gradients(
 
 
 def _gradients(
-    graph: Graph, ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, unconnected: UnconnectedGradients
+    graph: ExplicitGraph,
+    ys: Any,
+    xs: Any,
+    grad_ys: Any,
+    stop_gradients: Any,
+    unconnected: UnconnectedGradients,
 ) -> list[Any]:
     engine = graph.engine
     targets, sources = [_symbol(graph, y) for y in _listed(ys)], _listed(xs)
@@ -220,7 +226,7 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _symbol(graph: Graph, given: Any) -> Symbol:
+def _symbol(graph: ExplicitGraph, given: Any) -> Symbol:
     """The graph's one symbol for a tensor or a variable's value."""
     tensor = convert_to_tensor(given)
     if type(tensor) is not Symbol or dispatch.current().unrecorded is not graph.engine:
@@ -228,7 +234,7 @@ def _symbol(graph: Graph, given: Any) -> Symbol:
     return graph.engine.symbol(graph.engine.adopt(tensor)._value)
 
 
-def _places(graph: Graph, source: Any) -> list[Value]:
+def _places(graph: ExplicitGraph, source: Any) -> list[Value]:
     """Where the graph holds the value of a source: at each reading of a variable."""
     if isinstance(source, AbstractVariable) and graph.engine.value_of(source) is not None:
         return graph.engine.reads(source)

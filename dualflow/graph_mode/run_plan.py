@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.function.calling.compiled_graph import Runner
-from dualflow.function.calling.failed_calls import History
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """A compiled part of a graph, for one session.
 
     Attributes:
@@ -69,7 +69,7 @@ def plan(
     nodes: Sequence[Node],
     feeds: Mapping[Value, TensorSpec],
     cells: Callable[[Any], Cell],
-) -> Plan:
+) -> RunPlan:
     """How to compute ``fetches`` and run ``nodes``, given what ``feeds`` specifies and where variables live.
 
     Raises:
@@ -115,7 +115,7 @@ class _Replay:
         self._current: dict[int, Value] = {}
         self._read: set[int] = set()
 
-    def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> Plan:
+    def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> RunPlan:
         wanted = needed(self._engine.open.after, fetches, nodes, self._fed)
         for node in self._engine.builder.nodes:
             if node in wanted:
@@ -130,10 +130,10 @@ class _Replay:
         states = [(self._cells(v), key, v, start) for key, (v, start) in self._states.items()]
         reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
         writes = [cell for cell, _, _, start in states if start in written]
-        calls_python = any(n.op.effect is Effect.PYTHON for n in self._builder.nodes)
+        calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        runner = Runner(graph, history=History(graph, self._behind, self._begun))
-        return Plan(runner, tuple(reads), tuple(writes), calls_python)
+        runner = Runner(graph, history=AssignmentHistory(graph, self._behind, self._begun))
+        return RunPlan(runner, tuple(reads), tuple(writes), calls_python)
 
     def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:
         """What holds the value of a graph's variable in the session."""

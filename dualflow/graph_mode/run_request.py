@@ -16,10 +16,10 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Node, Value
-from dualflow.graph_mode.graph import Graph
+from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
-from dualflow.graph_mode.run_plan import Plan
+from dualflow.graph_mode.run_plan import RunPlan
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ class Feed:
     value: Value
     dtype: np.dtype[Any]
 
-    def array(self, given: Any, graph: Graph) -> Array:
+    def array(self, given: Any, graph: ExplicitGraph) -> Array:
         """``given`` in the value's dtype and in row-major order: itself where it is so already."""
         if type(given) is np.ndarray and given.dtype is self.dtype and given.flags.c_contiguous:
             return given
@@ -60,7 +60,7 @@ class Feed:
             raise type(error)(f"Cannot feed {self._shown(graph)}: {error}{self._line(graph)}") from None
         return np.ascontiguousarray(array).reshape(array.shape)
 
-    def check(self, array: Array, graph: Graph) -> TensorSpec:
+    def check(self, array: Array, graph: ExplicitGraph) -> TensorSpec:
         """The spec of ``array``.
 
         Raises:
@@ -75,10 +75,10 @@ class Feed:
             )
         return spec
 
-    def _shown(self, graph: Graph) -> str:
+    def _shown(self, graph: ExplicitGraph) -> str:
         return f"Tensor {graph.engine.tensor_name(self.value)}"
 
-    def _line(self, graph: Graph) -> str:
+    def _line(self, graph: ExplicitGraph) -> str:
         origin = graph.engine.origin(self.value)
         return f"\n  {origin}" if origin else ""
 
@@ -104,7 +104,7 @@ class Request:
     structure: Structure
     flat: bool
     feeds: tuple[Feed, ...]
-    plans: dict[tuple[tuple[int, ...], ...], Plan] = field(default_factory=dict)
+    plans: dict[tuple[tuple[int, ...], ...], RunPlan] = field(default_factory=dict)
 
     def answer(self, results: Sequence[Any]) -> Any:
         """The results in the structure of the fetches, with None for operations."""
@@ -115,7 +115,7 @@ class Request:
         return answers if self.flat and self.structure.kind is list else unflatten(self.structure, answers)
 
 
-def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
+def look_up(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
     """What ``fetches`` and the ``keys`` of feeds mean in ``graph``.
 
     Raises:
@@ -142,7 +142,7 @@ def look_up(graph: Graph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
     )
 
 
-def _fetch(graph: Graph, given: Any) -> Value | tuple[Node, ...]:
+def _fetch(graph: ExplicitGraph, given: Any) -> Value | tuple[Node, ...]:
     try:
         found = _element(graph, given)
     except (InvalidArgumentError, UnknownNameError) as error:
@@ -157,7 +157,7 @@ def _fetch(graph: Graph, given: Any) -> Value | tuple[Node, ...]:
     return found.nodes if isinstance(found, Operation) else found._value
 
 
-def _feed(graph: Graph, key: Any) -> Feed:
+def _feed(graph: ExplicitGraph, key: Any) -> Feed:
     try:
         found = _element(graph, key)
     except (InvalidArgumentError, UnknownNameError) as error:
@@ -178,7 +178,7 @@ def _holds(dtype: DType, number: int) -> bool:
     return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)
 
 
-def _element(graph: Graph, given: Any) -> Symbol | Operation | None:
+def _element(graph: ExplicitGraph, given: Any) -> Symbol | Operation | None:
     """What ``given`` is in the graph; None for what can't be in any."""
     known = isinstance(given, Symbol | Operation | AbstractVariable | str)
     return graph.as_graph_element(given) if known else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.graph_mode.default_stack import innermost_graph, innermost_session
-from dualflow.graph_mode.graph import Graph, get_default_graph
+from dualflow.graph_mode.default_graph import get_default_graph
+from dualflow.graph_mode.default_session import innermost_session
+from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.growth_warning import Growth
-from dualflow.graph_mode.run_plan import Cell, Plan, plan
+from dualflow.graph_mode.run_plan import Cell, RunPlan, plan
 from dualflow.graph_mode.run_request import Request, look_up
 from dualflow.graph_mode.streams import Streams, drawing
 
@@ -47,7 +48,7 @@ class Session:
     [1, 2, 3]
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
         self._cells: dict[int, Cell] = {}
         self._requests: dict[Any, Request] = {}
@@ -186,7 +187,7 @@ class Session:
                 cell.started = True
         return found
 
-    def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> Plan:
+    def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
         found = plan(self.graph.engine, request.values, request.nodes, specs, self._cell)
         if len(request.plans) >= _KEPT:
@@ -221,7 +222,7 @@ class InteractiveSession(Session):
     >>> session.close()
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
         self._installed = ExitStack()
         if innermost_graph.get() is not self.graph:
@@ -233,6 +234,17 @@ class InteractiveSession(Session):
         if innermost_session.get() is self:
             self._installed.close()
         super().close()
+
+
+def get_default_session() -> Session | None:
+    """The session of the innermost block ``with session:`` or ``with session.as_default():``; None without.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Session() as session:
+    ...     v1.get_default_session() is session
+    True
+    """
+    return cast("Session | None", innermost_session.get())
 
 
 _SHALLOW: Final = (None, list, tuple, dict)

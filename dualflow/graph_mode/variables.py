@@ -9,9 +9,10 @@ from typing import Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
-from dualflow.eager.variable import Variable as StatefulVariable
-from dualflow.graph_mode.default_stack import session_for
-from dualflow.graph_mode.graph import Graph, get_default_graph, graph_recording
+from dualflow.eager.variable import Variable
+from dualflow.graph_mode.default_graph import get_default_graph, graph_recording
+from dualflow.graph_mode.default_session import session_for
+from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
@@ -44,7 +45,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
         yield scope
 
 
-class Variable(StatefulVariable):
+class VariableV1(Variable):
     """A variable with TensorFlow 1's arguments.
 
     In a graph its values live in sessions, which begin without one: see :func:`global_variables_initializer`.
@@ -97,7 +98,7 @@ class Variable(StatefulVariable):
             graph.engine.collect(self, collections)
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> ExplicitGraph:
         """The graph that the variable belongs to.
 
         Raises:
@@ -122,7 +123,7 @@ class Variable(StatefulVariable):
         """The operation that gives the variable its first value; None outside of graphs, where it has it."""
         return None if self._graph is None else self._start(self._graph)
 
-    def _start(self, graph: Graph) -> Operation:
+    def _start(self, graph: ExplicitGraph) -> Operation:
         engine = graph.engine
         return engine.operation_of(
             dict(zip(map(id, engine.variables), engine.initial, strict=True))[id(self)]

@@ -97,7 +97,7 @@ bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
 integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
 
-class _Options(TypedDict, total=False):
+class _Rules(TypedDict, total=False):
     """The arguments of :func:`elementwise` that don't decide the type of the function."""
 
     dtype: Required[DTypeRule]
@@ -110,11 +110,16 @@ class _Options(TypedDict, total=False):
 
 @overload
 def elementwise(
-    name: str, doc: str, *, samples: Domain, inputs: Literal["input"], **options: Unpack[_Options]
+    name: str, doc: str, *, samples: Domain, inputs: Literal["input"], **options: Unpack[_Rules]
 ) -> InputFunction: ...
 @overload
 def elementwise(
-    name: str, doc: str, *, samples: Domain, inputs: Literal["features"], **options: Unpack[_Options]
+    name: str,
+    doc: str,
+    *,
+    samples: Domain,
+    inputs: Literal["features"],
+    **options: Unpack[_Rules],
 ) -> FeaturesFunction: ...
 @overload
 def elementwise(
@@ -123,17 +128,17 @@ def elementwise(
     *,
     samples: tuple[Domain, Domain],
     inputs: Literal["y, x"],
-    **options: Unpack[_Options],
+    **options: Unpack[_Rules],
 ) -> PointFunction: ...
 @overload
-def elementwise(name: str, doc: str, *, samples: Domain, **options: Unpack[_Options]) -> UnaryFunction: ...
+def elementwise(name: str, doc: str, *, samples: Domain, **options: Unpack[_Rules]) -> UnaryFunction: ...
 @overload
 def elementwise(
-    name: str, doc: str, *, samples: tuple[Domain, Domain], **options: Unpack[_Options]
+    name: str, doc: str, *, samples: tuple[Domain, Domain], **options: Unpack[_Rules]
 ) -> BinaryFunction: ...
 @overload
 def elementwise(
-    name: str, doc: str, *, samples: tuple[Domain, Domain, Domain], **options: Unpack[_Options]
+    name: str, doc: str, *, samples: tuple[Domain, Domain, Domain], **options: Unpack[_Rules]
 ) -> TernaryFunction: ...
 def elementwise(
     name: str,

@@ -109,16 +109,12 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The results of one of the graphs ``attrs["branches"]``: input 0 says which, the others are operands."""
+    """The results of one of several graphs: see :class:`dualflow.graph.control_spec.ChoiceSpec`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The graph ``attrs["body"]`` again and again; see :data:`dualflow.graph.control.LOOP`.
-
-    It takes what is carried, a row of each mapped input, and the rest; its results are what the next turn
-    takes, and rows, which are stacked.
-    """
+    """A graph that runs again and again: see :class:`dualflow.graph.control_spec.LoopSpec`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,11 +47,12 @@ class Promotion(Enum):
 class Effect(Enum):
     """Why an op may be neither dropped, merged nor reordered with another effect."""
 
-    RANDOM = "advances a generator"
     PYTHON = "calls Python"
     PRINT = "writes output"
+    RANDOM = "advances a generator"
     CHECK = "may stop the program"
     ASSIGN = "notes what a variable holds from here on"
+    INSIDE = "does what the graphs inside it do"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +76,7 @@ class Op:
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.
         outputs: number of outputs; None when the attributes decide.
-        effect: set when the op is more than its value.
+        effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
     """
 
     name: str

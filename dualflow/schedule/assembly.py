@@ -13,10 +13,10 @@ from dualflow.graph.ir import Node
 from dualflow.ops.forms import Assemble
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Call
+from dualflow.schedule.plan import PlannedCall
 
 
-def pieces(call: Call) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
+def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     """The copies that put an output together: a node, where its source lies, and where it goes."""
     form = call.node.op.form
     assert isinstance(form, Assemble)

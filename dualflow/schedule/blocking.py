@@ -7,7 +7,7 @@ the result. Each takes about as many steps, so the error grows with a root of th
 from __future__ import annotations
 
 from dualflow.ops.forms import Fold
-from dualflow.schedule.nest import Nest, Step
+from dualflow.schedule.nest import Nest, NestStep
 from dualflow.schedule.workspace import Workspace
 
 FEW = 256
@@ -18,7 +18,7 @@ JOIN = -1
 """The key of the loop that joins the partial results of a whole reduction."""
 
 
-def rounds(step: Step) -> bool:
+def rounds(step: NestStep) -> bool:
     """Whether ``step`` is a fold that loses more digits, the longer it is."""
     form = step.node.op.form
     return step.folds and isinstance(form, Fold) and form.rounds and step.node.inputs[0].spec.dtype.is_inexact

@@ -6,7 +6,7 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, Resource
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
-from dualflow.schedule.plan import Call
+from dualflow.schedule.plan import PlannedCall
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,
@@ -24,11 +24,11 @@ def check_error(node: Node, message: str) -> Exception:
     return error(f"{node.op.name}: {message}{where}")
 
 
-def host_report(call: Call) -> PartReport:
+def host_report(call: PlannedCall) -> PartReport:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form
-    kind = "python" if node.op.effect is not None and node.op.effect.name == "PYTHON" else "numpy"
+    kind = "python" if node.effect is not None and node.effect.name == "PYTHON" else "numpy"
     reason = (
         form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
     )

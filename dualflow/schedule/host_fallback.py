@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dualflow.graph.axes import is_view
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Literal, Opaque
 from dualflow.schedule.operands import is_control, kind_of
@@ -18,18 +19,14 @@ def with_host_fallbacks(graph: Graph) -> Graph:
     reasons |= _strangers(graph, reasons)
     if not reasons:
         return graph
-    new: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inputs = [new.get(v, v) for v in node.inputs]
-        made = node if tuple(inputs) == node.inputs else node.with_inputs(inputs)
-        if node in reasons:
-            op = replace(node.op, form=Opaque(reasons[node]))
-            made = Node(op, inputs, node.attrs, node.specs, node.origin, node.also)
-        if made is not node:
-            new.update(zip(node.outputs, made.outputs, strict=True))
-        nodes.append(made)
-    return graph.with_results([new.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+    def opaque(node: Node, current: Node) -> Expansion | None:
+        if node not in reasons:
+            return None
+        op = replace(node.op, form=Opaque(reasons[node]))
+        return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.also))
+
+    return rebuild(graph, opaque)
 
 
 def why_not(node: Node) -> str | None:

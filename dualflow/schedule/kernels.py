@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Choice, Fold, Loop, Take, View
-from dualflow.ops.forms import Literal as LiteralForm
+from dualflow.ops.forms import Choice, Fold, Literal, Loop, Take, View
 from dualflow.schedule.blocking import JOIN, block_sizes, rounds
 from dualflow.schedule.loop_program import (
     SHARE,
@@ -34,7 +34,7 @@ from dualflow.schedule.loop_program import (
     Guarded,
     Kernel,
     Let,
-    Literal,
+    LiteralScalar,
     Load,
     LoopKind,
     Number,
@@ -51,9 +51,7 @@ from dualflow.schedule.loop_program import (
     Store,
 )
 from dualflow.schedule.lower import stage_steps
-from dualflow.schedule.nest import Access, Nest, Pick, Step
-from dualflow.schedule.nest import Operand as NestOperand
-from dualflow.schedule.nest import Store as NestStore
+from dualflow.schedule.nest import Access, Nest, NestOperand, NestStep, NestStore, Pick
 from dualflow.schedule.workspace import workspace
 
 Accumulator = tuple[Register, ...]
@@ -65,7 +63,7 @@ def run_of(nest: Nest, lanes: int) -> Run:
 
     ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
     """
-    return _Writer(nest, lanes).run()
+    return _KernelWriter(nest, lanes).run()
 
 
 @dataclass(slots=True)
@@ -91,7 +89,7 @@ class _Given:
         return found[0]
 
 
-class _Writer:
+class _KernelWriter:
     """Writes one nest.
 
     Attributes:
@@ -113,6 +111,8 @@ class _Writer:
             return self._whole()
         body = (*self._rows(), *self._steps_at(0), *self._kept(0))
         total = nest.loops[0].extent if nest.loops else 1
+        if any(loop.extent == 0 for loop in nest.loops[: nest.kept]):
+            total = 0
         return self._made(body, total)
 
     def _made(
@@ -211,17 +211,17 @@ class _Writer:
 
     # Folds
 
-    def _folds(self, stage: int) -> list[Step]:
+    def _folds(self, stage: int) -> list[NestStep]:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
-    def _accumulator(self, step: Step) -> Accumulator:
+    def _accumulator(self, step: NestStep) -> Accumulator:
         return tuple([self._register(dtype) for dtype in _carried(step)])
 
     def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             yield FoldStart(accumulator, step.node)
 
-    def _taken(self, step: Step, accumulator: Accumulator) -> Iterator[Statement]:
+    def _taken(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
@@ -258,7 +258,7 @@ class _Writer:
         first = self._buffers_used()
         registers = [r for accumulator in accumulators for r in accumulator]
         turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
-        join = _Writer(self.nest, self.lanes)._join(dtypes)
+        join = _KernelWriter(self.nest, self.lanes)._join(dtypes)
         return self._made((*before, Shares(0, size, extent, tuple(turn))), self.space.blocks, dtypes, join)
 
     def _buffers_used(self) -> int:
@@ -297,7 +297,7 @@ class _Writer:
             if step.level == level and step.stage == 0 and level <= self.nest.kept:
                 yield from self._step(step, 0)
 
-    def _step(self, step: Step, stage: int) -> Iterator[Statement]:
+    def _step(self, step: NestStep, stage: int) -> Iterator[Statement]:
         """The value of a step, or its row read back where an earlier stage has kept it."""
         value, form = step.node.output, step.node.op.form
         if value in self.nest.cached and step.stage < stage:
@@ -319,7 +319,7 @@ class _Writer:
         if value in self.nest.cached and step.level > self.nest.kept:
             yield Store(self._row(value), self.known[value])
 
-    def _take(self, step: Step) -> Iterator[Statement]:
+    def _take(self, step: NestStep) -> Iterator[Statement]:
         """An element of the first operand, looked up along its picked axis."""
         params, indices = step.operands
         assert params.access is not None
@@ -339,8 +339,8 @@ class _Writer:
     ) -> Iterator[Statement]:
         """The statements of a node on scalars, whose results are then known."""
         form = node.op.form
-        if isinstance(form, LiteralForm):
-            known[node.output] = Literal(node.attrs["value"].reshape(-1)[0])
+        if isinstance(form, Literal):
+            known[node.output] = LiteralScalar(node.attrs["value"].reshape(-1)[0])
         elif isinstance(form, View):
             known[node.output] = operands[0]
         else:
@@ -348,7 +348,7 @@ class _Writer:
             known.update(zip(node.outputs, registers, strict=True))
             if isinstance(form, Choice):
                 index, *rest = operands
-                branches = tuple([self._branch(graph, rest) for graph in node.attrs["branches"]])
+                branches = tuple([self._branch(graph, rest) for graph in branches_of(node)])
                 yield Choose(registers, index, branches)
             elif isinstance(form, Loop):
                 yield self._repeat(node, registers, operands)
@@ -364,10 +364,10 @@ class _Writer:
         return Branch(tuple(body), tuple([known[v] for v in graph.outputs]))
 
     def _repeat(self, node: Node, registers: tuple[Register, ...], operands: Sequence[Operand]) -> Repeat:
-        count, length = len(registers), node.attrs["length"]
+        loop, count = loop_of(node), len(registers)
         given = (*registers, *operands[count:])
-        condition, body = (self._branch(node.attrs[part], given) for part in ("condition", "body"))
-        limit = None if length is None else self.given.number(("limit", node), length)
+        condition, body = (self._branch(graph, given) for graph in loop.graphs)
+        limit = None if loop.length is None else self.given.number(("limit", node), loop.length)
         return Repeat(registers, tuple(operands[:count]), condition, body, limit, node)
 
     # Operands
@@ -378,7 +378,7 @@ class _Writer:
             return [], self.known[operand.made]
         if operand.access is None:
             literal: Any = operand.literal
-            return [], Literal(literal) if literal.dtype.kind == "b" else self.given.scalar(operand)
+            return [], LiteralScalar(literal) if literal.dtype.kind == "b" else self.given.scalar(operand)
         if operand.access in self.known:
             return [], self.known[operand.access]
         register = self._register(operand.access.dtype)
@@ -453,7 +453,7 @@ def _partial(buffer: int) -> Place:
     return Place(buffer, ((SHARE, None),))
 
 
-def _carried(step: Step) -> list[DType]:
+def _carried(step: NestStep) -> list[DType]:
     """The dtypes of what a fold carries."""
     form = step.node.op.form
     assert isinstance(form, Fold)

@@ -31,10 +31,18 @@ from dualflow.graph.ir import Node
 
 
 class LoopKind(Enum):
-    """How a loop may run: turn by turn, or several neighbouring turns at once in the lanes of a vector."""
+    """How a loop may run.
+
+    Attributes:
+        SERIAL: turn by turn.
+        LANES: several neighbouring turns at once, in the lanes of a vector.
+        TRIED: as ``LANES``, by code that is right for nearly all operands; where it was not right for one of
+            them, the loop runs again by exact code. Its turns read nothing that they write.
+    """
 
     SERIAL = "serial"
     LANES = "lanes"
+    TRIED = "tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +69,13 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralScalar:
     """A number or truth value that is part of the kernel."""
 
     value: np.generic
 
 
-Operand = Register | Scalar | Literal
+Operand = Register | Scalar | LiteralScalar
 
 
 class End(Enum):
@@ -87,10 +95,14 @@ class Edge:
     end: bool
 
 
-Bound = Number | End | Edge
+Bound = Number | End | Edge | int
 
 SHARE = -1
 """The number of the loop over the stretches of a whole reduction, each with partial results of its own."""
+LANE = -2
+"""The number of a loop over accumulators that stand side by side."""
+STRIP = -2
+"""The level of the blocks of a lane loop that are its strips; see :mod:`dualflow.schedule.strips`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +110,14 @@ class Place:
     """An element of a buffer: for each loop it follows, ``index * stride``; None is 1.
 
     ``picked`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
-    element of loops lies that walk backwards.
+    element of loops lies that walk backwards. ``begin`` is subtracted: the place is counted from there.
     """
 
     buffer: int
     terms: tuple[tuple[int, Number | None], ...]
     picked: tuple[Register, Number] | None = None
     offset: Number | None = None
+    begin: Edge | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +142,7 @@ class Blocks:
     level: int
     begin: Bound
     end: Bound
-    size: Number
+    size: Number | int
     body: tuple[Statement, ...]
 
 
@@ -182,7 +195,7 @@ class Repeat:
     """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
 
     They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
-    ``limit`` turns, where there is a limit. ``node`` is the loop of the graph.
+    ``limit`` turns, where there is a limit. ``blamed`` is the loop of the graph, which a signal ends.
     """
 
     registers: tuple[Register, ...]
@@ -190,7 +203,7 @@ class Repeat:
     condition: Branch
     body: Branch
     limit: Number | None
-    node: Node
+    blamed: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,14 +226,14 @@ class Store:
 class Bounds:
     """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
-    ``inside`` holds whether it is inside.
+    ``inside`` holds whether it is inside. ``blamed`` is the node whose check that is.
     """
 
     register: Register
     inside: Register
     position: Operand
     extent: Number
-    node: Node
+    blamed: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,6 +272,19 @@ class FoldMerge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FoldLanes:
+    """``count`` accumulators that stand side by side in ``slots`` joined to one, halves first.
+
+    There is a buffer for each register of the accumulator, and ``count`` is a power of two.
+    """
+
+    accumulator: tuple[Register, ...]
+    node: Node
+    slots: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FoldAcross:
     """The lanes of an accumulator joined, halves first: the lane loop was among the folded ones."""
 
@@ -290,7 +316,7 @@ class Row:
 
     buffer: int
     dtype: DType
-    length: tuple[Number, ...]
+    length: tuple[Number | int, ...]
 
 
 Statement = (
@@ -307,6 +333,7 @@ Statement = (
     | FoldStart
     | FoldStep
     | FoldMerge
+    | FoldLanes
     | FoldAcross
     | FoldFinish
     | Single
@@ -330,6 +357,18 @@ class Kernel:
     numbers: int
     steps: int
     body: tuple[Statement, ...]
+
+    @property
+    def lane_loop(self) -> int | None:
+        """The number of the loop that may run by lanes."""
+        loops = (s.loop for s in walk(self.body) if isinstance(s, For) and s.kind is LoopKind.LANES)
+        return next(loops, None)
+
+    @property
+    def outermost(self) -> For | Shares | None:
+        """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
+        loops = (s for s in self.body if isinstance(s, Shares) or (isinstance(s, For) and s.begin is End.LOW))
+        return next(loops, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +395,10 @@ class Run:
     work: float
     partials: tuple[DType, ...] = ()
     join: Run | None = None
+
+    def value(self, number: Number | int) -> int:
+        """What a number of the kernel is in this run."""
+        return number if isinstance(number, int) else self.numbers[number.place]
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -386,3 +429,49 @@ def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
         elif isinstance(statement, FoldStep | FoldMerge):
             folded.update(dict.fromkeys(statement.accumulator))
     return tuple([r for r in folded if r not in begun])
+
+
+def written(statement: Statement) -> tuple[Register, ...]:
+    """The registers that a statement gives a value, those inside of it left out."""
+    match statement:
+        case Let() | Load() | FoldFinish() | Single():
+            return (statement.register,)
+        case Choose() | Repeat():
+            return statement.registers
+        case Bounds():
+            return statement.register, statement.inside
+        case Guarded():
+            return (statement.load.register,)
+        case FoldStart() | FoldStep() | FoldMerge() | FoldAcross() | FoldLanes():
+            return statement.accumulator
+        case _:
+            return ()
+
+
+def read(statement: Statement) -> tuple[Register, ...]:
+    """The registers whose values a statement needs, those inside of it left out."""
+    needed: Sequence[Operand] = ()
+    match statement:
+        case Let():
+            needed = statement.operands
+        case Choose():
+            needed = (statement.index,)
+        case Repeat():
+            needed = statement.starts
+        case Load(place=Place(picked=(position, _))):
+            needed = (position,)
+        case Store():
+            needed = (statement.value,)
+        case Bounds():
+            needed = (statement.position,)
+        case Guarded():
+            needed = (statement.inside, *read(statement.load))
+        case FoldStep():
+            needed = (*statement.accumulator, statement.value)
+        case FoldMerge():
+            needed = (*statement.accumulator, *statement.other)
+        case FoldAcross() | FoldFinish():
+            needed = statement.accumulator
+        case Single():
+            needed = (statement.value,)
+    return tuple([operand for operand in needed if isinstance(operand, Register)])

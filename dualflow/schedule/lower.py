@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dualflow.graph.axes import base_of, is_scalar_literal
-from dualflow.graph.fused import Axes, Domain, axis_set, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
-from dualflow.schedule.nest import Access, Layout, Loop, Nest, Operand, Pick, Step, Store
+from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
 
 CACHED_COST = 8.0
 """A value this costly is kept for later stages rather than computed again."""
@@ -18,21 +18,21 @@ CACHED_COST = 8.0
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
     """The loop nest of a fused node whose inputs and outputs lie as given."""
     body: Graph = node.attrs["body"]
-    domain: Domain = node.attrs["domain"]
+    domain: LoopDomain = node.attrs["domain"]
     where = dict(zip(body.inputs, inputs, strict=True))
-    raw = _Body(body, domain, where)
+    raw = _LoweredBody(body, domain, where)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     order = _loop_order(raw, [base_of(v) for v in body.outputs])
     steps = [raw.step(n) for n in body.nodes if n in domain.own]
-    writes = [Store(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
+    writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
     nest = _in_order(body.name, domain, order, steps, writes)
     return _schedule(_join_loops(nest))
 
 
-class _Body:
+class _LoweredBody:
     """The body of a fused node, its accesses still in terms of the domain's axes."""
 
-    def __init__(self, body: Graph, domain: Domain, where: Mapping[Value, Layout]) -> None:
+    def __init__(self, body: Graph, domain: LoopDomain, where: Mapping[Value, Layout]) -> None:
         self.domain, self.where = domain, where
         self.nodes = [n for n in body.nodes if n in domain.own]
         self.made = {v: output_axes(n, domain.own[n]) for n in self.nodes for v in n.outputs}
@@ -45,22 +45,22 @@ class _Body:
                 strides[axis] += stride
         return Access(layout.buffer, layout.offset, tuple(strides), value.spec.dtype)
 
-    def step(self, node: Node) -> Step:
+    def step(self, node: Node) -> NestStep:
         own = self.domain.own[node]
         operands = tuple(
             self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
         )
         folds = isinstance(node.op.form, Fold) and bool(reduced_axes(node, own))
-        return Step(node, own, operands, folds, 0, 0, self._pick(node))
+        return NestStep(node, own, operands, folds, 0, 0, self._pick(node))
 
-    def _operand(self, value: Value, axes: Axes) -> Operand:
+    def _operand(self, value: Value, axes: Axes) -> NestOperand:
         if value in self.where:
-            return Operand(access=self.access(value, axes, self.where[value]))
+            return NestOperand(access=self.access(value, axes, self.where[value]))
         base = base_of(value)
         if is_scalar_literal(base):
             assert base.node is not None
-            return Operand(literal=base.node.attrs["value"].reshape(-1)[0])
-        return Operand(made=base)
+            return NestOperand(literal=base.node.attrs["value"].reshape(-1)[0])
+        return NestOperand(made=base)
 
     def _pick(self, node: Node) -> Pick | None:
         if not isinstance(node.op.form, Take):
@@ -79,7 +79,7 @@ class _Body:
             yield self.domain.own[node]
 
 
-def _loop_order(body: _Body, outputs: Sequence[Value]) -> list[int]:
+def _loop_order(body: _LoweredBody, outputs: Sequence[Value]) -> list[int]:
     """The domain's axes in memory order: that of an output of the whole domain, else of any such value."""
     count = len(body.domain.extents)
     whole = [body.made[v] for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
@@ -88,22 +88,25 @@ def _loop_order(body: _Body, outputs: Sequence[Value]) -> list[int]:
     return [*named, *(a for a in range(count) if a not in named)]
 
 
-def _in_order(name: str, domain: Domain, order: list[int], steps: list[Step], stores: list[Store]) -> Nest:
+def _in_order(
+    name: str, domain: LoopDomain, order: list[int], steps: list[NestStep], stores: list[NestStore]
+) -> Nest:
     """The nest with axes renamed to loop positions: kept loops first, each kind in memory order."""
     loops = [a for a in order if a not in domain.reduced] + [a for a in order if a in domain.reduced]
     position = {a: i for i, a in enumerate(loops)}
 
     def moved(access: Access) -> Access:
-        return replace(access, strides=tuple(access.strides[a] for a in loops))
+        strides = tuple([access.strides[a] for a in loops])
+        return Access(access.buffer, access.offset, strides, access.dtype)
 
-    def renamed(step: Step) -> Step:
-        own = tuple(None if a is None else position[a] for a in step.own)
-        operands = tuple(replace(o, access=moved(o.access)) if o.access else o for o in step.operands)
-        return replace(step, own=own, operands=operands)
+    def renamed(step: NestStep) -> NestStep:
+        own = tuple([None if a is None else position[a] for a in step.own])
+        operands = tuple([NestOperand(access=moved(o.access)) if o.access else o for o in step.operands])
+        return NestStep(step.node, own, operands, step.folds, step.level, step.stage, step.pick)
 
     return Nest(
         name=name,
-        loops=tuple(Loop(domain.extents[a], a in domain.reduced) for a in loops),
+        loops=tuple(NestLoop(domain.extents[a], a in domain.reduced) for a in loops),
         vector=position[order[-1]] if order else None,
         steps=tuple(map(renamed, steps)),
         stores=tuple(replace(s, access=moved(s.access)) for s in stores),
@@ -144,7 +147,7 @@ def _joinable(nest: Nest, outer: int, inner: int) -> bool:
     return True
 
 
-def _reads_position(step: Step) -> bool:
+def _reads_position(step: NestStep) -> bool:
     """Whether the step's code may ask for its place in the loops: only those without inputs do."""
     return isinstance(step.node.op.form, Element) and not step.operands
 
@@ -157,12 +160,12 @@ def _joined(nest: Nest, outer: int) -> Nest:
         kept = [a for a in own if a != outer]
         return tuple(a if a is None or a < outer else a - 1 for a in kept)
 
-    def step(old: Step) -> Step:
-        operands = tuple(replace(o, access=strides(o.access)) if o.access else o for o in old.operands)
-        return replace(old, own=positions(old.own), operands=operands)
+    def step(old: NestStep) -> NestStep:
+        operands = tuple([NestOperand(access=strides(o.access)) if o.access else o for o in old.operands])
+        return NestStep(old.node, positions(old.own), operands, old.folds, old.level, old.stage, old.pick)
 
     loops = list(nest.loops)
-    joined = Loop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
+    joined = NestLoop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
     loops[outer : outer + 2] = [joined]
     vector = nest.vector - 1 if nest.vector is not None and nest.vector > outer else nest.vector
     stores = tuple(replace(s, access=strides(s.access)) for s in nest.stores)
@@ -183,7 +186,8 @@ def _schedule(nest: Nest) -> Nest:
         for value in step.node.outputs:
             level[value] = kept if step.folds else own_level
             ready[value] = stage + 1 if step.folds else stage
-        steps.append(replace(step, level=depth if step.folds else own_level, stage=stage))
+        at = depth if step.folds else own_level
+        steps.append(NestStep(step.node, step.own, step.operands, step.folds, at, stage, step.pick))
     stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
@@ -195,7 +199,8 @@ def _schedule(nest: Nest) -> Nest:
 def _at_first_use(nest: Nest) -> Nest:
     """The nest with every step of the reduced loops in the first stage that runs it."""
     first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
-    return replace(nest, steps=tuple(replace(s, stage=first.get(s, s.stage)) for s in nest.steps))
+    moved = [s if first.get(s, s.stage) == s.stage else replace(s, stage=first[s]) for s in nest.steps]
+    return replace(nest, steps=tuple(moved))
 
 
 def _cached(nest: Nest) -> dict[Value, int]:
@@ -214,12 +219,12 @@ def _cached(nest: Nest) -> dict[Value, int]:
     return {v: i for i, v in enumerate(costly)}
 
 
-def _is_costly(step: Step) -> bool:
+def _is_costly(step: NestStep) -> bool:
     form = step.node.op.form
     return isinstance(form, Element) and form.cost >= CACHED_COST
 
 
-def stage_steps(nest: Nest, stage: int) -> list[Step]:
+def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
     """The steps inside the reduced loops that ``stage`` runs: what its folds and stores need, in order.
 
     A value of an earlier stage is computed again unless the nest keeps it.

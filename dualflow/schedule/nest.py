@@ -36,7 +36,7 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class NestLoop:
     """One loop; a reduced one is folded by the nest's reductions."""
 
     extent: int
@@ -65,7 +65,7 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operand:
+class NestOperand:
     """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set."""
 
     made: Value | None = None
@@ -74,7 +74,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class NestStep:
     """One node of the body: its operands, and the loops that its index follows (by dim).
 
     ``folds`` says whether it folds loops; a reduction over axes of size 1 has none to fold.
@@ -82,7 +82,7 @@ class Step:
 
     node: Node
     own: Axes
-    operands: tuple[Operand, ...]
+    operands: tuple[NestOperand, ...]
     folds: bool
     level: int
     stage: int
@@ -90,7 +90,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class NestStore:
     """A value written to memory."""
 
     value: Value
@@ -114,10 +114,10 @@ class Nest:
     """
 
     name: str
-    loops: tuple[Loop, ...]
+    loops: tuple[NestLoop, ...]
     vector: int | None
-    steps: tuple[Step, ...]
-    stores: tuple[Store, ...]
+    steps: tuple[NestStep, ...]
+    stores: tuple[NestStore, ...]
     stages: int
     cached: Mapping[Value, int]
 

@@ -19,7 +19,7 @@ PRODUCT_CHARS = "fd"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class StridedNode:
     """A node and the values it reads, each of which strides can express."""
 
     node: Node
@@ -65,7 +65,7 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 
 
-def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[Step]:
+def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[StridedNode]:
     """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
 
     Args:
@@ -85,15 +85,15 @@ def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
 @dataclass(slots=True)
 class _Resolver:
     strided_products: bool
-    steps: list[Step] = field(default_factory=list)
+    steps: list[StridedNode] = field(default_factory=list)
     resolved: dict[Value, Value] = field(default_factory=dict)
     strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
 
-    def run(self, nodes: Iterable[Node]) -> list[Step]:
+    def run(self, nodes: Iterable[Node]) -> list[StridedNode]:
         for node in nodes:
             kind = kind_of(node)
             inputs = tuple([self._operand(kind, i, v) for i, v in enumerate(node.inputs)])
-            self.steps.append(Step(node, inputs))
+            self.steps.append(StridedNode(node, inputs))
         return self.steps
 
     def _operand(self, kind: str, i: int, value: Value) -> Value:
@@ -141,7 +141,7 @@ class _Resolver:
     def _copy(self, value: Value) -> Value:
         source = self.resolved[value]
         node = copy_node(source)
-        self.steps.append(Step(node, (source,)))
+        self.steps.append(StridedNode(node, (source,)))
         self._learn(value, node.output, contiguous_strides(value.spec.shape))
         return node.output
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, Domain, input_axes, output_axes
+from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Literal
+from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import kind_of
 from dualflow.schedule.scattering import bounds_node
@@ -41,8 +42,9 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
     body = _sunk(body, graph.updates)
+    failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
-        body = _behind_failures(_with_bounds(body), graph.updates)
+        body = _behind_failures(_with_bounds(body, failing), graph.updates, failing)
     place = {n: i for i, n in enumerate(body)}
     targets: dict[Value, Home] = {}
     first: list[Node] = []
@@ -64,7 +66,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
         else:
             copy(value, home, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
-    settled = _last_failure([*body, *after]) if lasting and graph.updates else -1
+    settled = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
@@ -82,6 +84,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
 
 
 Copy = Callable[[Value], Node]
+Fails = Callable[[Node], bool]
 
 
 def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
@@ -101,34 +104,36 @@ def fails(node: Node) -> bool:
     return kind == "host" or (kind not in ("scatter", "move") and may_fail(node))
 
 
-def _last_failure(nodes: Sequence[Node]) -> int:
+def _last_failure(nodes: Sequence[Node], failing: Fails) -> int:
     """The place of the last node that may fail."""
-    return next((i for i in reversed(range(len(nodes))) if fails(nodes[i])), -1)
+    return next((i for i in reversed(range(len(nodes))) if failing(nodes[i])), -1)
 
 
-def _with_bounds(body: list[Node]) -> list[Node]:
+def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
     """``body`` with a check of its indices for each scatter: as soon as they are known, in the old order."""
+    if not any(isinstance(n.op.form, Scatter) for n in body):
+        return body
     checks: dict[int, list[Node]] = {}
     made: dict[Node, int] = {}
-    failing = -1
+    last = -1
     for i, node in enumerate(body):
         if kind_of(node) == "scatter":
             maker = base_of(node.inputs[-2]).node
-            at = failing if maker is None else max(failing, made.get(maker, -1))
+            at = last if maker is None else max(last, made.get(maker, -1))
             checks.setdefault(at, []).append(bounds_node(node))
         made[node] = i
-        if fails(node):
-            failing = i
+        if failing(node):
+            last = i
     behind = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
     return [*checks.get(-1, []), *(n for nodes in behind for n in nodes)]
 
 
-def _behind_failures(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+def _behind_failures(body: list[Node], updates: Sequence[Update], failing: Fails) -> list[Node]:
     """``body`` with what makes updates behind all that may fail, unless that depends on it."""
-    settled = _last_failure(body) + 1
+    settled = _last_failure(body, failing) + 1
     tied: set[Node] = set()
     for node in reversed(body[:settled]):
-        if node in tied or fails(node):
+        if node in tied or failing(node):
             tied.add(node)
             tied.update(n for v in node.inputs if (n := base_of(v).node) is not None)
     makers = {u.value.node for u in updates}
@@ -176,7 +181,7 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
 def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
     """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
     graph: Graph = node.attrs["body"]
-    domain: Domain = node.attrs["domain"]
+    domain: LoopDomain = node.attrs["domain"]
     maker = graph.outputs[new.index].node
     written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
     by_stages = written is None or any(a in domain.reduced for a in written)

@@ -20,25 +20,26 @@ import numpy as np
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.operands import Step, is_control, kind_of, view_layout, with_copies
+from dualflow.schedule.operands import StridedNode, is_control, kind_of, view_layout, with_copies
 from dualflow.schedule.order import Home, ordered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class PlannedBody:
     """Calls of a body, and where its results lie: those of a condition, else none."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
     results: tuple[Layout, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StackRow:
     """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``."""
 
     slot: int
@@ -59,15 +60,15 @@ class Turns:
         grown: the rows that this loop stacks without knowing how many there will be.
     """
 
-    start: tuple[Call, ...]
-    rows: tuple[Row, ...]
+    start: tuple[PlannedCall, ...]
+    rows: tuple[StackRow, ...]
     counter: int
     counted: int | None
-    grown: tuple[Row, ...]
+    grown: tuple[StackRow, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class PlannedCall:
     """One step of the program: ``node`` on inputs and outputs that lie as given.
 
     A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
@@ -76,7 +77,7 @@ class Call:
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[PlannedBody, ...] = ()
     turns: Turns | None = None
 
     @property
@@ -84,7 +85,7 @@ class Call:
         """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
         return kind_of(self.node)
 
-    def walk(self) -> Iterator[Call]:
+    def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
         yield self
         for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
@@ -100,7 +101,7 @@ class Plan:
     rows and stacks, and counts the turns of ``loops`` loops.
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
     inputs: int
     constants: tuple[np.ndarray[Any, Any], ...]
     outputs: tuple[TensorSpec, ...]
@@ -122,7 +123,7 @@ class Plan:
         """The arena's place in the table."""
         return self.first_temporary + len(self.temporaries)
 
-    def walk(self) -> Iterator[Call]:
+    def walk(self) -> Iterator[PlannedCall]:
         """All calls, those inside choices and loops too."""
         for call in self.calls:
             yield from call.walk()
@@ -226,7 +227,7 @@ class _Scope:
         self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
-        self.at: dict[Step, int] = {}
+        self.at: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_made()
         self.arena_bytes = self._fill_arena()
@@ -261,7 +262,7 @@ class _Scope:
         """
         birth: dict[Value, int] = {}
         death: dict[Value, int] = {}
-        inner: list[Step] = []
+        inner: list[StridedNode] = []
         for at, step in enumerate(self.steps):
             for value in step.node.outputs:
                 if self.homes[value].kind == "arena":
@@ -285,48 +286,49 @@ class _Scope:
         self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
         return size
 
-    def calls(self, places: _Places) -> tuple[Call, ...]:
+    def calls(self, places: _Places) -> tuple[PlannedCall, ...]:
         """The steps, with the places of what they read and write."""
         return tuple([self._call(step, places) for step in self.steps])
 
-    def _call(self, step: Step, places: _Places) -> Call:
+    def _call(self, step: StridedNode, places: _Places) -> PlannedCall:
         inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
         if step not in self.bodies:
-            return Call(step.node, inputs, outputs)
+            return PlannedCall(step.node, inputs, outputs)
         base = places.base + self.at[step]
         if isinstance(step.node.op.form, Choice):
             blocks = [
-                Block(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
+                PlannedBody(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
                 for b in self.bodies[step]
             ]
-            return Call(step.node, inputs, outputs, tuple(blocks))
+            return PlannedCall(step.node, inputs, outputs, tuple(blocks))
         return self._loop(step, places, base, inputs, outputs)
 
     def _loop(
         self,
-        step: Step,
+        step: StridedNode,
         places: _Places,
         base: int,
         inputs: tuple[Layout, ...],
         outputs: tuple[Layout, ...],
-    ) -> Call:
+    ) -> PlannedCall:
         node = step.node
-        carried, mapped = node.attrs["carried"], node.attrs["mapped"]
-        carry, rest = outputs[:carried], inputs[carried + mapped :]
+        loop = loop_of(node)
+        carried, mapped = loop.carried, loop.mapped
+        carry, rest = outputs[:carried], inputs[loop.end :]
         *tests, body = self.bodies[step]
-        values = [*step.inputs[carried : carried + mapped], *node.outputs[carried:]]
-        stacks = [*inputs[carried : carried + mapped], *outputs[carried:]]
+        values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
+        stacks = [*inputs[carried : loop.end], *outputs[carried:]]
         rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
         moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         given = (*carry, *moving[:mapped], *rest)
         blocks = [
-            Block(body.calls(_Places(places.starts, body.homes, base, given, tuple(moving[mapped:])))),
+            PlannedBody(body.calls(_Places(places.starts, body.homes, base, given, tuple(moving[mapped:])))),
         ]
         for test in tests:
             seen = _Places(places.starts, test.homes, base, (*carry, *rest))
-            blocks.insert(0, Block(test.calls(seen), tuple(map(seen.of, test.held))))
+            blocks.insert(0, PlannedBody(test.calls(seen), tuple(map(seen.of, test.held))))
         start = [
-            Call(copy_node(v), (place,), (home,))
+            PlannedCall(copy_node(v), (place,), (home,))
             for v, place, home in zip(step.inputs[:carried], inputs[:carried], carry, strict=False)
         ]
         grown = [
@@ -340,21 +342,20 @@ class _Scope:
             self.counters[counted] if counted is not None else None,
             tuple(grown),
         )
-        return Call(node, inputs, outputs, tuple(blocks), turns)
+        return PlannedCall(node, inputs, outputs, tuple(blocks), turns)
 
-    def _row(self, value: Value, stack: Layout, places: _Places) -> Row:
+    def _row(self, value: Value, stack: Layout, places: _Places) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
         slot = places.starts["stack"] + self.table.slot()
-        return Row(slot, stack, row.nbytes, value.spec.dtype.size)
+        return StackRow(slot, stack, row.nbytes, value.spec.dtype.size)
 
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:
     """The graphs inside a choice or loop; what is carried is updated in place."""
     if isinstance(node.op.form, Choice):
-        return [_Scope(branch, table) for branch in node.attrs["branches"]]
-    test: Graph | None = node.attrs["condition"]
-    body: Graph = node.attrs["body"]
-    carried = node.attrs["carried"]
-    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[:carried], strict=False)]
-    turn = _Scope(replace(body, outputs=body.outputs[carried:], updates=tuple(updates)), table)
+        return [_Scope(branch, table) for branch in branches_of(node)]
+    loop = loop_of(node)
+    body, test = loop.body, loop.condition
+    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[: loop.carried], strict=False)]
+    turn = _Scope(replace(body, outputs=loop.rows, updates=tuple(updates)), table)
     return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]

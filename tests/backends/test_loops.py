@@ -13,7 +13,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.executable import Executable
-from dualflow.schedule.plan import Call
+from dualflow.schedule.plan import PlannedCall
 
 SPEC = df.TensorSpec((6, 6))
 COUNT = df.TensorSpec((), df.int32)
@@ -24,7 +24,7 @@ def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executabl
     return found
 
 
-def calls_of(found: Executable) -> Iterator[Call]:
+def calls_of(found: Executable) -> Iterator[PlannedCall]:
     return found.plan.walk()
 
 

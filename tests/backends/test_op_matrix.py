@@ -22,6 +22,8 @@ from dualflow.core.errors import DualflowError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.ops.cases import SPECIAL, Case, cases, draw
 from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion
@@ -131,6 +133,7 @@ def test_the_compiled_op_gives_what_its_kernel_gives(case: Case, kept: list[Exec
     compiled = df.function(lambda *xs: applied(case, *xs))
     found = compiled(*inputs)
     (concrete,) = compiled.concrete_functions
+    assert check_fusion(concrete.graph, CompileOptions()) == []
     kept.append(concrete.section.runner.executable)
     for a, b in zip(found, expected, strict=True):
         check(case, np.asarray(a), b, [np.asarray(x) for x in inputs])
@@ -265,7 +268,9 @@ def test_gradients_of_both_orders_are_those_of_the_eager_tape(case: Case, kept: 
     expected = [np.asarray(g) for g in both_gradients(case, *inputs)]
     compiled = df.function(lambda *xs: both_gradients(case, *xs))
     found = [np.asarray(g) for g in compiled(*inputs)]
-    kept.append(compiled.concrete_functions[0].section.runner.executable)
+    (concrete,) = compiled.concrete_functions
+    assert check_fusion(concrete.graph, CompileOptions()) == []
+    kept.append(concrete.section.runner.executable)
     for a, b in zip(found, expected, strict=True):
         scale = float(np.abs(b).max(initial=1.0))
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13 * scale, strict=True)

@@ -20,6 +20,8 @@ import dualflow as df
 from dualflow.backends.llvm import entry as native_entry
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.schedule import workspace
 
 Array = np.ndarray[Any, Any]
@@ -270,7 +272,9 @@ def outcomes(function: Callable[..., Any], arrays: Sequence[Array]) -> list[list
     tensors = [df.constant(a) for a in arrays]
     compiled = df.function(function)
     ways = [function(*tensors), *(compiled(*tensors) for _ in range(3))]
-    graph = compiled.get_concrete_function(*tensors).optimised_graph
+    concrete = compiled.get_concrete_function(*tensors)
+    assert check_fusion(concrete.graph, CompileOptions()) == []
+    graph = concrete.optimised_graph
     verify(graph)
     return [[np.asarray(x) for x in way] for way in (*ways, evaluate(graph, arrays))]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.compat import v1
-from dualflow.graph_mode.names import Names
+from dualflow.graph_mode.names import UniqueNames
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def scalar(name: str | None = None) -> v1.Tensor:
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "A", "a_1", "b"]), st.sampled_from(["", "s", "S", "a"]))))
 def test_names_differ_in_more_than_case_and_find_their_elements(wanted: list[tuple[str, str]]) -> None:
-    names: Names[int] = Names()
+    names: UniqueNames[int] = UniqueNames()
     for element, (base, scope) in enumerate(wanted):
         with names.within(scope):
             names.add(element, base)

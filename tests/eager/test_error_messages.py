@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow.eager import updates
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import UpdateStep
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
@@ -95,13 +95,13 @@ def waited_for():
     a, b = df.Variable(0.0), df.Variable(0.0)
 
     def other():
-        step = Step([b])
+        step = UpdateStep([b])
         with step.running, step:
             a.assign(1.0)
 
     thread = threading.Thread(target=other)
     try:
-        step = Step([a])
+        step = UpdateStep([a])
         with step.running, step:
             thread.start()
             while len(updates._steps) < 3:

@@ -17,7 +17,7 @@ import pytest
 import dualflow as df
 from dualflow.compat import v1
 from dualflow.eager import updates
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import UpdateStep
 
 THREADS = 8
 SIZES = [1, 100_000]
@@ -49,7 +49,7 @@ def together(*works: Callable[[], object]) -> None:
 @contextmanager
 def changing(variables: list[Any]) -> Iterator[list[Any]]:
     """A step over ``variables``."""
-    step = Step(variables)
+    step = UpdateStep(variables)
     with step.running, step as claims:
         yield claims
 
@@ -192,7 +192,7 @@ def test_interrupted_changes_leave_the_variable_free():
             try:
                 signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
                 for _ in range(50):
-                    step = Step([v])
+                    step = UpdateStep([v])
                     with step.running, step as (claim,):
                         claim.tensor = claim.tensor + 1.0
                     add_one(v)
@@ -304,13 +304,13 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
 import os, signal, threading
 import numpy as np
 import dualflow as df
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import UpdateStep
 
 v = df.Variable(np.ones(10, np.float32))
 inside, done = threading.Event(), threading.Event()
 
 def hold():
-    step = Step([v])
+    step = UpdateStep([v])
     with step.running, step as (claim,):
         inside.set()
         done.wait()

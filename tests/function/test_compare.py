@@ -527,11 +527,11 @@ def test_the_trace_that_is_timed_is_of_the_converted_function() -> None:
 # Measuring
 
 
-def count_into(made: list[int]) -> measure.Call:
+def count_into(made: list[int]) -> measure.TimedCall:
     def function() -> None:
         made.append(1)
 
-    return measure.Call(function, (), {}, lambda: made.append(0))
+    return measure.TimedCall(function, (), {}, lambda: made.append(0))
 
 
 def test_every_round_is_prepared_and_calls_take_turns() -> None:
@@ -551,18 +551,18 @@ def test_peak_memory_counts_arrays_that_were_freed_during_the_call() -> None:
         del first
         return second[:10].copy()
 
-    found = measure.peak_bytes(measure.Call(work, (), {}, lambda: None))
+    found = measure.peak_bytes(measure.TimedCall(work, (), {}, lambda: None))
     assert 1_600_000 <= found < 1_700_000
 
 
 def test_tracing_of_memory_that_was_on_stays_on() -> None:
     tracemalloc.start()
     try:
-        measure.peak_bytes(measure.Call(lambda: None, (), {}, lambda: None))
+        measure.peak_bytes(measure.TimedCall(lambda: None, (), {}, lambda: None))
         assert tracemalloc.is_tracing()
     finally:
         tracemalloc.stop()
-    measure.peak_bytes(measure.Call(lambda: None, (), {}, lambda: None))
+    measure.peak_bytes(measure.TimedCall(lambda: None, (), {}, lambda: None))
     assert not tracemalloc.is_tracing()
 
 

@@ -218,7 +218,7 @@ def test_a_whole_training_step_is_one_function():
 
     assert float(step()) == 9.0
     assert float(v) == pytest.approx(2.4)
-    assert {n.op.effect for n in step.concrete_functions[0].optimised_graph.nodes} == {None}
+    assert {n.effect for n in step.concrete_functions[0].optimised_graph.nodes} == {None}
 
 
 def test_a_gradient_taken_inside_a_trace_of_an_eager_call_works():

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm import entry_control
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.function import options
+from dualflow.graph.control_spec import loop_of
 
 Tensors = tuple[Any, ...]
 _generator = np.random.default_rng(0)
@@ -249,7 +250,7 @@ def test_the_forward_loop_runs_once() -> None:
 
     step = df.function(gradient).get_concrete_function(df.constant(X), df.constant(W))
     loops = [node for node in step.optimised_graph.nodes if node.op.name == "loop"]
-    assert [node.attrs["reverse"] for node in loops] == [False, True]
+    assert [loop_of(node).reverse for node in loops] == [False, True]
 
 
 def test_what_does_not_change_is_not_kept_for_each_turn() -> None:
@@ -320,7 +321,7 @@ def test_random_numbers_in_a_loop_have_no_gradient() -> None:
 
 
 def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_control, "available_bytes", lambda: 1 << 16)
+    monkeypatch.setattr(options, "available_bytes", lambda: 1 << 16)
 
     @df.function
     def gradient(x: Any, n: Any) -> Any:

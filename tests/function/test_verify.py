@@ -11,6 +11,10 @@ import pytest
 
 import dualflow as df
 from dualflow.core import dispatch
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes import fusion_check
+from dualflow.graph.passes.build_fused import Group
+from dualflow.ops.forms import Element
 from dualflow.ops.record import REGISTRY, Op
 
 EXP = REGISTRY["exp"]
@@ -211,3 +215,34 @@ def test_the_report_is_frozen() -> None:
     report = df.verify(lambda x: x + 1.0, df.ones([2]))
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.name = "other"
+
+
+def in_one_kernel(graph: Graph) -> list[Group]:
+    """All elementwise nodes as one group, whatever they read."""
+    found = Group(0, (4,))
+    for node in graph.nodes:
+        if isinstance(node.op.form, Element):
+            found.add(node, (0,))
+    return [found]
+
+
+def test_kernels_that_wait_for_each_other_are_named_with_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels of the check are cut wrongly on purpose, which fusion doesn't do."""
+
+    def f(x):
+        y = df.exp(x)
+        return y * df.sort(y)
+
+    monkeypatch.setattr(fusion_check, "partition", in_one_kernel)
+    report = df.verify(f, df.ones([4]))
+    assert report.difference.agrees
+    assert not report.agrees
+    (fault,) = report.faults
+    assert f"exp+multiply (test_verify.py:{line_of(f, 'exp')}, test_verify.py:{line_of(f, 'sort')})" in fault
+    assert str(report).startswith("f(x: float32[4]) is cut into wrong kernels: these wait for each other: ")
+
+
+def test_a_function_whose_sizes_depend_on_data_is_verified() -> None:
+    report = df.verify(lambda x: df.boolean_mask(x, x > 1.0) * 2.0, df.constant([1.0, 2.0, 3.0]))
+    assert report.agrees
+    assert report.faults == ()

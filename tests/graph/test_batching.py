@@ -7,14 +7,17 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.batching import batch_products
 from dualflow.ops.forms import Contraction, Loop
 
 T, B, K = 40, 3, 4
 random = np.random.default_rng(7)
+ROOM = 1 << 30
 
 
 def numbers(*shape):
@@ -30,25 +33,27 @@ def loops(graph):
 
 def products(graph):
     """The products of a graph itself, and those inside its loops."""
-    inside = [n for loop in loops(graph) for n in loop.attrs["body"].nodes]
+    inside = [n for loop in loops(graph) for n in loop_of(loop).body.nodes]
     return [sum(isinstance(n.op.form, Contraction) for n in nodes) for nodes in (graph.nodes, inside)]
 
 
 def agree(before, after, arrays):
     verify(after)
     for loop in loops(after):
-        verify(loop.attrs["body"])
+        verify(loop_of(loop).body)
     for mine, wanted in zip(evaluate(after, arrays), evaluate(before, arrays), strict=True):
         assert mine.shape == wanted.shape
         np.testing.assert_allclose(mine, wanted, rtol=2e-5, atol=2e-5)
 
 
+def simplified(graph):
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
+
+
 def batched(traced, function, *arrays):
     """The graph of ``function`` after the pass, which agrees with the one before."""
-    before = optimise(
-        traced(function, *[TensorSpec(a.shape, a.dtype) for a in arrays]), passes=SIMPLIFICATIONS
-    )
-    after = batch_products(before)
+    before = simplified(traced(function, *[TensorSpec(a.shape, a.dtype) for a in arrays]))
+    after = batch_products(before, ROOM)
     agree(before, after, arrays)
     return after
 
@@ -98,7 +103,7 @@ def test_rows_of_results_are_multiplied_behind_the_loop(traced):
 def test_the_way_back_leaves_gradients_of_weights_to_products_behind_it(traced):
     graph = batched(traced, gradients(recurrent), XS, W, U, BIAS, H)
     assert products(graph) == [4, 2], "x @ u, and the gradients of w, u and xs; h @ w and its gradient stay"
-    assert [loop.attrs["carried"] for loop in loops(graph)] == [1, 1]
+    assert [loop_of(loop).carried for loop in loops(graph)] == [1, 1]
 
 
 def test_vectors_are_rows_as_well(traced):
@@ -132,7 +137,7 @@ def test_what_is_added_beside_a_product_stays_in_the_loop(traced):
 
     graph = batched(traced, f, XS, W, U)
     assert products(graph) == [1, 0]
-    assert loops(graph)[0].attrs["carried"] == 1
+    assert loop_of(loops(graph)[0]).carried == 1
 
 
 def test_a_sum_that_a_turn_looks_at_stays(traced):
@@ -158,15 +163,15 @@ def test_inner_loops_give_their_products_to_the_outer_one(traced):
 
     xs = numbers(T, T, K)
     (loop,) = loops(batched(traced, f, xs, U, numbers(K)))
-    assert products(loop.attrs["body"]) == [0, 0], "all are made before the outer one"
+    assert products(loop_of(loop).body) == [0, 0], "all are made before the outer one"
 
 
 def test_stacks_that_take_too_much_memory_are_not_made(traced):
     def f(xs, u, h):
         return df.foldl(lambda h, x: df.tanh(h + x @ u), xs, h)
 
-    graph = optimise(traced(f, [T, 1000, 4], [4, 1000], [1000, 1000]), passes=SIMPLIFICATIONS)
-    assert batch_products(graph) is graph
+    graph = simplified(traced(f, [T, 1000, 4], [4, 1000], [1000, 1000]))
+    assert batch_products(graph, ROOM) is graph
 
 
 @pytest.mark.parametrize(
@@ -178,16 +183,14 @@ def test_stacks_that_take_too_much_memory_are_not_made(traced):
     ids=["a condition", "effects"],
 )
 def test_other_loops_are_left_alone(traced, function):
-    graph = optimise(traced(function, XS.shape, U.shape, H.shape), passes=SIMPLIFICATIONS)
-    assert batch_products(graph) is graph
+    graph = simplified(traced(function, XS.shape, U.shape, H.shape))
+    assert batch_products(graph, ROOM) is graph
 
 
 def test_integers_are_left_alone(traced):
     specs = [TensorSpec(a.shape, "int32") for a in (XS, U, H)]
-    graph = optimise(
-        traced(lambda xs, u, h: df.foldl(lambda h, x: h + x @ u, xs, h), *specs), passes=SIMPLIFICATIONS
-    )
-    assert batch_products(graph) is graph
+    graph = simplified(traced(lambda xs, u, h: df.foldl(lambda h, x: h + x @ u, xs, h), *specs))
+    assert batch_products(graph, ROOM) is graph
 
 
 def test_compiled_gradients_are_those_of_eager_runs():

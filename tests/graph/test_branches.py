@@ -7,7 +7,9 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.control_spec import branches_of
 from dualflow.graph.interpret import evaluate
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -28,7 +30,7 @@ def three(index, x, y):
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
@@ -55,7 +57,7 @@ def test_effects_of_the_branch_that_is_taken_stay_and_others_go(traced):
 
     found = take_branches(simplified(traced(f, [3])))
     assert not choices(found)
-    assert sum(n.op.effect is not None for n in found.nodes) == 1
+    assert sum(n.effect is not None for n in found.nodes) == 1
 
 
 def test_a_result_that_is_the_same_operand_in_all_branches_is_that(traced, keeps):
@@ -81,7 +83,7 @@ def test_results_and_operands_that_nobody_reads_go(traced, keeps):
     (node,) = choices(keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y))
     assert len(node.outputs) == 1
     assert len(node.inputs) == 2
-    assert all(len(b.nodes) == 2 for b in node.attrs["branches"]), "an op and its number"
+    assert all(len(b.nodes) == 2 for b in branches_of(node)), "an op and its number"
 
 
 def test_branches_with_effects_keep_what_these_read(traced):
@@ -99,7 +101,7 @@ def test_branches_with_effects_keep_what_these_read(traced):
     (node,) = choices(trim_control(eliminate_dead_code(traced(g, INDEX, [3]))))
     assert not node.outputs
     assert len(node.inputs) == 2
-    assert any(n.op.effect is not None for n in node.attrs["branches"][1].nodes)
+    assert any(n.effect is not None for n in branches_of(node)[1].nodes)
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])

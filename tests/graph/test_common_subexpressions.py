@@ -34,4 +34,4 @@ def test_the_earliest_node_stays(traced):
 
 def test_two_draws_are_two_draws(traced):
     graph = merge_common_subexpressions(traced(lambda: df.random.normal([3]) - df.random.normal([3])))
-    assert len([n for n in graph.nodes if n.op.effect is not None]) == 2
+    assert len([n for n in graph.nodes if n.effect is not None]) == 2

@@ -41,9 +41,7 @@ def test_an_op_that_raises_is_not_folded(traced):
 
 
 def test_effects_are_not_folded(traced):
-    assert (
-        len([n for n in folded(traced(lambda: df.random.normal([2]))).nodes if n.op.effect is not None]) == 1
-    )
+    assert len([n for n in folded(traced(lambda: df.random.normal([2]))).nodes if n.effect is not None]) == 1
 
 
 def test_folding_is_silent_about_infinities(traced, recwarn):

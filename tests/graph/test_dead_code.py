@@ -33,7 +33,7 @@ def test_effects_stay_with_what_they_read(traced):
         df.random.normal([2])
         return df.cos(x)
 
-    kept = [n for n in eliminate_dead_code(traced(f, [3])).nodes if n.op.effect is not None]
+    kept = [n for n in eliminate_dead_code(traced(f, [3])).nodes if n.effect is not None]
     assert len(kept) == 1
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.failing import may_fail
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 
 X, N, FLAG = df.TensorSpec([4]), df.TensorSpec([4], df.int32), df.TensorSpec([4], df.bool)
@@ -48,5 +49,5 @@ FAILING = {
 def test_what_may_fail(name, optimised):
     function, *specs = (SAFE | FAILING)[name]
     graph = df.function(function).get_concrete_function(*specs).graph
-    nodes = (optimise(graph) if optimised else graph).nodes
+    nodes = (optimise(graph, CompileOptions()) if optimised else graph).nodes
     assert any(map(may_fail, nodes)) is (name in FAILING)

@@ -25,7 +25,7 @@ DRAWS = {
 GENERATOR = df.random.Generator.from_seed(7)
 
 
-def loop_of(graph):
+def the_loop(graph):
     (found,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
     return found
 
@@ -42,7 +42,7 @@ def test_the_numbers_are_those_of_draws_turn_by_turn(draw):
 
 def test_such_a_loop_has_no_effect_any_more():
     f = df.function(walk).get_concrete_function(df.TensorSpec([3]), DRAWS["normal"])
-    assert loop_of(f.optimised_graph).op.effect is None
+    assert the_loop(f.optimised_graph).effect is None
     assert [part.what for part in f.parts if part.kind != "native"] == ["random_normal"]
 
 
@@ -56,10 +56,10 @@ def test_such_a_loop_has_no_effect_any_more():
 )
 def test_numbers_that_would_come_in_another_order_stay_in_the_loop(draw):
     f = df.function(walk).get_concrete_function(df.TensorSpec([3]), draw)
-    assert loop_of(f.optimised_graph).op.effect is not None
+    assert the_loop(f.optimised_graph).effect is not None
 
 
 def test_a_number_of_turns_that_only_the_run_knows_stays_in_the_loop():
     f = df.function(lambda x, n: walk(x, DRAWS["normal"], n))
     concrete = f.get_concrete_function(df.TensorSpec([3]), df.TensorSpec([], df.int32))
-    assert loop_of(concrete.optimised_graph).op.effect is not None
+    assert the_loop(concrete.optimised_graph).effect is not None

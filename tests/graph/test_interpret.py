@@ -10,6 +10,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate, replay
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 
 
@@ -28,7 +29,9 @@ def test_a_graph_computes_what_its_python_does(traced):
 
 def test_fused_nodes_run_by_their_bodies(traced):
     graph = traced(energy, [2, 2], [2, 2])
-    for fused, plain in zip(evaluate(optimise(graph), [X, Y]), evaluate(graph, [X, Y]), strict=True):
+    for fused, plain in zip(
+        evaluate(optimise(graph, CompileOptions()), [X, Y]), evaluate(graph, [X, Y]), strict=True
+    ):
         assert np.allclose(fused, plain)
 
 

@@ -8,6 +8,8 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.control_spec import loop_of
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.ops import maths_reference
@@ -23,12 +25,12 @@ N = TensorSpec([], "int32")
 
 def names(graph, kind=None):
     """The ops inside the loops of a graph, or those outside."""
-    inner = [n for loop in graph.nodes if isinstance(loop.op.form, Loop) for n in loop.attrs["body"].nodes]
+    inner = [n for loop in graph.nodes if isinstance(loop.op.form, Loop) for n in loop_of(loop).body.nodes]
     return {n.op.name for n in (graph.nodes if kind == "outside" else inner)}
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 def some_turns(turn):
@@ -58,7 +60,7 @@ def test_conditions_are_relieved_too(traced, keeps):
 
     graph = keeps(simplified, traced(f, [3], [3, 3]), XS[0], W + 3.0)
     (loop,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
-    assert sum(n.op.name == "reduce_sum" for n in loop.attrs["condition"].nodes) == 1
+    assert sum(n.op.name == "reduce_sum" for n in loop_of(loop).condition.nodes) == 1
 
 
 def test_what_leaves_an_inner_loop_leaves_the_outer_one(traced, keeps):
@@ -71,8 +73,8 @@ def test_what_leaves_an_inner_loop_leaves_the_outer_one(traced, keeps):
     graph = keeps(simplified, traced(f, XS.shape, W.shape), XS, W)
     (loop,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
     assert "exp" in names(graph, "outside")
-    assert "cos" in {n.op.name for n in loop.attrs["body"].nodes}
-    assert names(loop.attrs["body"]) == {"sin", "multiply", "add"}
+    assert "cos" in {n.op.name for n in loop_of(loop).body.nodes}
+    assert names(loop_of(loop).body) == {"sin", "multiply", "add"}
 
 
 def test_a_view_alone_stays(traced):

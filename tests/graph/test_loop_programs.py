@@ -12,6 +12,7 @@ from dualflow.function.arguments.results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 
 T = 34
@@ -105,7 +106,7 @@ def test_passes_keep_values_and_gradients(function):
             else:
                 np.testing.assert_allclose(mine, before, rtol=1e-4, atol=1e-4, err_msg=name)
 
-    optimise(graph, check)
+    optimise(graph, CompileOptions(), check)
 
 
 @settings(max_examples=8, deadline=None)

@@ -9,9 +9,11 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP, loop_attrs
+from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import GraphBuilder, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
@@ -32,7 +34,7 @@ def loops(graph):
 
 
 def simplified(graph):
-    return optimise(graph, passes=SIMPLIFICATIONS)
+    return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
 def looped(traced, turn, specs, carried, mapped, length, *, test=None, reverse=False):
@@ -43,7 +45,7 @@ def looped(traced, turn, specs, carried, mapped, length, *, test=None, reverse=F
     condition = traced(test, *specs) if test is not None else None
     builder = GraphBuilder("looped")
     inputs = [builder.argument(s) for s in specs]
-    attrs = loop_attrs(body, carried, mapped, length, condition=condition, reverse=reverse)
+    attrs = {"loop": LoopSpec(body, carried, mapped, length, condition=condition, reverse=reverse)}
     return builder.finish(builder.add(LOOP, inputs, attrs).outputs)
 
 
@@ -91,7 +93,7 @@ def test_what_is_carried_for_nobody_is_not(traced, keeps):
         return df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, unused))[0]
 
     (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X))
-    assert (loop.attrs["carried"], len(loop.inputs)) == (1, 2)
+    assert (loop_of(loop).carried, len(loop.inputs)) == (1, 2)
 
 
 def test_what_another_needs_is_carried(traced, keeps):
@@ -99,7 +101,7 @@ def test_what_another_needs_is_carried(traced, keeps):
         return df.foldl(lambda a, x: (a[0] * x + a[1], a[1] + x), xs, (h, other))[0]
 
     (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X))
-    assert loop.attrs["carried"] == 2
+    assert loop_of(loop).carried == 2
 
 
 def test_rows_that_nobody_reads_are_not_kept(traced, keeps):
@@ -107,7 +109,7 @@ def test_rows_that_nobody_reads_are_not_kept(traced, keeps):
         return df.scan(lambda a, x: (a[0] + x, a[0] * x), xs, (h, h))[0]
 
     (loop,) = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
-    assert len(loop.outputs) - loop.attrs["carried"] == 1
+    assert len(loop.outputs) - loop_of(loop).carried == 1
 
 
 def test_what_no_turn_changes_is_its_initial_value(traced, keeps):
@@ -117,7 +119,7 @@ def test_what_no_turn_changes_is_its_initial_value(traced, keeps):
 
     graph = keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X)
     assert graph.outputs[1] is graph.inputs[2]
-    assert loops(graph)[0].attrs["carried"] == 1
+    assert loop_of(loops(graph)[0]).carried == 1
 
 
 def test_what_goes_through_a_loop_unchanged_is_still_made_before_it(traced, keeps):
@@ -135,7 +137,7 @@ def test_what_only_an_unneeded_value_reads_goes_with_it(traced, keeps):
         return df.foldl(lambda a, x: (a[1] * x, a[1] + x), xs, (a * 2.0, b))[1]
 
     found = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
-    assert [loop.attrs["carried"] for loop in found] == [1, 1]
+    assert [loop_of(loop).carried for loop in found] == [1, 1]
 
 
 # known numbers of turns
@@ -156,7 +158,7 @@ def test_a_loop_of_no_turn_or_of_one_is_none(traced, keeps, length, left, revers
 
 def test_effects_of_a_loop_without_turns_never_happen(traced):
     graph = looped(traced, lambda a: a + df.random.normal([3]), [[3]], 1, 0, 0)
-    assert not any(n.op.effect is not None for n in count_turns(graph).nodes)
+    assert not any(n.effect is not None for n in count_turns(graph).nodes)
 
 
 def test_a_condition_that_is_false_at_the_start_is_no_loop(traced, keeps):
@@ -171,7 +173,7 @@ def test_a_counter_takes_the_place_of_a_condition(traced, keeps):
         return df.while_loop(lambda i, x: i < 7, lambda i, x: (i + 2, df.sin(x) + 0.5), (0, x))
 
     (loop,) = loops(keeps(simplified, traced(f, [3]), X))
-    assert (loop.attrs["condition"], loop.attrs["length"]) == (None, 4)
+    assert (loop_of(loop).condition, loop_of(loop).length) == (None, 4)
 
 
 def test_the_most_turns_end_a_counted_loop(traced, keeps):
@@ -181,7 +183,7 @@ def test_the_most_turns_end_a_counted_loop(traced, keeps):
         )
 
     (loop,) = loops(keeps(simplified, traced(f, [3]), X))
-    assert loop.attrs["length"] == 5
+    assert loop_of(loop).length == 5
 
 
 def test_the_way_back_knows_the_number_of_turns_as_well(traced, keeps):
@@ -192,7 +194,7 @@ def test_the_way_back_knows_the_number_of_turns_as_well(traced, keeps):
         return y, tape.gradient(y, x)
 
     graph = keeps(simplified, traced(f, [3]), X)
-    assert [n.attrs["length"] for n in loops(graph)] == [7, 7]
+    assert [loop_of(n).length for n in loops(graph)] == [7, 7]
     assert all(v.spec.shape.is_static for n in loops(graph) for v in n.outputs)
 
 
@@ -201,7 +203,7 @@ def test_scalar_loops_stay_as_they_run_in_registers(traced, keeps):
         return df.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, x * 0.5), (0, x))
 
     (loop,) = loops(keeps(simplified, traced(f, []), np.float32(3)))
-    assert loop.attrs["condition"] is not None
+    assert loop_of(loop).condition is not None
 
 
 @pytest.mark.parametrize(("turns", "counted"), [(10**6, True), (10**8, False)])
@@ -215,14 +217,14 @@ def test_stacks_that_would_fill_the_memory_grow_turn_by_turn(traced, turns, coun
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     made = loop.with_inputs([zero.output, graph.inputs[1]])
     (found,) = loops(count_turns(replace(graph, nodes=(zero, made), outputs=made.outputs)))
-    assert (found.attrs["condition"] is None) is counted
+    assert (loop_of(found).condition is None) is counted
 
 
 def test_effects_of_a_loop_of_one_turn_happen_once(traced):
     graph = looped(traced, lambda a, x: a + x * df.random.normal([3]), [[3], [1, 3]], 1, 1, 1)
     found = count_turns(graph)
     assert not loops(found)
-    assert sum(n.op.effect is not None for n in found.nodes) == 1
+    assert sum(n.effect is not None for n in found.nodes) == 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -234,7 +236,7 @@ def test_python_loops_over_ranges_are_counted(n):
         return x
 
     graph = simplified(f.get_concrete_function(TensorSpec([3])).graph)
-    assert [loop.attrs["length"] for loop in loops(graph)] == ([n] if n > 1 else [])
+    assert [loop_of(loop).length for loop in loops(graph)] == ([n] if n > 1 else [])
 
 
 COUNTERS = {
@@ -272,22 +274,22 @@ def test_trip_count(traced, dtype, start, step, test, bound, count, mirrored):
     turn = (lambda i: i + step) if mirrored else (lambda i: i - (-step))
     (loop,) = loops(looped(traced, turn, [spec], 1, 0, None, test=compare))
     initial = np.array(start, dtype)
-    assert trip_count(loop.attrs, [initial]) == count
-    assert trip_count(loop.attrs, [None]) is None
+    assert trip_count(loop_of(loop), [initial]) == count
+    assert trip_count(loop_of(loop), [None]) is None
 
     def ended(i, go):
         return turn(i), compare(turn(i))
 
     (loop,) = loops(looped(traced, ended, [spec, TensorSpec([], "bool")], 2, 0, None, test=lambda i, go: go))
     going = np.array(bool(evaluate(traced(compare, spec), [initial])[0]))
-    assert trip_count(loop.attrs, [initial, going]) == count
-    assert trip_count(loop.attrs, [initial, None]) is None
+    assert trip_count(loop_of(loop), [initial, going]) == count
+    assert trip_count(loop_of(loop), [initial, None]) is None
 
 
 def test_a_bound_that_turns_change_counts_nothing(traced):
     specs = [TensorSpec([], "int32")] * 2
     graph = looped(traced, lambda i, n: (i + 1, n - 1), specs, 2, 0, None, test=lambda i, n: i < n)
-    assert trip_count(loops(graph)[0].attrs, [np.int32(0), np.int32(9)]) is None
+    assert trip_count(loop_of(loops(graph)[0]), [np.int32(0), np.int32(9)]) is None
 
 
 def test_a_condition_with_effects_counts_nothing(traced):
@@ -296,7 +298,7 @@ def test_a_condition_with_effects_counts_nothing(traced):
         return i < 3
 
     graph = looped(traced, lambda i: i + 1, [TensorSpec([], "int32")], 1, 0, None, test=test)
-    assert trip_count(loops(graph)[0].attrs, [np.int32(0)]) is None
+    assert trip_count(loop_of(loops(graph)[0]), [np.int32(0)]) is None
 
 
 def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
@@ -309,9 +311,9 @@ def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     made = loop.with_inputs([zero.output, graph.inputs[1]])
     body = traced(lambda row: df.stack([row] * 9), [4])
-    reader = Node(LOOP, [made.outputs[2]], loop_attrs(body, 0, 1, None), [TensorSpec([None, 9, 4])])
+    reader = Node(LOOP, [made.outputs[2]], {"loop": LoopSpec(body, 0, 1, None)}, [TensorSpec([None, 9, 4])])
     whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
-    assert [n.attrs["length"] for n in loops(count_turns(whole))] == [10**7, 10**7]
+    assert [loop_of(n).length for n in loops(count_turns(whole))] == [10**7, 10**7]
 
 
 def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):
@@ -322,8 +324,8 @@ def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):
     graph = looped(traced, turn, specs, 3, 0, None, test=lambda i, x, unused, w: i < 5)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
-    attrs = {**loop.attrs, "again": True}
+    attrs = {"loop": replace(loop_of(loop), recompute=True)}
     made = Node(loop.op, [zero.output, *graph.inputs[1:]], attrs, loop.specs)
     (found,) = loops(simplified(replace(graph, nodes=(zero, made), outputs=made.outputs[1:2])))
-    assert (found.attrs["length"], found.attrs["carried"], found.attrs["again"]) == (5, 1, True)
-    assert len(found.attrs["body"].nodes) == 2, "sin and the product"
+    assert (loop_of(found).length, loop_of(found).carried, loop_of(found).recompute) == (5, 1, True)
+    assert len(loop_of(found).body.nodes) == 2, "sin and the product"

@@ -15,8 +15,10 @@ from dualflow.function.arguments.results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, SIMPLIFICATIONS, optimise
 
+OPTIONS = CompileOptions()
 UNARY = [df.negative, df.abs, df.square, df.identity, lambda x: x * 1.0, lambda x: x / 4.0, lambda x: x + 0.0]
 UNARY += [lambda x: df.reduce_max(x, 1, keepdims=True) - x, lambda x: df.transpose(df.transpose(x))]
 UNARY += [
@@ -62,7 +64,7 @@ def test_every_pass_keeps_every_value(choices, numbers):
             assert np.array_equal(mine, eager, equal_nan=True), name
 
     check("traced", graph)
-    optimise(graph, check)
+    optimise(graph, OPTIONS, check)
 
 
 def chain(length):
@@ -77,7 +79,7 @@ def chain(length):
 @pytest.mark.parametrize("step", PASSES, ids=lambda p: p.name)
 def test_a_passs_work_grows_with_the_graph_and_no_faster(step, lines_run):
     small, large = chain(300), chain(3000)
-    assert lines_run(lambda: step.function(large)) < 11 * lines_run(lambda: step.function(small))
+    assert lines_run(lambda: step.run(large, OPTIONS)) < 11 * lines_run(lambda: step.run(small, OPTIONS))
 
 
 def test_no_pass_needs_a_deep_stack():
@@ -85,7 +87,7 @@ def test_no_pass_needs_a_deep_stack():
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(250)
     try:
-        optimised = optimise(graph)
+        optimised = optimise(graph, OPTIONS)
         evaluate(optimised, [np.ones(4, np.float32)])
     finally:
         sys.setrecursionlimit(before)
@@ -93,9 +95,11 @@ def test_no_pass_needs_a_deep_stack():
 
 def test_a_pass_run_again_changes_nothing():
     graph = optimise(
-        record(program([(i, 3 * i, 5 * i) for i in range(40)]), TensorSpec([2, 3])), passes=SIMPLIFICATIONS
+        record(program([(i, 3 * i, 5 * i) for i in range(40)]), TensorSpec([2, 3])),
+        OPTIONS,
+        passes=SIMPLIFICATIONS,
     )
-    again = optimise(graph, passes=SIMPLIFICATIONS)
+    again = optimise(graph, OPTIONS, passes=SIMPLIFICATIONS)
     assert [n.op for n in again.nodes] == [n.op for n in graph.nodes]
 
 
@@ -106,6 +110,6 @@ def test_the_passes_say_their_reasons():
 
 def test_the_observer_sees_each_result_in_order():
     seen = []
-    result = optimise(chain(10), lambda name, graph: seen.append((name, graph)))
+    result = optimise(chain(10), OPTIONS, lambda name, graph: seen.append((name, graph)))
     assert [name for name, _ in seen] == [p.name for p in PASSES]
     assert seen[-1][1] is result

@@ -8,6 +8,7 @@ import numpy as np
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 
 
@@ -50,7 +51,7 @@ def test_a_large_constant_is_cut_short(traced):
 
 
 def test_the_body_of_a_fused_node_is_indented(traced):
-    lines = str(optimise(traced(lambda x: df.exp(x) * 2.0, [100]))).split("\n")
+    lines = str(optimise(traced(lambda x: df.exp(x) * 2.0, [100]), CompileOptions())).split("\n")
     assert any(line.startswith(" " * 8 + "body: graph ") for line in lines)
     assert any(line.startswith(" " * 12) and "exp(" in line for line in lines)
 

@@ -7,6 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.backend import build
+from dualflow.graph.options import CompileOptions
 
 SHAPE = (5, 37)
 
@@ -32,6 +33,6 @@ def exp_after_two_sums(x):
 @pytest.mark.parametrize("function", [exp_beside_a_sum, exp_within_a_sum, exp_after_two_sums])
 def test_a_costly_value_is_read_back_only_where_an_earlier_stage_kept_it(function):
     x = np.random.default_rng(0).normal(size=SHAPE).astype(np.float32)
-    executable = build(df.function(function).get_concrete_function(x).optimised_graph)
+    executable = build(df.function(function).get_concrete_function(x).optimised_graph, CompileOptions())
     assert len(executable.program.kernels) == 1
     np.testing.assert_allclose(executable.run([x])[0], function(df.constant(x)).numpy(), rtol=1e-5)

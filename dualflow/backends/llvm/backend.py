@@ -7,18 +7,19 @@ import time
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import write
-from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.llvm.runtime import target
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.plan import plan
 
 _COST_RUNS = 3
 
 
-def build(graph: Graph) -> Executable:
+def build(graph: Graph, options: CompileOptions) -> Executable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return Executable(graph)
+    return Executable(graph, options)
 
 
 def figures(compiled: Executable) -> Figures:
@@ -43,12 +44,12 @@ def costs(compiled: Executable) -> CompileCosts:
         compiler = imported(
             "dualflow.backends.llvm.runtime.compiler"
         )  # LLVM: with a full cache it is not needed before
-        stages = compiler.build(library.text) if report.from_cache else report
+        stages = compiler.build(library.text, target.vector_bits()) if report.from_cache else report
         compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
         linking = report.link_ms / 1e3
         paid = 0.0 if compiled.reused else report.total_ms / 1e3
     return CompileCosts(
-        emission=sorted(_emission_seconds(compiled.graph) for _ in range(_COST_RUNS))[_COST_RUNS // 2],
+        emission=sorted(_emission_seconds(compiled) for _ in range(_COST_RUNS))[_COST_RUNS // 2],
         compilation=compilation,
         linking=linking,
         paid=paid,
@@ -56,9 +57,9 @@ def costs(compiled: Executable) -> CompileCosts:
     )
 
 
-def _emission_seconds(graph: Graph) -> float:
+def _emission_seconds(compiled: Executable) -> float:
     begun = time.perf_counter()
-    write(plan(graph, strided_products=product.own()), threads.max_threads())
+    write(plan(compiled.graph, strided_products=product.own()), compiled.options)
     return time.perf_counter() - begun
 
 

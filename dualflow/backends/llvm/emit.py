@@ -1,314 +1,454 @@
-"""A loop nest becomes LLVM IR: one function that runs a range of its outermost loop.
+"""A kernel's statements become LLVM IR: one function that runs a range of its outermost loop.
 
     void kernel(ptr context, i64 lo, i64 hi, i64 slot)
 
-``context`` holds three pointers: the buffer table, the parameters, the status word. Whatever depends on sizes
-is read from the parameters, so the text depends on the nest's structure alone.
+``context`` holds three pointers: the buffer table, the kernel's own numbers, the status word. Whatever
+depends on sizes, and which buffers there are, is read from those numbers, so the text depends on the
+statements alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.emit_base import Frame
-from dualflow.backends.llvm.text import Type, Value
-from dualflow.ops.forms import Choice, Fold, Loop, Take
-from dualflow.schedule.blocking import JOIN, rounds
-from dualflow.schedule.lower import stage_steps
-from dualflow.schedule.nest import Step, Store
+from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.kernel_table import is_large, read
+from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Module, Type, Value
+from dualflow.core.dtypes import DType
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Element, Fold
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import (
+    Bounds,
+    Let,
+    LoopKind,
+    Number,
+    Place,
+    Register,
+    Repeat,
+    Run,
+    Statement,
+)
 
-Carried = list[Value]
+KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
+ASKED_TURNS = 1 << 16
+"""After so many turns a loop over scalars looks whether a signal has come; a power of two."""
+OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
 
 
-class Emitter(Frame):
-    """Emits one nest; ``code`` collects the run-time parameters of the whole graph."""
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What it means that a kernel has failed, and the statement that has."""
 
-    # Functions
+    message: str
+    statement: Let | Bounds | Repeat
+
+
+class _ElementMaths(Maths):
+    """The maths namespace inside a kernel: numbers are constants, an element knows its place."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        super().__init__(emitter.module, inline=not emitter.large)
+        self._emitter = emitter
+        self.let: Let
+
+    def cast(self, x: Value | float, target: DType) -> Value:
+        """The same number in another dtype; a Python number becomes a constant."""
+        if isinstance(x, Value):
+            return super().cast(x, target)
+        return self._emitter.b.constant(Type.of_dtype(target.dtype), x)
+
+    def index(self, axis: int) -> Value:
+        """The element's position along an axis of the output, an int64."""
+        loop = self.let.positions[axis]
+        return self._emitter.zero if loop is None else self._emitter.position(loop)
+
+    def check(self, ok: Value, message: str) -> None:
+        """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
+        self._emitter.fail_unless(ok, message, self.let)
+
+
+class Emitter:
+    """Emits one kernel as the function ``name``; lane loops run ``lanes`` turns at once.
+
+    Attributes:
+        large: whether rows have one masked loop instead of a full loop and a masked tail: half the code.
+        checks: what the numbers mean that it leaves in the status, counted from that of the first check.
+        mask: the live lanes, None where all are.
+    """
+
+    def __init__(self, module: Module, run: Run, name: str, lanes: int) -> None:
+        self.module, self.run, self.kernel = module, run, run.kernel
+        self.large = is_large(run)
+        self.checks: dict[Check, int] = {}
+        lane_loops = (
+            s for s in lp.walk(run.kernel.body) if isinstance(s, lp.For) and s.kind is LoopKind.LANES
+        )
+        first = next(lane_loops, None)
+        self.lane_loop = None if first is None else first.loop
+        self.lanes = 1 if first is None else lanes
+        function = module.function(name, VOID, KERNEL_ARGS)
+        self.b = function.builder
+        self.zero = self.b.constant(I64, 0)
+        self.mask: Value | None = None
+        self._outermost: Repeat | None = None
+        self._registers: dict[int, Value] = {}
+        self._index: dict[int, Value] = {}
+        self._edges: dict[tuple[int, int], tuple[Value, Value]] = {}
+        context, self._low, self._high, slot = function.args
+        self._given = read(self.b, context, slot, run)
+        self.m = _ElementMaths(self)
 
     def emit(self) -> None:
-        """Write the kernel, and for a nest that is one whole reduction the function that joins its blocks."""
-        self.begin(self.name)
-        self._steps_at(0, stage=0)
-        if self.nest.whole:
-            self._blocks()
-        else:
-            self._kept(0)
+        """Write the function."""
+        self._statements(self.kernel.body)
         self.b.ret()
-        if self.nest.whole:
-            self.begin(f"{self.name}.join")
-            self._steps_at(0, stage=0)
-            self._join()
-            self.b.ret()
 
     # Loops
 
-    def _kept(self, at: int) -> None:
-        """The kept loops from ``at`` inwards."""
-        if at == self.nest.kept:
-            self._inside()
+    def _statements(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            _EMITTERS[type(statement)](self, statement)
+
+    def _for(self, loop: lp.For) -> None:
+        """One loop; by lanes, the last ones masked, where it is the lane loop."""
+        start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
+        if loop.kind is LoopKind.SERIAL:
+            self._turns(loop, start, stop, 1, registers, masked=False)
             return
-
-        def body(carried: Carried) -> Carried:
-            self._steps_at(at + 1, stage=0)
-            self._kept(at + 1)
-            return carried
-
-        start, stop = (self.lo, self.hi) if at == 0 else (self.zero(), self.params["extent", at])
-        self._loop(at, start, stop, [], body)
-
-    def _loop(
-        self, at: int, start: Value, stop: Value, carried: Carried, body: Callable[[Carried], Carried]
-    ) -> Carried:
-        """Run ``body`` for each index of loop ``at``.
-
-        By lanes, the last ones masked, where it is the vector loop.
-        """
-        if at != self.nest.vector:
-            return self._turns(at, start, stop, 1, carried, body, masked=False)
-        if self.masked_only:
-            return self._turns(at, start, stop, self.lanes, carried, body, masked=True)
-        full = start + ((stop - start) & -self.lanes)
-        carried = self._turns(at, start, full, self.lanes, carried, body, masked=False)
-        return self._turns(at, full, stop, self.lanes, carried, body, masked=True)
+        if not self.large:
+            full = start + ((stop - start) & -self.lanes)
+            self._turns(loop, start, full, self.lanes, registers, masked=False)
+            start = full
+        self._turns(loop, start, stop, self.lanes, registers, masked=True)
 
     def _turns(
         self,
-        at: int,
+        loop: lp.For,
         start: Value,
         stop: Value,
         step: int,
-        carried: Carried,
-        body: Callable[[Carried], Carried],
+        registers: Sequence[Register],
+        *,
         masked: bool,
-    ) -> Carried:
-        env, mask = dict(self.env), self.mask
-        with self.b.loop(start, stop, step, carried) as loop:
-            self.index[at] = loop.index
+    ) -> None:
+        outer = self.mask
+        with self.b.loop(start, stop, step, self._values(registers)) as turn:
+            self._index[loop.loop] = turn.index
+            self._set(registers, turn.carried)
             if masked:
-                self.mask = self.b.first_lanes(stop - loop.index, self.lanes)
-            loop.next(*body(list(loop.carried)))
-        self.env, self.mask = env, mask
-        return list(loop.results)
+                self.mask = self.b.first_lanes(stop - turn.index, self.lanes)
+            self._statements(loop.body)
+            turn.next(*self._values(registers))
+        self._set(registers, turn.results)
+        self.mask = outer
 
-    # Inside the kept loops
+    def _blocks(self, blocks: lp.Blocks) -> None:
+        stop, size = self._bound(blocks.end), self._bound(blocks.size)
+        registers = lp.carried(blocks.body)
+        with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as turn:
+            self._set(registers, turn.carried)
+            self._stretch((blocks.loop, blocks.level), turn.index, size, stop)
+            self._statements(blocks.body)
+            turn.next(*self._values(registers))
+        self._set(registers, turn.results)
 
-    def _inside(self) -> None:
-        """All stages of the reduced loops for one turn of the kept ones, and the stores of both."""
-        nest = self.nest
-        self.write(self._kept_stores(0))
-        if len(nest.loops) == nest.kept:
-            return
-        extents = [self.params["extent", i] for i in range(nest.kept, len(nest.loops))]
-        for stage in range(nest.stages):
-            self._finish(stage, self._reduce(stage, self.zero(), extents[0]))
+    def _shares(self, shares: lp.Shares) -> None:
+        size, extent = self._given.numbers[shares.size.place], self._given.numbers[shares.extent.place]
+        with self.b.loop(self._low, self._high) as turn:
+            self._index[lp.SHARE] = turn.index
+            self._stretch((shares.loop, lp.SHARE), turn.index * size, size, extent)
+            self._statements(shares.body)
 
-    def _kept_stores(self, stage: int) -> list[Store]:
-        return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]
+    def _stretch(self, key: tuple[int, int], begin: Value, size: Value, stop: Value) -> None:
+        end = begin + size
+        self._edges[key] = begin, (end < stop).select(end, stop)
 
-    def _folds(self, stage: int) -> list[Step]:
-        return [s for s in self.nest.steps if s.folds and s.stage == stage]
+    def _bound(self, bound: lp.Bound) -> Value:
+        if isinstance(bound, Number):
+            return self._given.numbers[bound.place]
+        if isinstance(bound, lp.Edge):
+            return self._edges[bound.loop, bound.level][bound.end]
+        if isinstance(bound, int):
+            return self.b.constant(I64, bound)
+        return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
 
-    def _reduce(self, stage: int, start: Value, stop: Value) -> list[Carried]:
-        """Run the reduced loops once, the first from ``start`` to ``stop``.
+    def position(self, loop: int) -> Value:
+        """The index of a loop, for each lane of the lane loop."""
+        index = self._index[loop]
+        if loop != self.lane_loop:
+            return index
+        return index.splat(self.lanes) + self.b.iota(I64.vector(self.lanes))
 
-        The accumulators of the stage's folds.
-        """
-        self.stage = stage
-        self.turn = stage_steps(self.nest, stage)
-        folds = self._folds(stage)
-        accs = self._apart(folds, self._reduced(self.nest.kept, start, stop, self._begun(folds)))
-        if self.nest.vector is not None and self.nest.vector >= self.nest.kept:
-            accs = [self._across_lanes(s, acc) for s, acc in zip(folds, accs, strict=True)]
-        return accs
+    # Values
 
-    def _begun(self, folds: Sequence[Step]) -> Carried:
-        return [v for step in folds for v in self._start(step, self.lanes)]
+    def _values(self, registers: Sequence[Register]) -> list[Value]:
+        return [self._registers[r.number] for r in registers]
 
-    def _apart(self, folds: Sequence[Step], values: Carried) -> list[Carried]:
-        """The accumulators of each fold, of those that stand one behind another."""
-        rest = iter(values)
-        return [list(islice(rest, len(self._start(step, self.lanes)))) for step in folds]
+    def _set(self, registers: Sequence[Register], values: Sequence[Value]) -> None:
+        for register, value in zip(registers, values, strict=True):
+            self._registers[register.number] = value
 
-    def _merged(self, folds: Sequence[Step], left: Carried, right: Carried) -> Carried:
-        pairs = zip(folds, self._apart(folds, left), self._apart(folds, right), strict=True)
-        return [v for step, a, b in pairs for v in self._merge(step, a, b)]
+    def _bind(self, register: Register, result: Any) -> None:
+        type = Type.of_dtype(register.dtype.dtype)
+        if not isinstance(result, Value):
+            result = self.b.constant(type, result)
+        self._registers[register.number] = result.cast(type.vector(result.type.lanes))
 
-    def _merge(self, step: Step, left: Carried, right: Carried) -> Carried:
-        form = step.node.op.form
-        assert isinstance(form, Fold)
-        merged = form.merge(self.m, tuple(left), tuple(right))
-        return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
+    def _operand(self, operand: lp.Operand) -> Value:
+        if isinstance(operand, Register):
+            return self._registers[operand.number]
+        if isinstance(operand, lp.Scalar):
+            return (
+                self._constant(self.run.scalars[operand.place])
+                if self.large
+                else self._given.scalars[operand.place]
+            )
+        return self._constant(operand.value)
 
-    def _reduced(self, at: int, start: Value, stop: Value, carried: Carried) -> Carried:
-        """The stage's accumulators after loop ``at``."""
+    def _constant(self, number: np.generic) -> Value:
+        return self.b.constant(Type.of_dtype(number.dtype), number.item())
 
-        def body(accs: Carried) -> Carried:
-            if at + 1 == len(self.nest.loops):
-                return self._turn(accs)
-            for step in self.turn:
-                if step.level == at + 1:
-                    self._compute(step)
-            return self._reduced(at + 1, self.zero(), self.params["extent", at + 1], accs)
+    def _let(self, let: Let) -> None:
+        form, self.m.let = let.node.op.form, let
+        assert isinstance(form, Element)
+        operands = [self._operand(o) for o in let.operands]
+        self._bind(let.register, form.code(self.m, *operands, **let.node.attrs))
 
-        def run(start: Value, stop: Value, accs: Carried) -> Carried:
-            return self._loop(at, start, stop, accs, body)
+    # Folds
 
-        return self._by_blocks(at, start, stop, carried, run)
+    def _fold_start(self, fold: lp.FoldStart) -> None:
+        self._set(fold.accumulator, self._start(fold.node, self.lanes))
 
-    def _by_blocks(
-        self,
-        at: int,
-        start: Value,
-        stop: Value,
-        carried: Carried,
-        run: Callable[[Value, Value, Carried], Carried],
-        level: int = 0,
-    ) -> Carried:
-        """``run`` for each block of loop ``at``, whose accumulators begin anew and are merged in order."""
-        folds = self._folds(self.stage)
-        if level == len(self.blocks.get(at, ())) or not any(map(rounds, folds)):
-            return run(start, stop, carried)
-        size = self.params["turns", at, level]
-        with self.b.loop(start, stop, size, carried) as loop:
-            end = loop.index + size
-            end = (end < stop).select(end, stop)
-            part = self._by_blocks(at, loop.index, end, self._begun(folds), run, level + 1)
-            loop.next(*self._merged(folds, list(loop.carried), part))
-        return list(loop.results)
-
-    def _turn(self, accs: Carried) -> Carried:
-        """The innermost body: values, stores, and one more element for every fold."""
-        depth, position, after = len(self.nest.loops), 0, list(accs)
-        for step in self.turn:
-            if step.folds:
-                size = len(self._start(step, self.lanes))
-                after[position : position + size] = self._fold(step, accs[position : position + size])
-                position += size
-            elif step.level == depth:
-                self._compute(step)
-        self.write([s for s in self.nest.stores if s.level > self.nest.kept and s.stage == self.stage])
-        return after
-
-    def _fold(self, step: Step, acc: Carried) -> Carried:
-        form = step.node.op.form
-        assert isinstance(form, Fold)
-        value = self.operand(step.operands[0]).splat(self.lanes)
-        taken = form.step(self.m, tuple(acc), value, self._reduced_index())
-        cast = [new.cast(old.type) for new, old in zip(taken, acc, strict=True)]
-        if self.mask is None or (self.nest.vector is not None and self.nest.vector < self.nest.kept):
-            return cast
-        return [self.mask.select(new, old) for new, old in zip(cast, acc, strict=True)]
-
-    def _reduced_index(self) -> Value:
-        """The element's place along the reduced loops, for each lane."""
-        place: Value | None = None
-        for i in range(self.nest.kept, len(self.nest.loops)):
-            here = self.position(i)
-            place = here if place is None else place * self.params["extent", i] + here
-        return place.splat(self.lanes) if place is not None else self.zero()
-
-    def _start(self, step: Step, lanes: int) -> Carried:
-        form = step.node.op.form
-        assert isinstance(form, Fold)
-        dtype = step.node.inputs[0].spec.dtype
-        return [self._typed(c, dtype.dtype).splat(lanes) for c in form.start(self.m, dtype)]
+    def _start(self, node: Node, lanes: int) -> list[Value]:
+        dtype = node.inputs[0].spec.dtype
+        return [self._typed(x, dtype.dtype).splat(lanes) for x in _fold(node).start(self.m, dtype)]
 
     def _typed(self, start: Any, dtype: np.dtype[Any]) -> Value:
         if isinstance(start, Value):
             return start
-        own = start.dtype if isinstance(start, np.generic) else dtype
-        return self.b.constant(Type.of_dtype(own), start.item() if isinstance(start, np.generic) else start)
+        if isinstance(start, np.generic):
+            return self._constant(start)
+        return self.b.constant(Type.of_dtype(dtype), start)
 
-    def _across_lanes(self, step: Step, acc: Carried) -> Carried:
-        """The lanes of an accumulator joined, halves first."""
-        lanes = self.lanes
+    def _fold_step(self, fold: lp.FoldStep) -> None:
+        before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
+        taken = _fold(fold.node).step(self.m, tuple(before), value, self._place_in(fold.index))
+        after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
+        if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.index):
+            after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
+        self._set(fold.accumulator, after)
+
+    def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
+        """The element's place along the reduced loops, for each lane."""
+        (first, _), *rest = index
+        place = self.position(first)
+        for loop, extent in rest:
+            place = place * self._given.numbers[extent.place] + self.position(loop)
+        return place.splat(self.lanes)
+
+    def _fold_merge(self, fold: lp.FoldMerge) -> None:
+        left, right = self._values(fold.accumulator), self._values(fold.other)
+        self._set(fold.accumulator, self._merged(fold.node, left, right))
+
+    def _merged(self, node: Node, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        merged = _fold(node).merge(self.m, tuple(left), tuple(right))
+        return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
+
+    def _fold_across(self, fold: lp.FoldAcross) -> None:
+        lanes, values = self.lanes, self._values(fold.accumulator)
         while lanes > 1:
             lanes //= 2
-            acc = self._merge(step, *([self._lanes_from(v, at, lanes) for v in acc] for at in (0, lanes)))
-        return acc
+            values = self._merged(
+                fold.node, *([_lanes_from(v, at, lanes) for v in values] for at in (0, lanes))
+            )
+        self._set(fold.accumulator, values)
 
-    def _lanes_from(self, value: Value, start: int, count: int) -> Value:
-        return value.lane(start) if count == 1 else value.shuffle(range(start, start + count))
+    def _fold_finish(self, fold: lp.FoldFinish) -> None:
+        accumulator = tuple(self._values(fold.accumulator))
+        self._bind(fold.register, _fold(fold.node).finish(self.m, accumulator))
 
-    def _finish(self, stage: int, accs: Sequence[Carried]) -> None:
-        """Bind the results of the stage's folds, then compute and store what waited for them."""
-        for step, acc in zip(self._folds(stage), accs, strict=True):
-            self.bind(step, step.node.op.form.finish(self.m, tuple(acc)))  # type: ignore[union-attr]  # a fold
-        for step in self.nest.steps:
-            if step.level <= self.nest.kept and step.stage == stage + 1:
-                self._compute(step)
-        self.write(self._kept_stores(stage + 1))
+    def _single(self, single: lp.Single) -> None:
+        form, element = _fold(single.node), self._operand(single.value)
+        begun = tuple(self._start(single.node, element.type.lanes))
+        self._bind(single.register, form.finish(self.m, form.step(self.m, begun, element, self.zero)))
 
-    # One whole reduction, by blocks
+    # Choices and loops over scalars
 
-    def _blocks(self) -> None:
-        """Reduce blocks ``lo`` to ``hi`` of the first loop, each to its own partial results."""
-        with self.b.loop(self.lo, self.hi) as loop:
-            env = dict(self.env)
-            start = loop.index * self.params["block"]
-            end = start + self.params["block"]
-            stop = (end < self.params["extent", 0]).select(end, self.params["extent", 0])
-            for number, acc in enumerate(v for a in self._reduce(0, start, stop) for v in a):
-                self.b.store(acc, self._partial(number), self._partial_index(loop.index, acc.type))
-            self.env = env
+    def _choose(self, choose: lp.Choose) -> None:
+        self._set(choose.registers, self._chosen(self._operand(choose.index), choose.branches))
 
-    def _join(self) -> None:
-        """Join the partial results in order, finish the folds, and store what belongs to no block."""
-        self.write(self._kept_stores(0))
-        folds = self._folds(0)
-        vector_lanes, self.lanes = self.lanes, 1
+    def _chosen(self, index: Value, branches: Sequence[lp.Branch]) -> list[Value]:
+        first, *others = branches
+        if not others:
+            return self._branch(first)
+        return self.b.if_else(
+            index.eq(0), lambda: self._branch(first), lambda: self._chosen(index - 1, others)
+        )
 
-        def run(start: Value, stop: Value, accs: Carried) -> Carried:
-            with self.b.loop(start, stop, carried=accs) as loop:
-                parts = [self._load_partial(i, loop.index, v.type) for i, v in enumerate(loop.carried)]
-                loop.next(*self._merged(folds, list(loop.carried), parts))
-            return list(loop.results)
+    def _branch(self, branch: lp.Branch) -> list[Value]:
+        self._statements(branch.body)
+        return [self._operand(o) for o in branch.results]
 
-        begun, blocks = self._begun(folds), self.params["blocks"]
-        accs = self._apart(folds, self._by_blocks(JOIN, self.zero(), blocks, begun, run))
-        self._finish(0, accs)
-        self.lanes = vector_lanes
+    def _repeat(self, repeat: Repeat) -> None:
+        b, last, count = self.b, clock(self.b), len(repeat.registers)
+        outer, self._outermost = self._outermost, self._outermost or repeat
+        stopped = self._number(Check("a signal has come", self._outermost))
+        fine = b.constant(BOOL, True)
+        with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
+            *carried, turns, alive = loop.carried
+            self._set(repeat.registers, carried)
+            (goes_on,) = self._branch(repeat.condition)
+            goes_on = goes_on & alive
+            loop.test(
+                goes_on
+                if repeat.limit is None
+                else goes_on & (turns < self._given.numbers[repeat.limit.place])
+            )
+            after = self._branch(repeat.body)
 
-    def _load_partial(self, number: int, block: Value, type: Type) -> Value:
-        return self.b.load(self._partial(number), self._partial_index(block, type), type)
+            def ask_python() -> list[Value]:
+                ask(self.module, b, last, self._given.status, stopped)
+                return [b.load(self._given.status, 0, I64).eq(0)]
 
-    def _partial(self, number: int) -> Value:
-        return self.b.offset(self.memory(), self.params["partial", number], Type("u", 8))
+            (alive,) = b.if_else((turns & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1), ask_python, lambda: [fine])
+            loop.next(*after, turns + 1, alive)
+        self._outermost = outer
+        self._set(repeat.registers, loop.results[:count])
 
-    def _partial_index(self, block: Value, type: Type) -> Value:
-        return block * (8 // type.nbytes)
+    # Memory
 
-    # Values
+    def _load(self, load: lp.Load) -> None:
+        type = Type.of_dtype(load.register.dtype.dtype)
+        pointer, index, steps = self._place(load.place)
+        mask = None if load.place.buffer in self._given.own else self.mask
+        if not self._follows(load.place):
+            value = self.b.load(pointer, index, type)
+        elif steps is None:
+            value = self.b.load(pointer, index, type.vector(self.lanes), mask)
+        else:
+            value = self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
+        self._registers[load.register.number] = value
 
-    def _steps_at(self, level: int, stage: int) -> None:
-        for step in self.nest.steps:
-            if step.level == level and step.stage == stage and level <= self.nest.kept:
-                self._compute(step)
-
-    def _compute(self, step: Step) -> None:
-        """Emit the value of a step, or read it back where an earlier stage has kept it."""
-        value = step.node.output
-        if value in self.nest.cached and step.stage < self.stage:
-            self.env[value] = self.b.load(*self.cache(value), self.register(value).vector(self.lanes))
+    def _store(self, store: lp.Store) -> None:
+        value, (pointer, index, steps) = self._operand(store.value), self._place(store.place)
+        if not self._follows(store.place):
+            self.b.store(value, pointer, index)
             return
-        form = step.node.op.form
-        if isinstance(form, Fold):
-            element = self.operand(step.operands[0])
-            begun = self._start(step, element.type.lanes)
-            self.bind(step, form.finish(self.m, form.step(self.m, tuple(begun), element, self.zero())))
+        value = value.splat(self.lanes)
+        if steps is None:
+            # A row of the kernel's own has room behind its end for the lanes that are off.
+            self.b.store(value, pointer, index, None if store.place.buffer in self._given.own else self.mask)
+        else:
+            self.b.scatter(value, pointer, steps + index, self.mask)
+
+    def _row(self, row: lp.Row) -> None:
+        """The row's address is among those that the function begins with."""
+
+    def _bounds(self, bounds: Bounds) -> None:
+        position = self._operand(bounds.position)
+        position = position.cast(I64.vector(position.type.lanes))
+        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.place])
+        self.fail_unless(inside, OUTSIDE, bounds)
+        self._set((bounds.register, bounds.inside), (position, inside))
+
+    def _guarded(self, guarded: lp.Guarded) -> None:
+        register, place = guarded.load.register, guarded.load.place
+        inside, type = self._registers[guarded.inside.number], Type.of_dtype(register.dtype.dtype)
+        pointer, index, steps = self._place(place)
+        follows, lanes = self._follows(place), self.lanes
+        if index.type.lanes == 1 and not follows:
+            (value,) = self.b.if_else(
+                inside,
+                lambda: [self.b.load(pointer, index, type.memory)],
+                lambda: [self.b.constant(type.memory, 0)],
+            )
+            self._registers[register.number] = value.cast(type)
             return
-        if isinstance(form, Take):
-            self.bind(step, self.take(step))
+        inside = inside.splat(lanes) if self.mask is None else inside.splat(lanes) & self.mask
+        if follows and steps is None and index.type.lanes == 1:
+            value = self.b.load(pointer, index, type.vector(lanes), inside)
+        else:
+            if follows and steps is None:
+                steps = self.b.iota(I64.vector(lanes))
+            where = index.splat(lanes) if steps is None else index.splat(lanes) + steps
+            value = self.b.gather(pointer, where, type.vector(lanes), inside)
+        self._registers[register.number] = value
+
+    def _follows(self, place: Place) -> bool:
+        """Whether each lane has an element of its own."""
+        return any(loop == self.lane_loop for loop, _ in place.terms)
+
+    def _place(self, place: Place) -> tuple[Value, Value, Value | None]:
+        """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
+        numbers, steps = self._given.numbers, None
+        index = None if place.offset is None else numbers[place.offset.place]
+        for loop, stride in place.terms:
+            term = self._index[loop]
+            if stride is not None:
+                distance = numbers[stride.place]
+                term = term * distance
+                if loop == self.lane_loop:
+                    steps = self.b.iota(I64.vector(self.lanes)) * distance
+            index = term if index is None else index + term
+        if place.picked is not None:
+            position, distance = (
+                self._registers[place.picked[0].number],
+                self._given.numbers[place.picked[1].place],
+            )
+            picked = position * distance
+            index = picked if index is None else index + picked
+        return self._given.pointers[place.buffer], self.zero if index is None else index, steps
+
+    # Failures
+
+    def _number(self, check: Check) -> Value:
+        """What the status is where that has happened."""
+        return self._given.first_check + self.checks.setdefault(check, len(self.checks))
+
+    def fail_unless(self, ok: Value, message: str, statement: Let | Bounds) -> None:
+        """Note in the status word that a check failed, unless it holds in every live lane."""
+        if ok.text == "true":
             return
-        self.m.step = step
-        operands = [self.operand(o) for o in step.operands]
-        if isinstance(form, Choice | Loop):
-            self.env.update(zip(step.node.outputs, self.registers.values(step.node, operands), strict=True))
-            return
-        self.bind(step, form.code(self.m, *operands, **step.node.attrs))  # type: ignore[union-attr]  # element
-        if value in self.nest.cached and step.level > self.nest.kept:
-            self.b.store(self.env[value].splat(self.lanes), *self.cache(value))
+        number, failed = self._number(Check(message, statement)), ~ok
+        if self.mask is not None and ok.type.lanes == self.lanes:
+            failed = failed & self.mask
+        with self.b.if_then(failed.any()):
+            note_failure(self.b, self._given.status, number)
+
+
+def _fold(node: Node) -> Fold:
+    form = node.op.form
+    assert isinstance(form, Fold)
+    return form
+
+
+def _lanes_from(value: Value, start: int, count: int) -> Value:
+    return value.lane(start) if count == 1 else value.shuffle(range(start, start + count))
+
+
+_EMITTERS: dict[type, Callable[[Emitter, Any], None]] = {
+    lp.For: Emitter._for,
+    lp.Blocks: Emitter._blocks,
+    lp.Shares: Emitter._shares,
+    lp.Let: Emitter._let,
+    lp.Choose: Emitter._choose,
+    lp.Repeat: Emitter._repeat,
+    lp.Load: Emitter._load,
+    lp.Store: Emitter._store,
+    lp.Bounds: Emitter._bounds,
+    lp.Guarded: Emitter._guarded,
+    lp.FoldStart: Emitter._fold_start,
+    lp.FoldStep: Emitter._fold_step,
+    lp.FoldMerge: Emitter._fold_merge,
+    lp.FoldAcross: Emitter._fold_across,
+    lp.FoldFinish: Emitter._fold_finish,
+    lp.Single: Emitter._single,
+    lp.Row: Emitter._row,
+}

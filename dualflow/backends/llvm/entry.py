@@ -6,26 +6,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dualflow.backends.llvm.emit import Emitter
-from dualflow.backends.llvm.emit_base import Code
+from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.kernel_table import Memory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.product import Batch, Product
-from dualflow.backends.llvm.runtime.target import vector_bits
+from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.written import Written, write
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
+from dualflow.schedule.kernels import run_of
+from dualflow.schedule.loop_program import For, LoopKind, Row, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
-from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
-from dualflow.schedule.workspace import Workspace, workspace
 
 HEAVY_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
@@ -36,6 +37,9 @@ FLOP_NS = 0.01
 """Nanoseconds of one multiplication and addition of a matrix product."""
 CHUNK_NS = 6000.0
 """Work that is worth handing to another thread."""
+PARTIAL_BYTES = 8
+"""What a partial result of a whole reduction has in memory, whatever its dtype."""
+ROW_ALIGNMENT = 64
 LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 
@@ -50,14 +54,27 @@ class Kernel:
 
 
 @dataclass(slots=True)
+class Code:
+    """What the emitted functions need at run time.
+
+    Integers for the parameter table, and checks that may fail.
+    """
+
+    params: list[int] = field(default_factory=list)
+    messages: list[tuple[str | Kept, Node]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Unit:
     """A module under construction, and what its entries share."""
 
     plan: Plan
     threads: int
-    module: Module = field(default_factory=lambda: Module(vector_bits()))
+    memory_bytes: int
+    module: Module
     code: Code = field(default_factory=lambda: Code([0, 0]))
     kernels: list[Kernel] = field(default_factory=list)
+    written: dict[Written, str] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
     workspace_bytes: int = 0
     parallel: bool = False
@@ -77,11 +94,28 @@ class Unit:
         """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
 
-    def workspace(self, nest: Nest, lanes: int) -> Workspace:
-        """The memory of one nest."""
-        found = workspace(nest, lanes)
-        self.reserve(found.nbytes(self.threads))
-        return found.placed(self.plan.arena, self.plan.arena_bytes)
+    def symbol(self, written: Written, name: str) -> str:
+        """The function of a kernel in the module, where it is called ``name`` unless it has a name there."""
+        if written not in self.written:
+            self.module.include(written.fragment, name)
+            self.written[written] = name
+        return self.written[written]
+
+    def memory(self, run: Run, lanes: int) -> Memory:
+        """A place for the kernel's own memory, behind the arena's values."""
+        start = self.plan.arena_bytes
+        if run.partials:
+            each = run.total * PARTIAL_BYTES
+            self.reserve(each * len(run.partials))
+            return Memory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
+        sizes = [
+            _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
+            for s in run.kernel.body
+            if isinstance(s, Row)
+        ]
+        self.reserve(sum(sizes) * self.threads)
+        starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
+        return Memory(self.plan.arena, starts, sum(sizes))
 
 
 @dataclass(slots=True)
@@ -114,7 +148,7 @@ class Entry:
             b.store(argument, context, i)
         return cls(unit, b, context, *function.args)
 
-    def call(self, call: Call) -> None:
+    def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop."""
         if call.kind == "kernel":
             self.kernel(call.node, call.inputs, call.outputs)
@@ -130,7 +164,7 @@ class Entry:
         else:
             self.product(call)
 
-    def scatter(self, call: Call) -> None:
+    def scatter(self, call: PlannedCall) -> None:
         """Put rows where integers say, onto a copy of the first input or zeros."""
         node, b, unit = call.node, self.b, self.unit
         form = node.op.form
@@ -142,7 +176,7 @@ class Entry:
             self.kernel(fill_elements(shape, element, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        lanes = vector_bits() // 8 // element.size
+        lanes = unit.module.vector_bits // 8 // element.size
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
@@ -152,7 +186,7 @@ class Entry:
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
         b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
 
-    def bounds(self, call: Call) -> None:
+    def bounds(self, call: PlannedCall) -> None:
         """Note a failure if a position of a scatter is outside."""
         scatter, b, unit = call.node.attrs["scatter"], self.b, self.unit
         (indices,) = call.node.inputs
@@ -162,7 +196,7 @@ class Entry:
         pointer = self.pointer(indices, call.inputs[0])
         b.call(name, [numbers, pointer, self.status, b.constant(I64, len(unit.code.messages))])
 
-    def move(self, call: Call) -> None:
+    def move(self, call: PlannedCall) -> None:
         """Copy memory."""
         b, spec = self.b, call.node.output.spec
         source, target = (self.bytes_at(layout, spec.dtype.size) for layout in (*call.inputs, *call.outputs))
@@ -181,15 +215,25 @@ class Entry:
 
     def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
-        unit, b = self.unit, self.b
         nest = lower(node, inputs, outputs)
-        lanes = lanes_of(nest)
-        space = unit.workspace(nest, lanes)
-        name = f"k{len(unit.kernels)}"
-        Emitter(unit.module, nest, name, lanes, space, unit.code).emit()
-        unit.kernels.append(Kernel(name, nest, lanes))
-        total, chunk = self._shares(nest, lanes, space)
-        n, per_chunk = self.param(total), self.param(chunk)
+        lanes = lanes_of(nest, self.unit.module.vector_bits)
+        kernel = Kernel(f"k{len(self.unit.kernels)}", nest, lanes)
+        self.unit.kernels.append(kernel)
+        run = run_of(nest, lanes)
+        memory = self.unit.memory(run, lanes)
+        self._run(kernel.name, run, lanes, memory)
+        if run.join is not None:
+            self._run(f"{kernel.name}.join", run.join, lanes, memory)
+
+    def _run(self, name: str, run: Run, lanes: int, memory: Memory) -> None:
+        unit, b = self.unit, self.b
+        written = write(run, lanes, unit.module.vector_bits)
+        name = unit.symbol(written, name)
+        numbers = table(run, memory, len(unit.code.messages) + 1)
+        unit.code.messages += written.messages(run.kernel)
+        b.store(b.offset(self.params, unit.run(numbers), I64), self.context, 1)
+        chunk = self._chunk(run, lanes)
+        n, per_chunk = self.param(run.total), self.param(chunk)
 
         def alone() -> list[Value]:
             b.call(name, [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
@@ -201,34 +245,31 @@ class Entry:
             b.call_pointer(pfor, VOID, [pool, function, self.context, n, per_chunk])
             return []
 
-        if nest.loops:
-            b.if_else(n <= per_chunk, alone, shared)
-        else:
+        if run.kernel.outermost is None:
             alone()
-        if nest.whole:
-            b.call(f"{name}.join", [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
+        else:
+            b.if_else(n <= per_chunk, alone, shared)
 
-    def _shares(self, nest: Nest, lanes: int, space: Workspace) -> tuple[int, int]:
-        """How many turns the shared loop has, and how many make a chunk for one thread."""
-        if not nest.loops:
-            return 1, 1
-        total = space.blocks if nest.whole else nest.loops[0].extent
-        elements = math.prod(loop.extent for loop in nest.loops)
-        work = elements * nest.cost * HEAVY_NS
+    def _chunk(self, run: Run, lanes: int) -> int:
+        """How many turns of the outermost loop make a chunk for one thread."""
+        total, outermost, threads = run.total, run.kernel.outermost, self.unit.threads
+        if outermost is None:
+            return total
+        work = run.work * HEAVY_NS
         self.unit.work_ns += work
         chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
-        chunk = max(chunk, -(-total // (8 * self.unit.threads)))
-        if nest.vector == 0 and not nest.whole:
+        chunk = max(chunk, -(-total // (8 * threads)))
+        if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
             chunk += -chunk % lanes
-        if self.unit.threads > 1 and total > chunk:
-            self.unit.parallel = True
-            return total, chunk
-        return total, total
+        if threads == 1 or total <= chunk:
+            return total
+        self.unit.parallel = True
+        return chunk
 
     def param(self, number: int) -> Value:
         return self.b.load(self.params, self.unit.param(number), I64)
 
-    def product(self, call: Call) -> None:
+    def product(self, call: PlannedCall) -> None:
         """Call a routine for each matrix of the batch.
 
         A third input, to which the product is added, is copied first.
@@ -252,7 +293,7 @@ class Entry:
         char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
         x, y, out = layouts
         products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
-        calls = Product(self.unit.module, self.b, self.buffers, self.param)
+        calls = ProductWriter(self.unit.module, self.b, self.buffers, self.param)
         self.unit.routines.append(product.routine(char))
         if product.own():
             calls.call_own(products, *self._shared_product(products))
@@ -282,7 +323,11 @@ def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layo
     return Layout(layout.buffer, layout.offset, found.strides)
 
 
-def lanes_of(nest: Nest) -> int:
+def _aligned(nbytes: int) -> int:
+    return nbytes + -nbytes % ROW_ALIGNMENT
+
+
+def lanes_of(nest: Nest, vector_bits: int) -> int:
     """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
-    register = vector_bits() // 32
+    register = vector_bits // 32
     return register * 2 if nest.cost < LIGHT else register

@@ -19,13 +19,13 @@ from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Type, Value
-from dualflow.core.memory import available_bytes
 from dualflow.graph.control import memory_message
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Choice
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.order import fails
-from dualflow.schedule.plan import Block, Call, Row, Turns
+from dualflow.schedule.plan import PlannedBody, PlannedCall, StackRow, Turns
 
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
@@ -35,7 +35,7 @@ ASSUMED_TURNS = 1000
 """What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
 
 
-def write_calls(unit: Unit, name: str, calls: Sequence[Call]) -> None:
+def write_calls(unit: Unit, name: str, calls: Sequence[PlannedCall]) -> None:
     """Write the entry ``name``, which makes ``calls``."""
     entry = Entry.begin(unit, name)
     control = _Control(entry)
@@ -54,7 +54,7 @@ class _Control:
     outermost: Node | None = None
     """The loop that is being written, of several the outermost."""
 
-    def begin(self, calls: Sequence[Call]) -> None:
+    def begin(self, calls: Sequence[PlannedCall]) -> None:
         """Make the table that rows move in, if there are loops."""
         plan, b, entry = self.entry.unit.plan, self.entry.b, self.entry
         if not any(c.turns for call in calls for c in call.walk()):
@@ -74,7 +74,7 @@ class _Control:
         entry.buffers = own
         b.store(own, entry.context, 0)
 
-    def end(self, calls: Sequence[Call]) -> None:
+    def end(self, calls: Sequence[PlannedCall]) -> None:
         """Free what has grown, and return."""
         b = self.entry.b
         grown = [row for call in calls for c in call.walk() if c.turns for row in c.turns.grown]
@@ -83,7 +83,7 @@ class _Control:
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
         b.ret()
 
-    def run(self, calls: Sequence[Call]) -> None:
+    def run(self, calls: Sequence[PlannedCall]) -> None:
         """Write calls in order; where one has stopped the program, those after it don't run.
 
         Kernels whose checks failed go on, so variables are written only behind a look at the status.
@@ -101,7 +101,7 @@ class _Control:
                 elif fails(call.node):
                     sure = False
 
-    def _write(self, call: Call) -> None:
+    def _write(self, call: PlannedCall) -> None:
         if call.turns is not None:
             self._loop(call, call.turns)
         elif isinstance(call.node.op.form, Choice):
@@ -112,7 +112,7 @@ class _Control:
         else:
             self.entry.call(call)
 
-    def _check(self, call: Call) -> None:
+    def _check(self, call: PlannedCall) -> None:
         """Where the check fails, note its number, and what its error is made of behind the parameters."""
         b, entry = self.entry.b, self.entry
         reads = list(zip(call.inputs[1:], call.node.inputs[1:], strict=True))
@@ -128,7 +128,7 @@ class _Control:
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
             note_failure(b, entry.status, number)
 
-    def _choose(self, index: Value, branches: Sequence[Block]) -> None:
+    def _choose(self, index: Value, branches: Sequence[PlannedBody]) -> None:
         """The branch of number ``index``, the last for any other number."""
         first, *others = branches
         if not others:
@@ -145,12 +145,12 @@ class _Control:
 
         self.entry.b.if_else(index.eq(0), then, otherwise)
 
-    def _loop(self, call: Call, turns: Turns) -> None:
+    def _loop(self, call: PlannedCall, turns: Turns) -> None:
         b, unit = self.entry.b, self.entry.unit
         assert self.turns is not None
         outer, self.outermost = self.outermost, self.outermost or call.node
         unit.code.messages.append(("a signal has come", self.outermost))
-        stopped = len(unit.code.messages)
+        stopped = b.constant(I64, len(unit.code.messages))
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)
@@ -163,32 +163,33 @@ class _Control:
                 goes_on = self._grow(call, turns, turn, goes_on)
             loop.test(goes_on)
             for row in turns.rows:
-                self._move(row, turn if not call.node.attrs["reverse"] or count is None else count - 1 - turn)
+                self._move(row, turn if not loop_of(call.node).reverse or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
                 ask(unit.module, b, last, self.entry.status, stopped)
             loop.next(turn + 1)
         self.outermost = outer
         b.store(loop.results[0], self.turns, turns.counter)
-        length = call.node.attrs["length"]
+        length = loop_of(call.node).length
         unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)
 
-    def _count(self, call: Call, turns: Turns) -> Value | None:
+    def _count(self, call: PlannedCall, turns: Turns) -> Value | None:
         """The largest number of turns; None for any."""
         if turns.counted is not None:
             assert self.turns is not None
             return self.entry.b.load(self.turns, turns.counted, I64)
-        length: int | None = call.node.attrs["length"]
+        length = loop_of(call.node).length
         return None if length is None else self.entry.param(length)
 
     def _fine(self) -> Value:
         """Whether no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
-    def _tested(self, call: Call, goes_on: Value) -> Value:
+    def _tested(self, call: PlannedCall, goes_on: Value) -> Value:
         """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
-        test = call.blocks[0]
-        dtype = call.node.attrs["condition"].outputs[0].spec.dtype.dtype
+        test, condition = call.blocks[0], loop_of(call.node).condition
+        assert condition is not None, "nothing but a condition is tested"
+        dtype = condition.outputs[0].spec.dtype.dtype
 
         def ask() -> list[Value]:
             self.run(test.calls)
@@ -202,20 +203,20 @@ class _Control:
         pointer = b.load(entry.buffers, layout.buffer, PTR)
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(dtype))
 
-    def _move(self, row: Row, index: Value) -> None:
+    def _move(self, row: StackRow, index: Value) -> None:
         """Point the row's buffer at row ``index`` of its stack."""
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
         place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.itemsize)
         b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
 
-    def _grow(self, call: Call, turns: Turns, turn: Value, goes_on: Value) -> Value:
+    def _grow(self, call: PlannedCall, turns: Turns, turn: Value, goes_on: Value) -> Value:
         """Make room for the rows of ``turn``; answers whether the loop goes on, which it does not without."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
         room = b.load(self.room, turns.counter, I64)
         each = sum(row.nbytes for row in turns.grown)
-        most = entry.param(available_bytes() // max(each, 1))
+        most = entry.param(unit.memory_bytes // max(each, 1))
         unit.code.messages.append((memory_message(each), call.node))
         failure = b.constant(I64, len(unit.code.messages))
         with b.if_then(goes_on & (turn >= room)):

@@ -25,11 +25,12 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Call, Plan, plan
+from dualflow.schedule.plan import Plan, PlannedCall, plan
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -46,6 +47,7 @@ class Executable:
 
     Attributes:
         graph: what it computes, after all passes.
+        options: what it is compiled for.
         plan: where values live.
         program: the code before compilation, and its parameters.
         library: the machine code; None for a graph without native parts.
@@ -58,22 +60,24 @@ class Executable:
         "_params",
         "graph",
         "library",
+        "options",
         "plan",
         "program",
         "reused",
     )
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
+        self.options = options
         self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=product.own())
-        self.program: Program = write(self.plan, threads.max_threads())
+        self.program: Program = write(self.plan, options)
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)
         if self.program.parallel:
             pool = threads.pool()
             self._params[:2] = pool.address, pool.pfor
         prototype = _heavy if self.program.heavy else _light
-        self._calls: list[Callable[..., Any] | Call] = [
+        self._calls: list[Callable[..., Any] | PlannedCall] = [
             part.host if part.host is not None else prototype(self.entry(part.entry or ""))
             for part in self.program.parts
         ]
@@ -124,7 +128,7 @@ class Executable:
         status = np.zeros(1, np.int64)
         addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
         for call in self._calls:
-            if isinstance(call, Call):
+            if isinstance(call, PlannedCall):
                 if trail is not None:
                     trail.node = call.node
                     trail.end()
@@ -209,7 +213,7 @@ def _aligned(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-def _call_host(call: Call, buffers: list[Array], table: Array, trail: Trail | None) -> None:
+def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Trail | None) -> None:
     """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]

@@ -15,9 +15,17 @@ from dualflow.backends.llvm.runtime import elf, fastcall, object_cache, threads
 
 @dataclass(frozen=True, slots=True)
 class Facility:
-    """Whether something works in this process, and what is to be known of it: why not, or how."""
+    """Whether something works in this process.
+
+    Attributes:
+        name: what it is called.
+        switch: what switches it off, in ``DUALFLOW_DISABLE``.
+        on: whether it works.
+        detail: what is to be known of it: why not, or how.
+    """
 
     name: str
+    switch: str
     on: bool
     detail: str = ""
 
@@ -36,16 +44,20 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
     ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache']
     """
     pool = threads.status()
-    own = product.own()
     no_cache = object_cache.obstacle()
     return (
-        _unless("builtin call", fastcall.obstacle(tensor_class)),
-        _unless("linker", elf.obstacle()),
-        Facility("threads", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Facility("matrix product", own, "" if own else "no wide vectors here: NumPy's BLAS is called"),
-        Facility("disk cache", not no_cache, no_cache or object_cache.folder() or ""),
+        _unless("builtin call", "builtin_call", fastcall.obstacle(tensor_class)),
+        _unless("linker", "linker", elf.obstacle()),
+        Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
+        Facility("matrix product", "product", product.own(), _product()),
+        Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
     )
 
 
-def _unless(name: str, obstacle: str) -> Facility:
-    return Facility(name, not obstacle, obstacle)
+def _unless(name: str, switch: str, obstacle: str) -> Facility:
+    return Facility(name, switch, not obstacle, obstacle)
+
+
+def _product() -> str:
+    obstacle = product.obstacle()
+    return f"{obstacle}, but none is found" if obstacle and product.own() else obstacle

@@ -13,20 +13,22 @@ from dataclasses import dataclass
 from dualflow.backends.llvm.check_values import Kept
 from dualflow.backends.llvm.entry import Kernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
-from dualflow.backends.llvm.runtime import interrupts
+from dualflow.backends.llvm.runtime import interrupts, target, threads
+from dualflow.backends.llvm.text import Module
 from dualflow.graph.ir import Node
-from dualflow.schedule.plan import Call, Plan
+from dualflow.graph.options import CompileOptions
+from dualflow.schedule.plan import Plan, PlannedCall
 
 HEAVY_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ProgramPart:
     """A run of the plan: an entry of the module, or one host call."""
 
     entry: str | None
-    host: Call | None = None
+    host: PlannedCall | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +49,7 @@ class Program:
     """
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[ProgramPart, ...]
     params: tuple[int, ...]
     messages: tuple[tuple[str | Kept, Node], ...]
     routines: tuple[str, ...]
@@ -57,9 +59,10 @@ class Program:
     heavy: bool
 
 
-def write(plan: Plan, threads: int) -> Program:
-    """The program of ``plan``, with workspaces for ``threads`` threads."""
-    unit = Unit(plan, threads)
+def write(plan: Plan, options: CompileOptions) -> Program:
+    """The program of ``plan``."""
+    module = Module(options.vector_bits or target.vector_bits())
+    unit = Unit(plan, threads.seats(options.threads), options.memory, module)
     parts = _parts(unit)
     return Program(
         text=unit.module.text(),
@@ -70,26 +73,26 @@ def write(plan: Plan, threads: int) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS or interrupts.ROUTINE in unit.module.functions,
+        heavy=unit.work_ns > HEAVY_NS or unit.module.has(interrupts.ROUTINE),
     )
 
 
-def _parts(unit: Unit) -> list[Part]:
+def _parts(unit: Unit) -> list[ProgramPart]:
     """Runs of native calls as entries, and the host calls between them."""
-    parts: list[Part] = []
-    run: list[Call] = []
+    parts: list[ProgramPart] = []
+    run: list[PlannedCall] = []
 
     def flush() -> None:
         if run:
             name = f"entry{len(parts)}"
             write_calls(unit, name, run)
-            parts.append(Part(name))
+            parts.append(ProgramPart(name))
             run.clear()
 
     for call in unit.plan.calls:
         if call.kind == "host":
             flush()
-            parts.append(Part(None, call))
+            parts.append(ProgramPart(None, call))
         else:
             run.append(call)
     flush()

@@ -6,12 +6,15 @@ import time
 
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
+from dualflow.backends.numba.requirement import require_numba
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 
 
-def build(graph: Graph) -> NumbaExecutable:
+def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
+    require_numba()
     return NumbaExecutable(graph)
 
 

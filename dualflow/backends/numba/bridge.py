@@ -19,6 +19,7 @@ from numba.core.errors import NumbaError, TypingError
 from numba.extending import intrinsic
 
 from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.numba.requirement import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.schedule.arena import ALIGNMENT
@@ -52,6 +53,7 @@ def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
     """
     found = _bridged.get(id(executable))
     if found is None:
+        require_numba()
         bridge = _Bridge.of(executable, captured)
         found = _bridged[id(executable)] = bridge, bridge.dispatcher()
     return found[1]

@@ -14,6 +14,7 @@ from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
@@ -22,7 +23,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Block, Call, Plan, Row, Turns
+from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
 LANES = 16
@@ -69,7 +70,7 @@ class Shelf:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _known: dict[str, str] = field(default_factory=dict)
-    _nests: dict[Call, tuple[Nest, ...]] = field(default_factory=dict)
+    _nests: dict[PlannedCall, tuple[Nest, ...]] = field(default_factory=dict)
 
     def kernel(self, run: Run, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
         """The kernel of ``run``, and its name; equal kernels are one."""
@@ -80,7 +81,7 @@ class Shelf:
             self.runs.append((name, nodes))
         return name, made
 
-    def nests(self, call: Call) -> tuple[Nest, ...]:
+    def nests(self, call: PlannedCall) -> tuple[Nest, ...]:
         """The loop nests that a call runs."""
         found = self._nests.get(call)
         if found is None:
@@ -106,7 +107,7 @@ def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
     return Nest(node, inputs, outputs, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
 
 
-def _nests_of(call: Call) -> Iterator[Lowered]:
+def _nests_of(call: PlannedCall) -> Iterator[Lowered]:
     """The fused nodes of a call; what a product is added to, or a scatter writes onto, is copied first."""
     if call.kind == "kernel":
         yield call.node, call.inputs, call.outputs
@@ -163,7 +164,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
-        """Call a kernel."""
+        """PlannedCall a kernel."""
 
     @abstractmethod
     def settle(self, checks: Sequence[Check], nodes: Sequence[Node]) -> None:
@@ -174,20 +175,20 @@ class CallWriter(ABC):
         """A loop nest that Numba can't compute."""
 
     @abstractmethod
-    def multiply(self, call: Call) -> None:
+    def multiply(self, call: PlannedCall) -> None:
         """A matrix product, onto what has been copied to its place."""
 
     @abstractmethod
-    def host(self, call: Call) -> None:
+    def host(self, call: PlannedCall) -> None:
         """A node as its op's own kernel."""
 
     # Calls
 
-    def calls(self, calls: Sequence[Call]) -> None:
+    def calls(self, calls: Sequence[PlannedCall]) -> None:
         for call in calls:
             self._call_of(call.kind)(call)
 
-    def _call_of(self, kind: str) -> Callable[[Call], None]:
+    def _call_of(self, kind: str) -> Callable[[PlannedCall], None]:
         """What writes a call of that kind; see :func:`dualflow.schedule.operands.kind_of`."""
         return {
             "kernel": self.nests,
@@ -201,7 +202,7 @@ class CallWriter(ABC):
             "host": self.host,
         }[kind]
 
-    def nests(self, call: Call) -> None:
+    def nests(self, call: PlannedCall) -> None:
         """The loop nests of a call."""
         for nest in self.shelf.nests(call):
             if nest.run is None:
@@ -237,12 +238,12 @@ class CallWriter(ABC):
         buffer = self.buffer(argument.buffer, argument.dtype)
         return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset else buffer
 
-    def product(self, call: Call) -> None:
+    def product(self, call: PlannedCall) -> None:
         """A matrix product; what it is added to is copied first."""
         self.nests(call)
         self.multiply(call)
 
-    def scatter(self, call: Call) -> None:
+    def scatter(self, call: PlannedCall) -> None:
         """Rows put where integers say, onto a copy of the first input or zeros."""
         self.nests(call)
         node, (out,) = call.node, call.outputs
@@ -263,7 +264,7 @@ class CallWriter(ABC):
         given = [*places, *map(self.number, (turns, count, length)), self._limits(node)]
         self.lines.add(f"{name}({', '.join(given)})", (node,))
 
-    def bounds(self, call: Call) -> None:
+    def bounds(self, call: PlannedCall) -> None:
         """The positions of a scatter, before anything is written."""
         self._require_inside(call.node.attrs["scatter"], call.inputs[0])
 
@@ -279,7 +280,7 @@ class CallWriter(ABC):
         depth = depth_of(node)
         return f"({', '.join(map(self.number, table_of(node)[4 : 4 + depth]))},)"
 
-    def move(self, call: Call) -> None:
+    def move(self, call: PlannedCall) -> None:
         """Elements that lie one behind another, copied as they are."""
         value = call.node.output
         source, target = (self._stretch(x, value) for x in (*call.inputs, *call.outputs))
@@ -290,7 +291,7 @@ class CallWriter(ABC):
         begin, count = self.number(layout.offset), self.number(math.prod(sizes(value)))
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{begin} : {begin} + {count}]"
 
-    def check(self, call: Call) -> None:
+    def check(self, call: PlannedCall) -> None:
         """A check in its own right: its error is made of what it reads."""
         condition, *reads = zip(call.inputs, call.node.inputs, strict=True)
         self.require(self._element(condition[0], condition[1].spec.dtype), Check(call.node), reads)
@@ -300,14 +301,14 @@ class CallWriter(ABC):
 
     # Choices and loops
 
-    def control(self, call: Call) -> None:
+    def control(self, call: PlannedCall) -> None:
         """A choice or a loop around calls of this level."""
         if call.turns is not None:
             self._loop(call, call.turns)
         else:
             self._choice(call)
 
-    def _choice(self, call: Call) -> None:
+    def _choice(self, call: PlannedCall) -> None:
         index = self._element(call.inputs[0], call.node.inputs[0].spec.dtype)
         *first, last = call.blocks
         for number, block in enumerate(first):
@@ -319,19 +320,19 @@ class CallWriter(ABC):
         with self.lines.block("else:"):
             self.calls(last.calls)
 
-    def _loop(self, call: Call, turns: Turns) -> None:
-        node, turn = call.node, self.begin_turns(turns.counter)
+    def _loop(self, call: PlannedCall, turns: Turns) -> None:
+        node, loop, turn = call.node, loop_of(call.node), self.begin_turns(turns.counter)
         rows = list(zip(turns.rows, row_dtypes(node), strict=True))
         self.calls(turns.start)
         for row, dtype in rows:
             if row in turns.grown:
                 self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(dtype)})")
         self.lines.add(f"{turn} = 0", (node,))
-        limit = self._limit(node, turns)
+        limit = self._limit(loop.length, turns)
         with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
-            if len(call.blocks) > 1:
-                self._tested(call)
-            backwards = node.attrs["reverse"] and limit is not None
+            if loop.condition is not None:
+                self._tested(call.blocks[0], loop.condition.outputs[0].spec.dtype)
+            backwards = loop.reverse and limit is not None
             for row, dtype in rows:
                 if row in turns.grown and row.nbytes:
                     self._grow(node, row, dtype, turn, turns)
@@ -340,36 +341,33 @@ class CallWriter(ABC):
             self.lines.add(f"{turn} += 1")
             self.end_turn(call, turn)
 
-    def _limit(self, node: Node, turns: Turns) -> str | None:
+    def _limit(self, length: int | None, turns: Turns) -> str | None:
         if turns.counted is not None:
             return self.turns_of(turns.counted)
-        length = node.attrs["length"]
         return None if length is None else self.number(length)
 
     def begin_turns(self, loop: int) -> str:
         """The name of a loop's counter, which the next line makes."""
         return f"turn{loop}"
 
-    def begin_stack(self, row: Row) -> str:
+    def begin_stack(self, row: StackRow) -> str:
         """The name of a stack that grows, which the next line makes."""
         return self.shelf.names[row.stack.buffer]
 
-    def begin_row(self, row: Row) -> str:
+    def begin_row(self, row: StackRow) -> str:
         """The name of a row, which the next line makes."""
         return self.shelf.names[row.slot]
 
     @abstractmethod
-    def end_turn(self, call: Call, turn: str) -> None:
+    def end_turn(self, call: PlannedCall, turn: str) -> None:
         """What stands at the end of a turn."""
 
-    def _tested(self, call: Call) -> None:
-        test: Block = call.blocks[0]
+    def _tested(self, test: PlannedBody, dtype: DType) -> None:
         self.calls(test.calls)
-        dtype = call.node.attrs["condition"].outputs[0].spec.dtype
         with self.lines.block(f"if not {self._element(test.results[0], dtype)}:"):
             self.lines.add("break")
 
-    def _grow(self, node: Node, row: Row, dtype: DType, turn: str, turns: Turns) -> None:
+    def _grow(self, node: Node, row: StackRow, dtype: DType, turn: str, turns: Turns) -> None:
         """Room for the row of this turn."""
         self.routines.add("grown")
         stack, count = self.buffer(row.stack.buffer, dtype), row.nbytes // row.itemsize
@@ -379,7 +377,7 @@ class CallWriter(ABC):
             self.require(f"({most})", Check(node, memory_message(each)))
             self.lines.add(f"{stack} = grown({stack}, {self.number(FIRST_ROWS * count)})")
 
-    def _point(self, row: Row, dtype: DType, turn: str) -> None:
+    def _point(self, row: StackRow, dtype: DType, turn: str) -> None:
         """The row of this turn: a stretch of its stack."""
         stack, count = self.buffer(row.stack.buffer, dtype), self.number(row.nbytes // row.itemsize)
         begin = f"{turn} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
@@ -388,5 +386,5 @@ class CallWriter(ABC):
 
 def row_dtypes(loop: Node) -> list[DType]:
     """The dtypes of the rows of a loop, in the order of its plan."""
-    carried, mapped = loop.attrs["carried"], loop.attrs["mapped"]
+    carried, mapped = loop_of(loop).carried, loop_of(loop).mapped
     return [v.spec.dtype for v in (*loop.inputs[carried : carried + mapped], *loop.outputs[carried:])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,10 +16,10 @@ from dualflow.backends.numba.call_source import Check
 from dualflow.backends.numba.files import function_file, kernel_file, routine_file
 from dualflow.backends.numba.parameters import Parameter
 from dualflow.backends.numba.program_source import ProgramSource, program
+from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.locks import SharedLock
 from dualflow.core.memory import available_bytes
 from dualflow.graph.compiled import PartReport
 from dualflow.graph.fused import body_of
@@ -28,7 +27,7 @@ from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, host_report
-from dualflow.schedule.plan import Call, Plan
+from dualflow.schedule.plan import Plan, PlannedCall
 
 Array = np.ndarray[Any, Any]
 
@@ -120,10 +119,8 @@ class NumbaExecutable:
         for name in (n for n in modules if n in source.direct):
             kernel, parameters = modules[name], source.shelf.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
-            if name in source.shared:
-                origins.add(_compile(kernel.kernel_parallel, parameters))
             scope[name] = kernel.kernel
-            scope[f"{name}_parallel"] = _shared(kernel.kernel_parallel, kernel.kernel)
+            scope[f"{name}_parallel"] = shared(kernel.kernel)
         for function in source.functions:
             scope[function.name] = getattr(module_of(function_file(function, source.shelf)), function.name)
             origins.add(_compile(scope[function.name], function.parameters))
@@ -193,43 +190,7 @@ def _compile(function: Any, parameters: Sequence[Parameter]) -> str:
     return "disk" if hit else "compiled"
 
 
-class _Threads:
-    """Who may use Numba's threads: one thread at a time, and no child of a process that has used them.
-
-    Numba's layers end the process where two threads enter them at once, or where a forked child enters them.
-    """
-
-    def __init__(self) -> None:
-        self.sharing = SharedLock()
-        self.used = self.lost = False
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._note_fork)
-
-    def _note_fork(self) -> None:
-        self.lost = self.lost or self.used
-
-
-_threads: Final = _Threads()
-
-
-def _shared(parallel: Callable[..., None], alone: Callable[..., None]) -> Callable[..., None]:
-    """A kernel that shares its range between threads where it may, and else runs it on its own."""
-
-    def run(total: int, chunk: int, *given: Any) -> None:
-        lock = _threads.sharing.bare
-        if _threads.lost or not lock.acquire(blocking=False):
-            alone(0, total, *given)
-            return
-        try:
-            _threads.used = True
-            parallel(total, chunk, *given)
-        finally:
-            lock.release()
-
-    return run
-
-
-def _report(call: Call) -> PartReport:
+def _report(call: PlannedCall) -> PartReport:
     """How a call runs that no kernel serves, and why."""
     body = body_of(call.node)
     if body is None:
@@ -237,7 +198,7 @@ def _report(call: Call) -> PartReport:
     return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
 
 
-def _host(call: Call) -> Callable[..., list[Array]]:
+def _host(call: PlannedCall) -> Callable[..., list[Array]]:
     """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
     node = call.node
 

@@ -24,7 +24,7 @@ from dualflow.ops.forms import Loop
 from dualflow.schedule.assembly import spread
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Call, Row
+from dualflow.schedule.plan import PlannedCall, StackRow
 
 ASKED_WORK = 2e7
 """After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
@@ -77,7 +77,7 @@ class FunctionSource:
         return "\n".join([head, f"def {self.name}({names(self.parameters)}):", *body, ""])
 
 
-def function_source(outer: CallWriter, call: Call, name: str) -> FunctionSource:
+def function_source(outer: CallWriter, call: PlannedCall, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
     return _Writer(outer).function(call, name)
 
@@ -103,7 +103,7 @@ class _Writer(CallWriter):
         self.kept: list[Kept] = []
         self.support = Support()
 
-    def function(self, call: Call, name: str) -> FunctionSource:
+    def function(self, call: PlannedCall, name: str) -> FunctionSource:
         self.lines.add(_BEGIN)
         self._results(call)
         self.control(call)
@@ -123,7 +123,7 @@ class _Writer(CallWriter):
             self.support,
         )
 
-    def _results(self, call: Call) -> None:
+    def _results(self, call: PlannedCall) -> None:
         """What later loops read: it is there wherever the function returns."""
         for inner in call.walk():
             if inner.turns is None or not inner.turns.grown:
@@ -174,10 +174,10 @@ class _Writer(CallWriter):
     def begin_turns(self, loop: int) -> str:
         return self._begin(super().begin_turns(loop))
 
-    def begin_stack(self, row: Row) -> str:
+    def begin_stack(self, row: StackRow) -> str:
         return self._begin(super().begin_stack(row))
 
-    def begin_row(self, row: Row) -> str:
+    def begin_row(self, row: StackRow) -> str:
         return self._begin(super().begin_row(row))
 
     def _begin(self, name: str) -> str:
@@ -214,10 +214,10 @@ class _Writer(CallWriter):
     def unrendered(self, nest: Nest) -> None:
         raise AssertionError(f"{nest.node} is an obstacle to compiling the function")
 
-    def host(self, call: Call) -> None:
+    def host(self, call: PlannedCall) -> None:
         raise AssertionError(f"{call.node} is an obstacle to compiling the function")
 
-    def multiply(self, call: Call) -> None:
+    def multiply(self, call: PlannedCall) -> None:
         """A product for each matrix of the batch."""
         node, out = call.node, call.outputs[0]
         *batch, rows, columns = sizes(node.output)
@@ -243,7 +243,7 @@ class _Writer(CallWriter):
                 loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
             self.lines.add(f"product({', '.join(given)})", (node,))
 
-    def end_turn(self, call: Call, turn: str) -> None:
+    def end_turn(self, call: PlannedCall, turn: str) -> None:
         calls = [c for block in call.blocks for c in block.calls]
         every = self.number(max(2, int(ASKED_WORK / max(work(self.shelf, calls), 1.0))))
         signalled = self.support.primitive("signalled")

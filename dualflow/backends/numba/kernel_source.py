@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.text import I64, Type, Value
+from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
@@ -17,9 +19,13 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
+from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
+from dualflow.schedule.strips import in_strips
 
-_INDEX = as_dtype("int64")
+_PARTIAL: Final[dict[tuple[object, ...], bool]] = {}
+"""Whether an op's code, for operands of some dtypes, is right for most of them only."""
+_INDEX: Final = as_dtype("int64")
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars asks whether a signal has come."""
 
@@ -45,10 +51,10 @@ class KernelSource:
     def function(self, name: str) -> str:
         """The kernel alone, as a function of that name."""
         head = f"def {name}({names(self.parameters)}):"
-        return "\n".join(['@njit(error_model="numpy", cache=True)', head, *self.lines, ""])
+        return "\n".join(['@njit(error_model="numpy", nogil=True, cache=True)', head, *self.lines, ""])
 
     def shared(self, name: str) -> str:
-        """A function that shares the kernel's range between threads, in chunks."""
+        """A function that shares the kernel's range between Numba's threads, in chunks."""
         rest = names(self.parameters[2:])
         return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
@@ -58,59 +64,21 @@ def {name}_parallel(total, chunk, {rest}):
 """
 
     def file(self, name: str) -> str:
-        """A whole file with the kernel in both forms."""
-        return "\n".join([HEADER, *self.support.pieces(), self.function(name), self.shared(name)])
+        """A whole file with the kernel."""
+        return "\n".join([HEADER, *self.support.pieces(), self.function(name)])
 
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    return _Writer(kernel).source()
-
-
-class _ElementMaths(Maths):
-    """The maths namespace of element code in a kernel: its numbers are constants, and it knows its place."""
-
-    node: Node
-    positions: tuple[int | None, ...]
-
-    def __init__(self, writer: _Writer) -> None:
-        super().__init__(writer.support)  # type: ignore[arg-type]  # support functions stand for the module
-        self._writer = writer
-
-    def cast(self, x: Value | float, target: DType) -> Value:
-        """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, Value):
-            return super().cast(x, target)
-        return self._writer.builder.constant(Type.of_dtype(target.dtype), x)
-
-    def index(self, axis: int) -> Value:
-        """The element's position along an axis of the output, an int64."""
-        loop = self.positions[axis]
-        builder = self._writer.builder
-        return builder.constant(I64, 0) if loop is None else builder.named(I64, f"i64(i{loop})")
-
-    def check(self, ok: Value, message: str) -> None:
-        """Stop the graph with ``message`` unless ``ok`` holds."""
-        self._writer.fail_unless(ok.text, message, self.node)
-
-
-class _Accumulator(SourceValue):
-    """What a fold carries along lanes: floats may be added to it in another order."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> Value:
-        if self.type.kind != "f":
-            return super().__add__(other)
-        call = f"{self.emitter.support.primitive('plus')}({self.text}, {self._other(other).text})"
-        return self.emitter.expression(self.type, call)
+    probe = _Writer(kernel)
+    return _Writer(in_strips(invariants_first(kernel), probe.is_partial)).source()
 
 
 class _Writer:
     """Writes one kernel.
 
     Attributes:
-        kind: of the loop that is being written.
+        carried: the accumulators that the present lane loop carries from turn to turn.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -118,15 +86,25 @@ class _Writer:
         self.support = Support()
         self.lines = Lines()
         self.builder = SourceBuilder(self.lines, self.support)
-        self.maths = _ElementMaths(self)
+        self.maths = ElementMaths(self.support, self.builder, self.fail_unless)
         self.checks: list[tuple[str, Node]] = []
-        self.dtypes = list(kernel.buffers)
-        self.kind = LoopKind.SERIAL
+        self.dtypes = dict(enumerate(kernel.buffers))
+        self.carried: frozenset[Register] = frozenset()
         self.nodes: list[tuple[int, Node]] = []
+
+    def is_partial(self, let: lp.Let) -> bool:
+        """Whether the code of ``let`` is right for most operands only, and else takes longer."""
+        key = let.node.op.name, tuple(getattr(o, "dtype", None) for o in let.operands)
+        if key not in _PARTIAL:
+            self.maths.wrong = []
+            self._code(let)
+            _PARTIAL[key] = bool(self.maths.wrong)
+        return _PARTIAL[key]
 
     def source(self) -> KernelSource:
         kernel = self.kernel
         self._statements(kernel.body)
+        self._note_failures()
         if not self.lines.text:
             self.lines.add("pass")
         parameters = (
@@ -137,17 +115,25 @@ class _Writer:
             *(Parameter(f"n{i}", _INDEX) for i in range(kernel.numbers)),
             Parameter("status", _INDEX, array=True),
         )
-        return KernelSource(
-            self.support, tuple(self.lines.text), parameters, tuple(self.checks), tuple(self.nodes)
-        )
+        before = len(self.checks)  # lines that stand before all
+        nodes = tuple([(line + before, node) for line, node in self.nodes])
+        return KernelSource(self.support, tuple(self.lines.text), parameters, tuple(self.checks), nodes)
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
-        """Note in the status that a check failed, unless another one has before."""
+        """Note that a check failed. The status learns it in the end: lanes can't write to it one by one."""
         if ok == "True":
             return
         self.checks.append((message, node))
-        with self.lines.block(f"if not {ok} and not status[0]:"):
-            self.lines.add(f"status[0] = {len(self.checks)}")
+        failed = f"failed{len(self.checks)}"
+        self.lines.add(f"{failed} = {failed} | (not {ok})")
+
+    def _note_failures(self) -> None:
+        """Give the status the number of the first check that failed, unless it has one."""
+        numbers = range(1, len(self.checks) + 1)
+        self.lines.text[:0] = [f"    failed{i} = False" for i in numbers]
+        for i in numbers:
+            with self.lines.block(f"if failed{i} and not status[0]:"):
+                self.lines.add(f"status[0] = {i}")
 
     # Statements
 
@@ -159,21 +145,43 @@ class _Writer:
             _WRITERS[type(statement)](self, statement)
 
     def _for(self, loop: lp.For) -> None:
+        if loop.kind is LoopKind.TRIED:
+            self._tried(loop)
+            return
+        outer = self.carried
+        if loop.kind is LoopKind.LANES:
+            loaded = {s.register for s in loop.body if isinstance(s, lp.Load)}
+            folds = [s for s in loop.body if isinstance(s, lp.FoldStep)]
+            self.carried = frozenset(r for s in folds for r in s.accumulator if r not in loaded)
+        with self._each(loop):
+            self._statements(loop.body)
+        self.carried = outer
+
+    def _each(self, loop: lp.For) -> AbstractContextManager[None]:
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
-        outer, self.kind = self.kind, loop.kind
-        with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
+        return self.lines.block(f"for {_index(loop.loop)} in range({span}):")
+
+    def _tried(self, loop: lp.For) -> None:
+        """A loop by code that is right in most lanes, then by the exact one if it has to be."""
+        wrong = self.lines.name()
+        self.lines.add(f"{wrong} = False")
+        with self._each(loop):
+            self.maths.wrong = []
             self._statements(loop.body)
-        self.kind = outer
+            self.lines.add(" | ".join([f"{wrong} = {wrong}", *(w.text for w in self.maths.wrong)]))
+            self.maths.wrong = None
+        with self.lines.block(f"if {wrong}:"), self._each(loop):
+            self._statements(loop.body)
 
     def _bound(self, bound: lp.Bound) -> str:
         if isinstance(bound, lp.Edge):
             return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
-        return f"n{bound.place}" if isinstance(bound, Number) else bound.value
+        return _number(bound) if isinstance(bound, Number | int) else bound.value
 
     def _blocks(self, blocks: lp.Blocks) -> None:
         begin, end = self._bound(blocks.begin), self._bound(blocks.end)
-        here, size = _block(blocks.loop, blocks.level), f"n{blocks.size.place}"
+        here, size = _block(blocks.loop, blocks.level), _number(blocks.size)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
             self.lines.add(f"end{here} = min(begin{here} + {size}, {end})")
             self._statements(blocks.body)
@@ -186,11 +194,13 @@ class _Writer:
             self._statements(shares.body)
 
     def _let(self, let: lp.Let) -> None:
+        self._bind(let.register, self._code(let))
+
+    def _code(self, let: lp.Let) -> Any:
         form = let.node.op.form
         assert isinstance(form, Element)
         self.maths.node, self.maths.positions = let.node, let.positions
-        operands = [self._operand(o) for o in let.operands]
-        self._bind(let.register, form.code(self.maths, *operands, **let.node.attrs))
+        return form.code(self.maths, *[self._operand(o) for o in let.operands], **let.node.attrs)
 
     def _bind(self, register: Register, result: Any) -> None:
         """Give the register its value; a line that has just made the value names the register instead."""
@@ -217,7 +227,7 @@ class _Writer:
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
-        self.fail_unless(inside, message, bounds.node)
+        self.fail_unless(inside, message, bounds.blamed)
 
     def _guarded(self, guarded: lp.Guarded) -> None:
         register = guarded.load.register
@@ -226,9 +236,14 @@ class _Writer:
         self.lines.add(f"r{register.number} = {element} if r{guarded.inside.number} else {zero}")
 
     def _row(self, row: lp.Row) -> None:
-        length = " * ".join(f"n{n.place}" for n in row.length)
-        self.dtypes.append(row.dtype)
-        self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(Type.of_dtype(row.dtype.dtype))})")
+        """The kernel's own memory: on the stack if its size is known."""
+        name, type = f"x{row.buffer}", Type.of_dtype(row.dtype.dtype)
+        self.dtypes[row.buffer] = row.dtype
+        counts = [n for n in row.length if isinstance(n, int)]
+        if len(counts) == len(row.length):
+            self.lines.add(f"{name} = {self.support.room(type, math.prod(counts))}()")
+        else:
+            self.lines.add(f"{name} = np.empty({' * '.join(map(_number, row.length))}, {type_name(type)})")
 
     # Folds
 
@@ -245,9 +260,9 @@ class _Writer:
 
     def _accumulator(self, register: Register) -> SourceValue:
         """What a fold carries around the present loop."""
-        if self.kind is not LoopKind.LANES:
+        if register not in self.carried:
             return self._register(register)
-        return _Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
+        return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
 
     def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
         """The position along the reduced loops."""
@@ -266,6 +281,26 @@ class _Writer:
         mine, other = (tuple(map(self._register, r)) for r in (fold.accumulator, fold.other))
         self._assign(fold.accumulator, _fold(fold.node).merge(self.maths, mine, other))
 
+    def _fold_lanes(self, fold: lp.FoldLanes) -> None:
+        """Halves of the accumulators are joined until one is left."""
+        half, types = self.lines.name(), [Type.of_dtype(r.dtype.dtype) for r in fold.accumulator]
+        self.lines.add(f"{half} = {fold.count // 2}")
+        with self.lines.block(f"while {half}:"):
+            with self.lines.block(f"for lane in range({half}):"):
+                left, right = (
+                    [
+                        self.builder.expression(t, f"x{slot}[u({at})]")
+                        for t, slot in zip(types, fold.slots, strict=True)
+                    ]
+                    for at in ("lane", f"lane + {half}")
+                )
+                joined = _fold(fold.node).merge(self.maths, tuple(left), tuple(right))
+                for slot, value, register in zip(fold.slots, joined, fold.accumulator, strict=True):
+                    self.lines.add(f"x{slot}[u(lane)] = {self._typed(value, register.dtype).text}")
+            self.lines.add(f"{half} >>= 1")
+        for register, slot in zip(fold.accumulator, fold.slots, strict=True):
+            self.lines.add(f"r{register.number} = x{slot}[u(0)]")
+
     def _fold_across(self, fold: lp.FoldAcross) -> None:
         """Lanes are Numba's: an accumulator has one element."""
 
@@ -277,7 +312,7 @@ class _Writer:
         form, dtype = _fold(single.node), single.node.inputs[0].spec.dtype
         element = self._operand(single.value)
         start = form.start(self.maths, dtype)
-        begun = tuple([self._typed(x, _as_carried(x, dtype)) for x in start])
+        begun = tuple([x if isinstance(x, Value) else self._typed(x, dtype) for x in start])
         self._bind(
             single.register,
             form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))),
@@ -338,19 +373,26 @@ class _Writer:
         terms = [f"n{place.offset.place}"] if place.offset is not None else []
         for loop, stride in place.terms:
             terms.append(_index(loop) if stride is None else f"{_index(loop)} * n{stride.place}")
+        less = f" - {self._bound(place.begin)}" if place.begin is not None else ""
         if place.picked is not None:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
-        return f"x{place.buffer}[u({' + '.join(terms) or '0'})]"
+        return f"x{place.buffer}[u({' + '.join(terms) or '0'}{less})]"
 
 
 def _index(loop: int) -> str:
-    return "share" if loop == lp.SHARE else f"i{loop}"
+    return {lp.SHARE: "share", lp.LANE: "lane"}.get(loop) or f"i{loop}"
+
+
+def _number(number: Number | int) -> str:
+    return f"n{number.place}" if isinstance(number, Number) else str(number)
 
 
 def _block(loop: int, level: int) -> str:
     """What tells the variables of a block from those of others."""
     name = "_share" if loop == lp.SHARE else str(loop)
+    if level == lp.STRIP:
+        return f"{name}_strip"
     return name if level == lp.SHARE else f"{name}_{level}"
 
 
@@ -358,11 +400,6 @@ def _fold(node: Node) -> Fold:
     form = node.op.form
     assert isinstance(form, Fold)
     return form
-
-
-def _as_carried(start: Any, dtype: DType) -> DType:
-    """The dtype of one of the values that a fold carries, given its start."""
-    return as_dtype(start.dtype) if isinstance(start, np.generic | np.ndarray) else dtype
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
@@ -379,6 +416,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.FoldStart: _Writer._fold_start,
     lp.FoldStep: _Writer._fold_step,
     lp.FoldMerge: _Writer._fold_merge,
+    lp.FoldLanes: _Writer._fold_lanes,
     lp.FoldAcross: _Writer._fold_across,
     lp.FoldFinish: _Writer._fold_finish,
     lp.Single: _Writer._single,

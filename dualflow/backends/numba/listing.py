@@ -25,7 +25,7 @@ from dualflow.backends.numba.support import HEADER
 from dualflow.core.dtypes import as_dtype
 from dualflow.graph.ir import Graph, Node
 from dualflow.schedule.call_reports import check_error, host_report
-from dualflow.schedule.plan import Call
+from dualflow.schedule.plan import PlannedCall
 
 _SHOWN = 32
 """Arrays of up to so many elements are listed."""
@@ -130,7 +130,7 @@ def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[
     yield ""
 
 
-def _host(number: int, call: Call) -> str:
+def _host(number: int, call: PlannedCall) -> str:
     """A node as the NumPy code of its op's kernel; where that is no code of its own, what says so."""
     own = kernel_source(call.node)
     if own is not None:

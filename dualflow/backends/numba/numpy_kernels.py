@@ -58,7 +58,7 @@ class NumpyKernel:
 def kernel_source(node: Node) -> NumpyKernel | None:
     """The NumPy kernel of a node as source; None where it uses more than NumPy."""
     op = node.op
-    if op.effect is not None or body_of(node) is not None or node.bodies:
+    if node.effect is not None or body_of(node) is not None or node.bodies:
         return None
     attrs = {name: _plain(value) for name, value in node.attrs.items()}
     if None in attrs.values():

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import Shelf
 from dualflow.graph.axes import sizes
+from dualflow.graph.control_spec import loop_of
 from dualflow.schedule.loop_program import Run
-from dualflow.schedule.plan import Call
+from dualflow.schedule.plan import PlannedCall
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
@@ -25,7 +26,7 @@ def is_shared(run: Run) -> bool:
     return run.work >= SHARED_WORK and run.total > 1
 
 
-def obstacle(shelf: Shelf, call: Call) -> str | None:
+def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
     """Why a choice or loop is not compiled; None if it is.
 
     Only a function that Python calls may use threads, of Numba or of BLAS.
@@ -41,27 +42,27 @@ def obstacle(shelf: Shelf, call: Call) -> str | None:
     return None
 
 
-def _has_arrays(call: Call) -> bool:
+def _has_arrays(call: PlannedCall) -> bool:
     values = (*call.node.inputs, *call.node.outputs)
     return all(v.spec.dtype.char in _ARRAYS for v in values)
 
 
-def multiplications(product: Call) -> int:
+def multiplications(product: PlannedCall) -> int:
     """How many numbers a matrix product multiplies."""
     node = product.node
     inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
     return math.prod(sizes(node.output)) * inner
 
 
-def work(shelf: Shelf, calls: Sequence[Call]) -> float:
+def work(shelf: Shelf, calls: Sequence[PlannedCall]) -> float:
     """About how many additions' worth of work some calls are."""
     return sum(_work(shelf, call) for call in calls)
 
 
-def _work(shelf: Shelf, call: Call) -> float:
+def _work(shelf: Shelf, call: PlannedCall) -> float:
     inside = sum(work(shelf, block.calls) for block in call.blocks)
     if call.turns is not None:
-        length = call.node.attrs["length"]
+        length = loop_of(call.node).length
         inside *= _ASSUMED_TURNS if length is None else max(length, 1)
     own = sum(nest.run.work + _CALL_WORK for nest in shelf.nests(call) if nest.run is not None)
     return _CALL_WORK + inside + own + (multiplications(call) if call.kind == "product" else 0)

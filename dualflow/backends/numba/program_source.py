@@ -31,12 +31,14 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Choice, Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Call, Plan, plan
+from dualflow.schedule.plan import Plan, PlannedCall, plan
 
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
+ALIGNED = 16
+"""Shares of a loop with lanes are multiples of so many turns."""
 
 
 def program(graph: Graph) -> ProgramSource:
@@ -65,7 +67,7 @@ class ProgramSource(CallWriter):
         self.shared: set[str] = set()
         self.functions: list[FunctionSource] = []
         self.checks: list[Check] = []
-        self.hosts: list[Call] = []
+        self.hosts: list[PlannedCall] = []
         self.marks: list[Node] = []
         self.detours: list[str] = []
         self._inside = False
@@ -132,12 +134,12 @@ class ProgramSource(CallWriter):
     # Calls
 
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
-        """Call a kernel, in one range or shared between threads."""
+        """PlannedCall a kernel, in one range or shared between threads."""
         self.direct.add(name)
         head = f"{name}(0, {run.total}"
         if is_shared(run):
             self.shared.add(name)
-            head = f"{name}_parallel({run.total}, {-(-run.total // SHARES)}"
+            head = f"{name}_parallel({run.total}, {_chunk(run)}"
         loop = next((n for n in nodes if isinstance(n.op.form, Loop)), None)
         marked = loop is not None and not self._inside
         if loop is not None and marked:
@@ -161,9 +163,9 @@ class ProgramSource(CallWriter):
             self.lines.add(f"fail({', '.join(given)})", (check.node,))
 
     def unrendered(self, nest: Nest) -> None:
-        self._host(Call(nest.node, tuple(nest.inputs), tuple(nest.outputs)), whole=False)
+        self._host(PlannedCall(nest.node, tuple(nest.inputs), tuple(nest.outputs)), whole=False)
 
-    def multiply(self, call: Call) -> None:
+    def multiply(self, call: PlannedCall) -> None:
         node, (out,) = call.node, call.outputs
         left, right = (
             self._array(layout, v) + (".mT" if node.attrs.get(f"transpose_{side}") else "")
@@ -181,10 +183,10 @@ class ProgramSource(CallWriter):
             line = f"{product[:-1]}, out={target})"
         self.lines.add(line, (node,))
 
-    def host(self, call: Call) -> None:
+    def host(self, call: PlannedCall) -> None:
         self._host(call, whole=True)
 
-    def _host(self, call: Call, *, whole: bool) -> None:
+    def _host(self, call: PlannedCall, *, whole: bool) -> None:
         """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
         number, names = len(self.hosts), self.shelf.names
         self.hosts.append(call)
@@ -204,10 +206,10 @@ class ProgramSource(CallWriter):
 
     # Choices and loops
 
-    def end_turn(self, call: Call, turn: str) -> None:
+    def end_turn(self, call: PlannedCall, turn: str) -> None:
         """Python looks for signals itself."""
 
-    def control(self, call: Call) -> None:
+    def control(self, call: PlannedCall) -> None:
         """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
         detour = obstacle(self.shelf, call)
         if detour is not None:
@@ -229,8 +231,8 @@ class ProgramSource(CallWriter):
             self._settle_kept(found)
             self.settle(found.checks, ())
 
-    def _call(self, call: Call) -> FunctionSource:
-        """Call a choice or loop as a compiled function."""
+    def _call(self, call: PlannedCall) -> FunctionSource:
+        """PlannedCall a choice or loop as a compiled function."""
         stem = "choice" if isinstance(call.node.op.form, Choice) else "loop"
         found = function_source(self, call, f"{stem}{len(self.functions)}")
         self.functions.append(found)
@@ -251,6 +253,13 @@ class ProgramSource(CallWriter):
     def _mark(self, node: Node) -> None:
         self.lines.add(f"mark({len(self.marks)})")
         self.marks.append(node)
+
+
+def _chunk(run: Run) -> int:
+    """Turns of one share: whole vectors of them where the outermost loop has lanes."""
+    chunk = -(-run.total // SHARES)
+    lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in run.kernel.body)
+    return chunk + -chunk % ALIGNED if lanes else chunk
 
 
 def _input_names(graph: Graph) -> Iterator[str | None]:

@@ -76,6 +76,41 @@ def {name}(context, x, y):
 '''
 
 
+def _reordered(name: str, symbol: str, opcode: str) -> str:
+    return f'''
+@intrinsic
+def {name}(context, x, y):
+    """x {symbol} y, which may be done in another order, so that a loop can use lanes"""
+
+    def code(context, builder, signature, args):
+        return builder.{opcode}(*args, flags=("reassoc",))
+
+    return x(x, y), code
+'''
+
+
+def _room(name: str, dtype: str, count: int) -> str:
+    return f'''
+@intrinsic
+def {name}(context):
+    """A small array on the stack of the function that asks for it."""
+    made = types.Array(types.{dtype}, 1, "C")
+
+    def code(context, builder, signature, args):
+        item = context.get_data_type(types.{dtype})
+        size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(item))
+        count = ir.Constant(ir.IntType(64), {count})
+        room = cgutils.alloca_once(builder, ir.ArrayType(item, {count}))
+        room.align = 64
+        array = context.make_array(made)(context, builder)
+        data = builder.bitcast(room, array.data.type)
+        context.populate_array(array, data=data, shape=[count], strides=[size], itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return made(), code
+'''
+
+
 _PRIMITIVES: Final = {
     **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
     "quotient": _division("quotient", "div"),
@@ -99,16 +134,8 @@ def signalled(context):
 
     return types.boolean(), code
 ''',
-    "plus": '''
-@intrinsic
-def plus(context, x, y):
-    """x + y, which may be summed in another order, so that a loop can use lanes"""
-
-    def code(context, builder, signature, args):
-        return builder.fadd(*args, flags=("reassoc",))
-
-    return x(x, y), code
-''',
+    "plus": _reordered("plus", "+", "fadd"),
+    "times": _reordered("times", "*", "fmul"),
 }
 """The source of what is one instruction, but no intrinsic of LLVM that takes and returns one type."""
 
@@ -141,6 +168,18 @@ class Support:
         """How the source calls another single instruction."""
         self._primitives.setdefault(name, _PRIMITIVES[name])
         return name
+
+    def room(self, type: Type, count: int) -> str:
+        """How the source asks for an array of ``count`` elements on the stack."""
+        name = f"room{count}_{type_name(type)}"
+        self._primitives.setdefault(
+            name, _room(name, type.dtype.name if type.kind != "b" else "boolean", count)
+        )
+        return name
+
+    def has_primitive(self, name: str) -> bool:
+        """Whether the source calls this single instruction."""
+        return name in self._primitives
 
     def called(self, name: str) -> str:
         """How the source calls a function that :meth:`function` or :meth:`declare` has named."""

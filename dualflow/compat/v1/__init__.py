@@ -35,12 +35,11 @@ from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
-from dualflow.graph_mode import Graph as Graph
+from dualflow.graph_mode import ExplicitGraph, VariableV1
 from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession
 from dualflow.graph_mode import Operation as Operation
 from dualflow.graph_mode import Session as Session
-from dualflow.graph_mode import Variable as Variable
 from dualflow.graph_mode import assign as assign
 from dualflow.graph_mode import assign_add as assign_add
 from dualflow.graph_mode import assign_sub as assign_sub
@@ -61,6 +60,9 @@ from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
 from dualflow.random import set_seed, shuffle, truncated_normal
+
+Graph = ExplicitGraph
+Variable = VariableV1
 
 if TYPE_CHECKING:
     from dualflow import *  # type: ignore[assignment]  # noqa: F403  # what _own finds; Variable is version 1's
@@ -179,7 +181,18 @@ def _own(name: str) -> Any:
 _publish(
     globals(),
     modules=("initializers", "layers", "nn", "random", "train"),
-    internal=("ABSENT", "Any", "Namespace", "TYPE_CHECKING", "annotations", "named", "set_seed", "shuffle"),
+    internal=(
+        "ABSENT",
+        "Any",
+        "ExplicitGraph",
+        "Namespace",
+        "TYPE_CHECKING",
+        "VariableV1",
+        "annotations",
+        "named",
+        "set_seed",
+        "shuffle",
+    ),
     others=dir(dualflow),
     fallback=_own,
 )

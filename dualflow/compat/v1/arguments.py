@@ -32,7 +32,7 @@ DROPPED: Final = frozenset(
 """Arguments of TensorFlow 1 that decide nothing here."""
 
 
-class Arguments:
+class ArgumentTranslation:
     """How TensorFlow 1's arguments become those of ``function``.
 
     Args:

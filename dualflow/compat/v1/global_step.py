@@ -8,12 +8,12 @@ from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.graph_mode import GLOBAL_VARIABLES, Graph, graph_recording
+from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, graph_recording
 
 GLOBAL_STEP: Final = "global_step"
 
 
-def get_global_step(graph: Graph | None = None) -> Any:
+def get_global_step(graph: ExplicitGraph | None = None) -> Any:
     """The graph's variable that counts steps; None if there is none yet, or where ops run now.
 
     >>> from dualflow.compat import v1
@@ -25,7 +25,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     return next(iter(found.get_collection(GLOBAL_STEP)), None) if found is not None else None
 
 
-def create_global_step(graph: Graph | None = None) -> Any:
+def create_global_step(graph: ExplicitGraph | None = None) -> Any:
     """A new variable ``global_step`` of int64, for ``minimize(loss, global_step=...)`` to count up.
 
     Raises:
@@ -55,7 +55,7 @@ def _root_scope() -> Any:
     return variable_scope(VariableScope(), auxiliary_name_scope=False)
 
 
-def get_or_create_global_step(graph: Graph | None = None) -> Any:
+def get_or_create_global_step(graph: ExplicitGraph | None = None) -> Any:
     """The graph's variable that counts steps, new if there is none.
 
     >>> from dualflow.compat import v1

@@ -13,11 +13,11 @@ from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any
 
-from dualflow.compat.v1.arguments import Arguments
+from dualflow.compat.v1.arguments import ArgumentTranslation
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Node
-from dualflow.graph_mode import Graph, Operation, graph_recording
+from dualflow.graph_mode import ExplicitGraph, Operation, graph_recording
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.unknown_rank import postpone, takes_unknown
 
@@ -36,7 +36,9 @@ def named(found: Any, order: str = "") -> Any:
     if not optional:  # another name is no op's
         return found
     positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return _naming(found, list(parameters).index("name") if positional else None, Arguments(found, order))
+    return _naming(
+        found, list(parameters).index("name") if positional else None, ArgumentTranslation(found, order)
+    )
 
 
 class Namespace(ModuleType):
@@ -62,7 +64,9 @@ class Namespace(ModuleType):
         return dir(self._module)
 
 
-def _naming(function: Callable[..., Any], place: int | None, older: Arguments) -> Callable[..., Any]:
+def _naming(
+    function: Callable[..., Any], place: int | None, older: ArgumentTranslation
+) -> Callable[..., Any]:
     """``function``, whose argument at ``place`` is the name; without a place it is given by keyword."""
 
     @wraps(function)
@@ -89,7 +93,7 @@ def _postponing(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: postpone(function, args, kwargs)
 
 
-def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What ``function`` adds is in the scope ``name``, and the node of its result has that name itself."""
     names = graph.engine.open.names
     before = len(graph.engine.builder.nodes)
@@ -106,11 +110,11 @@ def _call(graph: Graph, name: str, function: Callable[..., Any], args: Any, kwar
     return result
 
 
-def _done(graph: Graph, before: int) -> Operation | None:
+def _done(graph: ExplicitGraph, before: int) -> Operation | None:
     """The operation of what a function that answers nothing has added to the graph."""
     effects = _effects(graph.engine.builder.nodes[before:])
     return graph.engine.operation_of(effects[-1]) if effects else None
 
 
 def _effects(nodes: Sequence[Node]) -> list[Node]:
-    return [node for node in nodes if node.op.effect is not None]
+    return [node for node in nodes if node.effect is not None]

@@ -20,8 +20,8 @@ from dualflow.core.shape import as_shape
 from dualflow.core.tracebacks import entry
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
-from dualflow.graph_mode import Variable, graph_recording, name_scope
-from dualflow.graph_mode.graph import graph_around, outside_of_bodies
+from dualflow.graph_mode import VariableV1, graph_recording, name_scope
+from dualflow.graph_mode.default_graph import graph_around, outside_of_bodies
 
 REGULARIZATION_LOSSES: Final = "regularization_losses"
 
@@ -374,7 +374,7 @@ def _created(
             value = first(tuple(sizes), dtype=wanted)
 
     with name_scope(""):
-        return Variable(
+        return VariableV1(
             value,
             trainable,
             collections,

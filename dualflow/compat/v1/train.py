@@ -21,7 +21,8 @@ from dualflow.core.tracebacks import entries
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
-from dualflow.graph_mode.graph import Graph, graph_recording
+from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
 
@@ -123,7 +124,7 @@ class Optimizer:
             return None
         return self._operation(graph, pairs, global_step, name or self._name)
 
-    def _operation(self, graph: Graph, pairs: Pairs, global_step: Any, name: str) -> Operation:
+    def _operation(self, graph: ExplicitGraph, pairs: Pairs, global_step: Any, name: str) -> Operation:
         """The assignments of :meth:`_update` as one operation of a graph."""
         with graph.name_scope(name) as scope, graph.assignments() as made:
             self._update(pairs, global_step)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.arguments.signature import Call, Key
+from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf
 
 
@@ -21,7 +21,7 @@ def serves(key: Key, call: Key) -> bool:
     return key[0] == call[0] and all(_takes(leaf, given) for leaf, given in zip(key[1], call[1], strict=True))
 
 
-def relaxed(call: Call, earlier: Sequence[Key]) -> Call:
+def relaxed(call: CallArguments, earlier: Sequence[Key]) -> CallArguments:
     """``call`` with the sizes left open in which it differs from earlier ones that are like it otherwise.
 
     As TensorFlow does it, only sizes are: another rank, dtype or Python value stays another trace.

@@ -25,7 +25,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class CallArguments:
     """The arguments of one call.
 
     Attributes:
@@ -81,7 +81,7 @@ class Signature:
         if self.specs is not None:
             _check_specs(self.name, self.specs, self.parameters)
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallArguments:
         """The canonical form of ``f(*args, **kwargs)``.
 
         Raises:
@@ -92,21 +92,21 @@ class Signature:
             return self.call(tuple(values))
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
-    def _as_specified(self, call: Call) -> Call:
+    def _as_specified(self, call: CallArguments) -> CallArguments:
         """``call`` with the signature's specs in its key, which may leave sizes open; ranks are its own."""
         specs = [
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]
         structure, leaves = call.key
-        return Call(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
+        return CallArguments(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
-    def call(self, values: tuple[Any, ...]) -> Call:
+    def call(self, values: tuple[Any, ...]) -> CallArguments:
         """The canonical form of one value for each parameter."""
         flat, structure = flatten(values)
         seen: dict[int, int] = {}
         pairs = [_leaf(value, seen) for value in flat]
         key = structure, tuple([leaf for leaf, _ in pairs])
-        return Call(structure, tuple([value for _, value in pairs]), key)
+        return CallArguments(structure, tuple([value for _, value in pairs]), key)
 
     def arguments(
         self,

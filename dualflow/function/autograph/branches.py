@@ -27,7 +27,7 @@ from dualflow.function.autograph.unassigned import is_provisional, provisional, 
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import choice_node
-from dualflow.function.control.raising import Branch, Ended, check, conditional, settled, stop
+from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, settled, stop
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
@@ -89,7 +89,7 @@ def choose(
     """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
     condition = truth(condition, "an if or assert statement")
     before = get_state()
-    main = Branch(inner_tracer(_NAMES[0]))
+    main = TracedBranch(inner_tracer(_NAMES[0]))
     main.trace(branches[0])
     left = get_state()
     set_state(before)
@@ -97,7 +97,7 @@ def choose(
         check(logical_not(condition), main)
         _go_on(branches[1])
         return
-    other = Branch(inner_tracer(_NAMES[1]))
+    other = TracedBranch(inner_tracer(_NAMES[1]))
     other.trace(branches[1])
     right = get_state()
     set_state(before)

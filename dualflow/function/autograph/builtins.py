@@ -11,7 +11,7 @@ from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
 from dualflow.function.autograph.merge_values import symbolic, truth
-from dualflow.function.autograph.sequences import Progression, Turns, enumerated, turns_of, zipped
+from dualflow.function.autograph.sequences import LoopTurns, Progression, enumerated, turns_of, zipped
 from dualflow.function.autograph.unpacking import items
 from dualflow.function.errors import here
 from dualflow.ops import positions
@@ -156,7 +156,7 @@ def _zip(*xs: Any, strict: bool = False) -> Any:
 
 
 def _is_staged(x: Any) -> bool:
-    return isinstance(x, Turns) or symbolic(x) is not None
+    return isinstance(x, LoopTurns) or symbolic(x) is not None
 
 
 OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {

@@ -27,11 +27,11 @@ from dualflow.function.autograph.merge_values import (
     value_of,
     zeros,
 )
-from dualflow.function.autograph.sequences import Turns, turns_of
+from dualflow.function.autograph.sequences import LoopTurns, turns_of
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
-from dualflow.function.control.raising import Branch, Ended, stop
+from dualflow.function.control.raising import Ended, TracedBranch, stop
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -113,7 +113,7 @@ def for_stmt(
 
 
 def _for_turns(
-    turns: Turns, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
+    turns: LoopTurns, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
 ) -> None:
     def goes_on(k: Any) -> Any:
         inside = turns.has(k)
@@ -234,7 +234,7 @@ def _turned(
         symbol = symbolic(go_on)
         return following, truth(go_on if symbol is None else symbol, "a loop")
 
-    return Branch(tracer).trace(run) or (counters, None)
+    return TracedBranch(tracer).trace(run) or (counters, None)
 
 
 def _plan(name: str, x: Any) -> _Carried | None:

@@ -50,7 +50,7 @@ _OPERATORS: Final = (
 )
 
 
-class _Scope(FunctionScope):  # type: ignore[misc]  # malt is untyped
+class _ConvertedBody(FunctionScope):  # type: ignore[misc]  # malt is untyped
     """The body of a converted function: knows what is returned where no return statement was reached."""
 
     def ret(self, value: Any, did_return: Any) -> Any:
@@ -82,7 +82,7 @@ class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
             names = super().get_extra_locals()["ag__"].__dict__
             names.update({operator.__name__: operator for operator in _OPERATORS})
             names["converted_call"] = CALLS.call
-            names["FunctionScope"] = _Scope
+            names["FunctionScope"] = _ConvertedBody
         found: dict[str, Any] = self._extra_locals
         return found
 

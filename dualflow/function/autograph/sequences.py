@@ -24,7 +24,7 @@ from dualflow.ops.taking import gather
 
 
 @dataclass(frozen=True, slots=True)
-class Turns(ABC):
+class LoopTurns(ABC):
     """The turns of a loop, by their number from 0.
 
     Attributes:
@@ -45,7 +45,7 @@ class Turns(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Progression(Turns):
+class Progression(LoopTurns):
     """The numbers ``start``, ``start + step``, ..."""
 
     start: Any
@@ -59,7 +59,7 @@ class Progression(Turns):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Turns):
+class Rows(LoopTurns):
     """The parts of a tensor along its first axis."""
 
     tensor: Any
@@ -69,18 +69,18 @@ class Rows(Turns):
 
 
 @dataclass(frozen=True, slots=True)
-class Zipped(Turns):
+class Zipped(LoopTurns):
     """Several sequences side by side, as far as the shortest goes."""
 
-    parts: tuple[Turns, ...]
+    parts: tuple[LoopTurns, ...]
 
     def at(self, k: Any) -> Any:
         return tuple(part.at(cast(k, part.counter)) for part in self.parts)
 
 
-def turns_of(iterated: Any) -> Turns | None:
+def turns_of(iterated: Any) -> LoopTurns | None:
     """The turns of a loop over ``iterated`` in the graph; None for what Python iterates."""
-    if isinstance(iterated, Turns):
+    if isinstance(iterated, LoopTurns):
         return iterated
     symbol = symbolic(iterated)
     if symbol is None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.merge_values import is_numeric, symbolic
-from dualflow.function.autograph.sequences import Progression, Turns, Zipped
+from dualflow.function.autograph.sequences import LoopTurns, Progression, Zipped
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.ops.comparison import equal
@@ -32,7 +32,7 @@ def parts(x: Any) -> Any:
 
 def items(x: Any) -> Iterable[Any]:
     """What a comprehension goes through; see :func:`parts` for tensors and their errors."""
-    if isinstance(x, Turns):
+    if isinstance(x, LoopTurns):
         if not isinstance(x.count, int):
             raise _unknown(f"a range, zip or enumerate of tensors ({x.count} turns)")
         return [_turn(x, k) for k in range(_bounded(x.count))]
@@ -74,7 +74,7 @@ def _rows(symbol: Symbol) -> list[Any]:
     return rows
 
 
-def _turn(turns: Turns, k: int) -> Any:
+def _turn(turns: LoopTurns, k: int) -> Any:
     """What the turn ``k`` is about, in Python's numbers where those of the loop are."""
     if isinstance(turns, Zipped):
         return tuple([_turn(part, k) for part in turns.parts])

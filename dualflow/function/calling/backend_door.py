@@ -48,6 +48,12 @@ def facilities() -> Sequence[Facility]:
     return found
 
 
+def machine() -> dict[str, Any]:
+    """See :func:`dualflow.backends.llvm.machine.machine`."""
+    found: dict[str, Any] = imported("dualflow.backends.llvm.machine").machine()
+    return found
+
+
 def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
     found: str = imported("dualflow.backends.numba.export").export(graph, constants)

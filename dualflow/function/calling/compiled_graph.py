@@ -9,15 +9,16 @@ import numpy as np
 
 from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Claim, Step, hold
+from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
-from dualflow.function.calling.failed_calls import History
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.strict import require_native
-from dualflow.function.options import CompileOptions, get_backend
+from dualflow.function.options import compile_options
 from dualflow.function.tracing.data_sized import as_one_node, sized_by_data
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.trail import Halted, Trail
 
@@ -43,10 +44,10 @@ class Runner:
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions | None = None, *, history: History | None = None
+        self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
     ) -> None:
         self.graph = graph
-        self.options = options or CompileOptions(get_backend())
+        self.options = options or compile_options()
         self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
@@ -55,7 +56,7 @@ class Runner:
     def optimised(self) -> Graph:
         """The graph after all passes; one node that runs all of it where sizes depend on data."""
         cause = sized_by_data(self.graph)
-        return optimise(self.graph) if cause is None else as_one_node(self.graph, cause)
+        return optimise(self.graph, self.options) if cause is None else as_one_node(self.graph, cause)
 
     @property
     def backend(self) -> Backend:
@@ -76,7 +77,7 @@ class Runner:
         """
         backend, graph = self.backend, self.optimised
         with unforkable():  # a child would inherit the locks of what is imported and compiled
-            made = backend.build(graph)
+            made = backend.build(graph, self.options)
         if self.options.strict:
             require_native(made)
         return made
@@ -111,7 +112,7 @@ class Runner:
         sources = (*arguments, *self.captured)
         history = self._history
         trail = None if history is None else history.trail()
-        step = Step([sources[i] for i in self.written], compiled=True)
+        step = UpdateStep([sources[i] for i in self.written], compiled=True)
         try:
             if not self.written:
                 return self._update(gather(sources), (), trail)

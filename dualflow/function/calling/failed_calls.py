@@ -15,7 +15,7 @@ import numpy as np
 
 from dualflow.core.errors import InternalError
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step
+from dualflow.eager.updates import UpdateStep
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
@@ -27,7 +27,7 @@ from dualflow.ops.record import Effect
 Array = np.ndarray[Any, Any]
 
 
-class History:
+class AssignmentHistory:
     """The assignments of a trace.
 
     Args:
@@ -53,7 +53,7 @@ class History:
 
     @cached_property
     def _generators(self) -> tuple[Any, ...]:
-        drawing = (n for n in _all_nodes(self._graph) if n.op.effect is Effect.RANDOM and not n.bodies)
+        drawing = (n for n in _all_nodes(self._graph) if n.effect is Effect.RANDOM and not n.bodies)
         found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
         return tuple(found.values())
 
@@ -80,7 +80,7 @@ class History:
         again = _Again(error, trail)
         variables = {id(v): self._behind(v, arguments) for v in self._assigned}
         held = {id(v): v for v in variables.values()}
-        step = Step(list(held.values()))
+        step = UpdateStep(list(held.values()))
         with step.running, step as claims:
             try:
                 sources = (*arguments, *(c.source for c in self._graph.captures))
@@ -147,7 +147,7 @@ class _Again:
                 self._at_line = dict(self.left)
         if is_told(node):
             return self._tell(node, arrays)
-        if node.op.effect is Effect.CHECK and not node.bodies:
+        if node.effect is Effect.CHECK and not node.bodies:
             if arrays[0]:
                 return ()
             if node.origin not in self._lines:

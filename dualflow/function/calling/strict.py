@@ -39,8 +39,8 @@ def require_native(compiled: Compiled) -> None:
 
 def _remedy(node: Node) -> str:
     """What to do instead."""
-    if node.op.effect in _BY_EFFECT:
-        return _BY_EFFECT[node.op.effect]
+    if node.effect in _BY_EFFECT:
+        return _BY_EFFECT[node.effect]
     if isinstance(node.op.form, Choice | Loop):
         return "let it work on scalars only, use df.where, or loop in Python around the function"
     dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}

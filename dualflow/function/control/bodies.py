@@ -46,7 +46,7 @@ class Body:
     def graph(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
         """The body as a graph; nodes that nothing needs are left out, those with effects stay."""
         nodes = self.tracer.builder.nodes
-        effects = [n for n in nodes if n.op.effect is not None]
+        effects = [n for n in nodes if n.effect is not None]
         needed, _ = ancestors(outputs, inputs, effects)
         kept: list[Node] = [n for n in nodes if n in needed]
         return Graph(self.tracer.name, tuple(inputs), tuple(kept), tuple(outputs))

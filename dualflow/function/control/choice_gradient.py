@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
 from dualflow.function.control.bodies import traced
 from dualflow.gradient.sweep import filled
-from dualflow.graph import control
+from dualflow.graph.control import run_choice
+from dualflow.graph.control_spec import ChoiceSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
 
 
-def _pull_choice(
+def pull_choice(
     needed: Sequence[bool],
     g: Any,
     out: Any,
     index: Any,
     *operands: Any,
-    branches: tuple[Graph, ...],
+    choice: ChoiceSpec,
 ) -> list[Any]:
+    """The cotangents of the inputs, by a choice between the gradients of the branches."""
     wanted = [i for i, x in enumerate(operands) if needed[i + 1] and x.dtype.is_inexact]
     several = filled(g, out)
-    cotangents = [c for c, v in zip(several, branches[0].outputs, strict=True) if v.spec.dtype.is_inexact]
+    cotangents = [
+        c for c, v in zip(several, choice.branches[0].outputs, strict=True) if v.spec.dtype.is_inexact
+    ]
     if not wanted or not cotangents:
         return [None] * len(needed)
-    graphs = tuple(_pull_graph(b, operands, cotangents, wanted) for b in branches)
-    inputs = (index, *operands, *cotangents)
-    found = dispatch.current().run(control.with_effects(CHOICE, graphs), inputs, {"branches": graphs})
+    graphs = [_pull_graph(b, operands, cotangents, wanted) for b in choice.branches]
+    found = run_choice(index, [*operands, *cotangents], graphs)
     flows: list[Any] = [None] * len(needed)
     for i, flow in zip(wanted, found, strict=True):
         flows[i + 1] = flow
     return flows
-
-
-CHOICE: Final = replace(control.CHOICE, pullback=_pull_choice)
-"""A choice that gradients flow through."""
 
 
 def _pull_graph(

@@ -15,7 +15,7 @@ from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.arguments.results import collect
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import choice_node, loop_node
-from dualflow.function.control.raising import Branch, Ended, check
+from dualflow.function.control.raising import Ended, TracedBranch, check
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.ops.arithmetic import add_n
@@ -256,9 +256,9 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     return unflatten(bodies[0].structure, results)
 
 
-def _branch(function: Callable[[], Any]) -> tuple[Branch, Body | None]:
+def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, Body | None]:
     """The trace of a function, and its results; None if it ended with a ``raise``."""
-    branch = Branch(inner_tracer(getattr(function, "__name__", "branch")))
+    branch = TracedBranch(inner_tracer(getattr(function, "__name__", "branch")))
     found = branch.trace(lambda: collect(function(), branch.tracer))
     return branch, None if found is None else Body(branch.tracer, (), found[0], tuple(found[1]))
 

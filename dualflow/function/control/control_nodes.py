@@ -7,9 +7,10 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.control.bodies import Body, aligned, operands
-from dualflow.function.control.choice_gradient import CHOICE
-from dualflow.function.control.loop_gradient import LOOP
-from dualflow.graph.control import loop_attrs, with_effects
+from dualflow.function.control.choice_gradient import pull_choice
+from dualflow.function.control.loop_gradient import pull_loop
+from dualflow.graph.control import CHOICE_GRADIENT, LOOP_GRADIENT, run_choice, run_loop
+from dualflow.graph.control_spec import LoopSpec
 
 
 def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
@@ -26,13 +27,11 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
         place = dict(zip(sources, inputs, strict=True))
         news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
         graphs.append(body.graph(inputs, [*body.outputs, *news]))
-    op = with_effects(CHOICE, graphs)
-    engine = dispatch.current()
-    results = engine.run(op, (index, *operands(list(sources.values()))), {"branches": tuple(graphs)})
+    results = run_choice(index, operands(list(sources.values())), graphs)
     count = len(bodies[0].outputs)
     for variable, value in zip(written.values(), results[count:], strict=True):
-        engine.unrecorded.update(variable, value, results)
-    return list(results[:count])
+        dispatch.current().unrecorded.update(variable, value, results)
+    return results[:count]
 
 
 def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
@@ -54,11 +53,13 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
         inputs = [*traced.arguments, *carried, *rest]
         news = [] if traced is test else [value for _, value in turn.writes.values()]
         graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
-    op = with_effects(LOOP, graphs)
-    engine = dispatch.current()
     state = operands([*written.values(), *kept.values()])
-    attrs = loop_attrs(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
-    results = engine.run(op, (*initial, *state), attrs)
+    loop = LoopSpec(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
+    results = run_loop(loop, [*initial, *state])
     for variable, value in zip(written.values(), results[len(initial) :], strict=True):
-        engine.unrecorded.update(variable, value, results)
-    return list(results[: len(initial)])
+        dispatch.current().unrecorded.update(variable, value, results)
+    return results[: len(initial)]
+
+
+CHOICE_GRADIENT.give(pull_choice)
+LOOP_GRADIENT.give(pull_loop)

@@ -59,7 +59,7 @@ class Raising:
     def __call__(self, arrays: Sequence[Array]) -> BaseException:
         """The exception, given the tensors that its expression reads."""
         given = iter(arrays)
-        leaves = [wrap(next(given)) if type(leaf) is _Given else leaf for leaf in self.leaves]
+        leaves = [wrap(next(given)) if type(leaf) is _RuntimeTensor else leaf for leaf in self.leaves]
         with dispatch.using(EAGER):
             made = self.make(*unflatten(self.structure, leaves))
             found: BaseException = made() if isinstance(made, type) else made
@@ -72,13 +72,13 @@ class Raising:
         return "an exception" if self.place is None else f"the exception of line {self.place.line}"
 
 
-class _Given:
+class _RuntimeTensor:
     """Stands for a tensor whose value is known when the graph runs."""
 
     __slots__ = ()
 
 
-_GIVEN: Final = _Given()
+_GIVEN: Final = _RuntimeTensor()
 
 
 class Ended(BaseException):
@@ -151,7 +151,7 @@ def end(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
 
 
 @dataclass(slots=True, eq=False)
-class Branch:
+class TracedBranch:
     """A traced branch, and how it ended if by a ``raise``."""
 
     tracer: Tracer
@@ -167,14 +167,14 @@ class Branch:
                 return None
 
 
-def check(holds: Any, branch: Branch) -> None:
+def check(holds: Any, branch: TracedBranch) -> None:
     """Stop the graph where it runs, with what ``branch`` ended with, unless ``holds``, a bool scalar."""
     ended, inner = branch.ended, branch.tracer
     assert ended is not None
     tracer = tracer_of(dispatch.current())
     sources = {value: c.source for value, c in inner.builder.captures}
     reads = [sources.get(x._value) if _is_of(x, inner) else x for x in ended.tensors]
-    effects = any(node.op.effect is not None for node in inner.builder.nodes) or inner.updates()
+    effects = any(node.effect is not None for node in inner.builder.nodes) or inner.updates()
     if ended.raising is not None and not effects and all(x is not None for x in reads):
         _stop_unless(holds, ended.raising, operands(reads))
     else:

@@ -14,11 +14,11 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import aligned, operands, trace_body
-from dualflow.function.control.loop_gradient import LOOP
+from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import CUSTOM
-from dualflow.graph.control import loop_attrs, with_effects
+from dualflow.graph.control import run_loop
+from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.hoist_random import for_all_turns, only_draw, with_rows
@@ -183,10 +183,9 @@ def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensor
 
 
 def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
-    engine = dispatch.current()
-    draw = None if reverse else only_draw(graph, length)
+    room = tracer_of(dispatch.current()).options.loop_budget
+    draw = None if reverse else only_draw(graph, length, room)
     if draw is not None:  # so that the loop has no effect, and a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
-        xs = [*xs, engine.run(draw.op, (), for_all_turns(draw, length))]
-    attrs = loop_attrs(graph, len(carry), len(xs), length, reverse=reverse)
-    return list(engine.run(with_effects(LOOP, [graph]), (*carry, *xs, *rest), attrs))
+        xs = [*xs, dispatch.current().run(draw.op, (), for_all_turns(draw, length))]
+    return run_loop(LoopSpec(graph, len(carry), len(xs), length, reverse=reverse), [*carry, *xs, *rest])

@@ -7,13 +7,14 @@ twice. Switched off, the engine is not there, and nothing is asked or paid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractTensor, Engine
+from dualflow.core.delegating_engine import DelegatingEngine
+from dualflow.core.dispatch import Engine
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -71,11 +72,10 @@ def disable_check_numerics() -> None:
     _switch(CHECKING, EAGER)
 
 
-class CheckingEngine(Engine):
+class CheckingEngine(DelegatingEngine):
     """The eager engine, with a look at what each op makes."""
 
     __slots__ = ()
-    eager = True
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
@@ -83,31 +83,13 @@ class CheckingEngine(Engine):
             with observed(_checked_node):
                 made = tuple([wrap(np.asarray(a)) for a in op.kernel(*arrays, **attrs)])
         else:
-            made = EAGER.run(op, inputs, attrs)
+            made = super().run(op, inputs, attrs)
         tensors = made if isinstance(made, tuple) else (made,)
         _check(op, arrays, [t._array for t in tensors], caller())
         return made
 
-    def constant(self, array: Array) -> AbstractTensor:
-        return EAGER.constant(array)
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        return EAGER.adopt(tensor)
-
-    def read(self, variable: Any) -> AbstractTensor:
-        return EAGER.read(variable)
-
-    def assign(self, variable: Any, value: Any) -> None:
-        EAGER.assign(variable, value)
-
-    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
-        EAGER.change(variable, rule)
-
-    def create_variable(self, variable: Any, initial: Any) -> None:
-        EAGER.create_variable(variable, initial)
-
-
-CHECKING: Final = CheckingEngine()
+CHECKING: Final = CheckingEngine(EAGER)
 
 
 def _switch(old: Engine, new: Engine) -> None:

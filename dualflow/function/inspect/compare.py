@@ -21,7 +21,7 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused, Part
-from dualflow.function.inspect.measure import Call, Counting, GlobalRandom, State, best_times, peak_bytes
+from dualflow.function.inspect.measure import Counting, GlobalRandom, State, TimedCall, best_times, peak_bytes
 from dualflow.graph.compiled import Figures, KernelReport
 from dualflow.graph.passes import optimise
 
@@ -93,8 +93,8 @@ class _Comparing:
 
         self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
         self.runner = concrete._section(inputs).runner
-        self.eager = Call(traced.python_function, args, kwargs, partial(prepare, True))
-        self.graph = Call(traced, args, kwargs, partial(prepare, False))
+        self.eager = TimedCall(traced.python_function, args, kwargs, partial(prepare, True))
+        self.graph = TimedCall(traced, args, kwargs, partial(prepare, False))
 
     def report(self) -> Comparison:
         executable = self.runner.executable
@@ -129,7 +129,7 @@ class _Comparing:
         names = self.traced._signature.leaf_names(structure)
         return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
 
-    def _outcome(self, call: Call) -> Outcome:
+    def _outcome(self, call: TimedCall) -> Outcome:
         """What one call answers and leaves in the variables."""
         leaves, structure = flatten(call())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
@@ -148,7 +148,7 @@ class _Comparing:
         compiling = runner.backend.costs(runner.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
-            passes=_median_seconds(lambda: optimise(runner.graph)),
+            passes=_median_seconds(lambda: optimise(runner.graph, runner.options)),
             emission=compiling.emission,
             compilation=compiling.compilation,
             linking=compiling.linking,

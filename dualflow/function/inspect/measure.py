@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.delegating_engine import DelegatingEngine
+from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -32,7 +33,7 @@ _MOST_ROUNDS = 60
 _FEWEST_ROUNDS = 2
 
 
-class Call(NamedTuple):
+class TimedCall(NamedTuple):
     """Something to measure: ``function(*args, **kwargs)``, and what runs before each measurement of it."""
 
     function: Callable[..., Any]
@@ -46,7 +47,7 @@ class Call(NamedTuple):
         return self.function(*self.args, **self.kwargs)
 
 
-def best_times(calls: Sequence[Call]) -> list[float]:
+def best_times(calls: Sequence[TimedCall]) -> list[float]:
     """Seconds that each call takes: the best of several rounds, which take turns.
 
     Each has run before, so that nothing is compiled or loaded any more.
@@ -61,7 +62,7 @@ def best_times(calls: Sequence[Call]) -> list[float]:
     return best
 
 
-def _calls_in_a_round(call: Call) -> tuple[int, float]:
+def _calls_in_a_round(call: TimedCall) -> tuple[int, float]:
     """How many calls last long enough, and the seconds of one as far as that shows."""
     count = 1
     while (taken := _round(call, count)) < ROUND_SECONDS:
@@ -70,7 +71,7 @@ def _calls_in_a_round(call: Call) -> tuple[int, float]:
     return count, taken / count
 
 
-def _round(call: Call, count: int) -> float:
+def _round(call: TimedCall, count: int) -> float:
     """Seconds for ``count`` calls, without interruption by the garbage collector."""
     call.prepare()
     function, args, kwargs = call.function, call.args, call.kwargs
@@ -91,7 +92,7 @@ def _round(call: Call, count: int) -> float:
             gc.enable()
 
 
-def peak_bytes(call: Call) -> int:
+def peak_bytes(call: TimedCall) -> int:
     """The most bytes that Python and NumPy held during a call beyond those before it, results included.
 
     Python's tracemalloc counts them.
@@ -113,36 +114,18 @@ def peak_bytes(call: Call) -> int:
             tracemalloc.stop()
 
 
-class Counting(Engine):
+class Counting(DelegatingEngine):
     """The eager engine, with a count of the ops it runs."""
 
     __slots__ = ("ops",)
-    eager = True
 
     def __init__(self) -> None:
+        super().__init__(EAGER)
         self.ops: Counter[str] = Counter()
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         self.ops[op.name] += 1
-        return EAGER.run(op, inputs, attrs)
-
-    def constant(self, array: np.ndarray[Any, Any]) -> AbstractTensor:
-        return EAGER.constant(array)
-
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        return EAGER.adopt(tensor)
-
-    def read(self, variable: Any) -> AbstractTensor:
-        return EAGER.read(variable)
-
-    def assign(self, variable: Any, value: Any) -> None:
-        EAGER.assign(variable, value)
-
-    def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
-        EAGER.change(variable, rule)
-
-    def create_variable(self, variable: Any, initial: Any) -> None:
-        EAGER.create_variable(variable, initial)
+        return super().run(op, inputs, attrs)
 
 
 class GlobalRandom:

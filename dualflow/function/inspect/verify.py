@@ -3,13 +3,15 @@
 Three runs of one call are held beside each other: the Python function, its trace node by node through NumPy,
 and the compiled trace. If the last two differ, the trace is cut short after one op and compiled again, in a
 binary search for the first op at which compiled code goes wrong. If only the first differs, the ops that
-Python ran are held against those of the trace, in the order in which both ran.
+Python ran are held against those of the trace, in the order in which both ran. The kernels that the graph was
+cut into are looked at besides.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ from dualflow.function.inspect.agreement import Outcome, agree, compared, distan
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
-from dualflow.graph.compiled import Backend
+from dualflow.function.tracing.data_sized import sized_by_data
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -47,7 +49,8 @@ def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
 
     Results and variables may differ by rounding, by as much as :func:`dualflow.compare` takes for agreement.
     Where they differ by more, the report names the op, the line that asked for it, and the first element that
-    is off. Variables and random generators are put back; what Python code does besides happens once more. It
+    is off. The report also names kernels that wait for each other, which would be a fault of fusion.
+    Variables and random generators are put back; what Python code does besides happens once more. It
     holds all that the call computes in memory, and compiles about log2(ops) parts of the graph.
 
     Args:
@@ -145,7 +148,9 @@ class _Verifying:
         structure, leaves = self._concrete.key
         names = self._traced._signature.leaf_names(structure)
         arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
-        return Verification(self._concrete.name, arguments, difference, culprit)
+        return Verification(
+            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._section.runner)
+        )
 
     def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
         self._state.renew()
@@ -178,7 +183,7 @@ class _Verifying:
         wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known, self._section.runner.backend)
+        search = _Search(graph, known, self._section.runner)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -199,11 +204,11 @@ class _Verifying:
 class _Search:
     """Which op of a graph differs when compiled, given all values as they should be."""
 
-    def __init__(self, graph: Graph, known: dict[Value, Array], backend: Backend) -> None:
+    def __init__(self, graph: Graph, known: dict[Value, Array], runner: Runner) -> None:
         self._graph = graph
-        self._backend = backend
+        self._runner = runner
         self._known = known
-        drawn = [v for n in graph.nodes if n.op.effect is not None for v in n.outputs]
+        drawn = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
         self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
         self._compiled: dict[Node, list[Array]] = {}
 
@@ -240,8 +245,10 @@ class _Search:
 
     def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
         """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
-        part = optimise(extract(self._graph, given, node.outputs))
-        return self._backend.build(part).run([np.array(self._known[v], order="C") for v in given])
+        runner = self._runner
+        part = optimise(extract(self._graph, given, node.outputs), runner.options)
+        compiled = runner.backend.build(part, runner.options)
+        return compiled.run([np.array(self._known[v], order="C") for v in given])
 
     def _behind(self, value: Value) -> list[Node]:
         """The computing nodes that ``value`` depends on, in program order."""
@@ -259,6 +266,14 @@ class _Search:
 
     def _apart(self, node: Node, found: Sequence[Array]) -> bool:
         return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
+
+
+def _fusion_faults(runner: Runner) -> tuple[str, ...]:
+    """What is wrong with the kernels of a graph; a graph with sizes that depend on data has none."""
+    if sized_by_data(runner.graph) is not None:
+        return ()
+    check = import_module("dualflow.graph.passes.fusion_check")
+    return tuple(check.check_fusion(runner.graph, runner.options))
 
 
 def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import with_effects
+from dualflow.graph.control_spec import effect_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, Node, Update
 from dualflow.ops.forms import Element, Loop, Opaque
@@ -22,9 +22,10 @@ def sized_by_data(graph: Graph) -> Node | None:
     What loops keep of their turns is read by loops, or computed with row by row.
     """
     for node in graph.nodes:
-        opened = not all(spec.shape.is_static for spec in node.specs)
-        if opened and not isinstance(node.op.form, Loop | Element):
-            return node
+        if not isinstance(node.op.form, Loop | Element):
+            for spec in node.specs:
+                if not spec.shape.is_static:
+                    return node
         for _, body in node.bodies:
             found = sized_by_data(body)
             if found is not None:
@@ -44,8 +45,9 @@ def as_one_node(graph: Graph, cause: Node) -> Graph:
         kernel=_run,
         form=Opaque(reason),
         outputs=None,
+        effect=effect_of([body]),
     )
-    node = Node(with_effects(op, [body]), graph.inputs, {"body": body}, [v.spec for v in graph.results])
+    node = Node(op, graph.inputs, {"body": body}, [v.spec for v in graph.results])
     count = len(graph.outputs)
     updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
     return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))

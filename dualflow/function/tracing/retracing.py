@@ -28,7 +28,7 @@ class Event(NamedTuple):
     reasons: tuple[str, ...]
 
 
-class History:
+class TraceHistory:
     """The traces of one function, the latest 256."""
 
     def __init__(self, name: str) -> None:

@@ -61,7 +61,7 @@ class Shaped:
 def specialise(section: Section, inputs: Sequence[Any]) -> Section:
     """``section`` recorded anew, with the shapes of ``inputs`` for its arguments."""
     graph = section.graph
-    tracer = Tracer(graph.name)
+    tracer = Tracer(graph.name, options=section.options)
     with tracing(tracer):
         arguments = [
             tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))

@@ -16,15 +16,15 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Step, hold
+from dualflow.eager.updates import UpdateStep, hold
 from dualflow.function.calling.compiled_graph import Runner
-from dualflow.function.calling.failed_calls import History
-from dualflow.function.options import CompileOptions
+from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.tracing.taped_call import CALL, Linear, TapedCall, differentiate
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting, with_variables
 
 _NONE: Final[Mapping[int, int]] = {}
@@ -61,7 +61,7 @@ class Section:
         self.effects = tuple(effects)
         self.options = options
         self.bound = bound
-        self._history = History(graph, self._behind)
+        self._history = AssignmentHistory(graph, self._behind)
         self.runner = Runner(graph, options, history=self._history)
         self._linear: dict[tuple[bool, ...], Linear] = {}
 
@@ -115,7 +115,7 @@ class Section:
                 self._linear[wanted] = linear
         written = linear.forward.written
         call = TapedCall(linear, self._history.trail())
-        step = Step([sources[i] for i in written], compiled=True)
+        step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as claims:
                 tensors = _read(engine, sources)

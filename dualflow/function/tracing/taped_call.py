@@ -17,11 +17,11 @@ from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calling.compiled_graph import Runner
-from dualflow.function.options import CompileOptions
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import halve
 from dualflow.graph.trail import Trail
@@ -80,7 +80,7 @@ class Linear:
         whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
-        halves = halve(optimise(joint, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
+        halves = halve(optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
         self.forward = Runner(halves.forward, options)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
@@ -101,7 +101,7 @@ class Linear:
         found = self._runners.get(wanted)
         if found is None:
             graph = self._backward
-            effects = [n for n in graph.nodes if n.op.effect is not None]
+            effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
             found = self._runners[wanted] = Runner(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found

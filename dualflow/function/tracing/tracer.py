@@ -24,11 +24,13 @@ from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.options import compile_options
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.function.tracing.variable_creation import Creation
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.checks import ASSIGNED
@@ -63,6 +65,7 @@ class Tracer(Engine):
     Args:
         name: the traced function's.
         creation: what becomes of variables that the trace creates.
+        options: how the graph will be compiled; those of the trace around this one by default.
 
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
@@ -79,6 +82,7 @@ class Tracer(Engine):
         "builder",
         "creation",
         "name",
+        "options",
         "outer",
         "provisional",
         "refusal",
@@ -86,10 +90,15 @@ class Tracer(Engine):
         "symbols",
     )
 
-    def __init__(self, name: str, creation: Creation | None = None) -> None:
+    def __init__(
+        self, name: str, creation: Creation | None = None, options: CompileOptions | None = None
+    ) -> None:
         self.name = name
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        if options is None:
+            options = compile_options() if self.outer is None else self.outer.options
+        self.options: CompileOptions = options
         self.builder: GraphBuilder = (
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )
@@ -337,7 +346,7 @@ class Tracer(Engine):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
         small = all(spec.shape.is_static and spec.nbytes <= _FOLDED for spec in node.specs)
-        if not small or node.op.effect is not None or any(a is None for a in arrays):
+        if not small or node.effect is not None or any(a is None for a in arrays):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
 

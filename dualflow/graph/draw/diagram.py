@@ -18,7 +18,7 @@ from dualflow.ops.forms import Choice, Literal, Loop
 if TYPE_CHECKING:
     from dualflow.graph.ir import Graph, Node, Value
 
-Kind = OneOf["input", "variable", "op", "effect", "kernel", "control", "update", "result"]
+Kind = OneOf["input", "variable", "op", "effect", "kernel", "control", "update", "result", "reference"]
 _LONGEST = 40
 
 
@@ -33,6 +33,7 @@ class Box:
         inputs: how many wires may end at it, side by side.
         labels: one for each wire that begins at it.
         panels: the diagrams inside, each with a title.
+        names: what the values are called whose wires begin at it.
     """
 
     kind: Kind
@@ -41,11 +42,12 @@ class Box:
     inputs: int = 0
     labels: tuple[str, ...] = ()
     panels: tuple[tuple[str, Diagram], ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """From output ``port`` of box ``source`` to input ``slot`` of box ``target``, a later one."""
+    """From output ``port`` of box ``source`` to input ``slot`` of box ``target``."""
 
     source: int
     port: int
@@ -55,7 +57,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes, each behind those it reads, and their wires."""
+    """Boxes and their wires, which make no circle."""
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
@@ -85,13 +87,15 @@ class _Drawing:
         for value in graph.inputs:
             if value in self._read:
                 kind: Kind = "variable" if value in captured and captured[value].variable else "input"
-                title = self._titles.get(value, self._names[value])
-                self._add(Box(kind, title, (), 0, (str(value.spec),)), (), (value,))
+                title = _short(self._titles.get(value, self._names[value]))
+                box = Box(kind, title, labels=(str(value.spec),), names=(_short(self._names[value]),))
+                self._add(box, (), (value,))
         for node in graph.nodes:
             if not isinstance(node.op.form, Literal) or node.output in graph.results:
                 self._node(node)
         for update in graph.updates:
-            box = Box("update", f"{self._names[update.input]} <-", ("variable updated",), 1)
+            title = f"{_short(self._names[update.input])} <-"
+            box = Box("update", title, ("variable updated",), 1)
             self._add(box, (update.value,), ())
         if graph.outputs:
             self._add(Box("result", "return", (), len(graph.outputs)), graph.outputs, ())
@@ -99,20 +103,24 @@ class _Drawing:
 
     def _node(self, node: Node) -> None:
         wired = [v for v in node.inputs if v in self._places]
-        labels = [f"{self._names[v]}: {v.spec}" if v in self._read else "" for v in node.outputs]
+        names = tuple([_short(self._names[v]) for v in node.outputs])
+        labels = [
+            f"{name}: {v.spec}" if v in self._read else ""
+            for name, v in zip(names, node.outputs, strict=True)
+        ]
         control = isinstance(node.op.form, Choice | Loop)
         kind: Kind = "control" if control else "kernel" if node.bodies else "op"
         panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
         details = [f"constant {self._called(v)}" for v in node.inputs if v not in self._places]
         details += attributes(node)
-        if node.op.effect is not None:
+        if node.effect is not None:
             kind = "effect" if kind == "op" else kind
-            details.append(f"effect: {node.op.effect.value}")
+            details.append(f"effect: {node.effect.value}")
         if kind != "kernel":
             details.append(lines_of(node))
         shown = tuple([_short(line) for line in details if line])
         title = "kernel" if kind == "kernel" else node.op.name
-        self._add(Box(kind, title, shown, len(wired), tuple(labels), panels), wired, node.outputs)
+        self._add(Box(kind, title, shown, len(wired), tuple(labels), panels, names), wired, node.outputs)
 
     def _body(self, node: Node, body: Graph) -> Diagram:
         """A body, whose inputs are the last of the node's; a loop's have these values in its first turn."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.graph.draw.diagram import Kind, diagram
@@ -27,19 +27,33 @@ _TITLE = 20.0
 _DPI = 144
 _MOST_PIXELS = 30_000
 _FONT: Final = "DejaVu Sans Mono"
-_FILL: Final[dict[Kind, str]] = {
-    "input": "#eceff1",
-    "variable": "#fff3cd",
-    "op": "#ffffff",
-    "effect": "#fde2e2",
-    "kernel": "#e3f2e6",
-    "control": "#e4ecfb",
-    "update": "#fff3cd",
-    "result": "#eceff1",
+
+
+class Style(NamedTuple):
+    """How a kind of box looks: its colour, and its outline, which tells kinds apart in print as well."""
+
+    fill: str
+    width: float = 0.8
+    dashes: str = "solid"
+
+
+STYLES: Final[dict[Kind, Style]] = {
+    "input": Style("#eceff1"),
+    "variable": Style("#fff3cd", 1.8),
+    "op": Style("#ffffff"),
+    "effect": Style("#fde2e2", 0.8, "dashed"),
+    "kernel": Style("#e3f2e6"),
+    "control": Style("#e4ecfb", 1.2, "dashdot"),
+    "update": Style("#fff3cd", 1.8, "dashed"),
+    "result": Style("#eceff1"),
+    "reference": Style("#ffffff", 0.8, "dotted"),
 }
+TEXT: Final = ("#000000", "#455a64")
+"""The colours of titles and of all other text."""
+
 _EDGE: Final = "#455a64"
+_FRAME: Final = "#cfd8dc"
 _WIRE: Final = "#78909c"
-_FAINT: Final = "#607d8b"
 
 
 def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
@@ -119,26 +133,32 @@ class _Painter:
         for label in picture.labels:
             background = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
             self._text(
-                label.text, x + label.x, y + label.y, SMALL, color=_FAINT, bbox=background, zorder=order + 0.9
+                label.text,
+                x + label.x,
+                y + label.y,
+                SMALL,
+                color=TEXT[1],
+                bbox=background,
+                zorder=order + 0.9,
             )
 
     def _box(self, placed: PlacedBox, x: float, y: float, order: int) -> None:
         left, top = x + placed.x, y + placed.y
-        self._rectangle(left, top, placed.width, placed.height, _FILL[placed.box.kind], order + 0.5)
+        self._rectangle(left, top, placed.width, placed.height, order + 0.5, STYLES[placed.box.kind])
         middle, line = left + placed.width / 2, top + PAD + FONT * LINE / 2
         self._text(placed.box.title, middle, line, FONT, weight="bold", zorder=order + 0.6)
         for detail in placed.box.details:
             line += SMALL * LINE
-            self._text(detail, middle, line, SMALL, color=_FAINT, zorder=order + 0.6)
+            self._text(detail, middle, line, SMALL, color=TEXT[1], zorder=order + 0.6)
         for panel in placed.panels:
             at = x + panel.x, y + panel.y
-            self._rectangle(*at, panel.width, panel.height, "#ffffff", order + 0.6, faint=True)
-            style = {"ha": "left", "color": _FAINT, "zorder": order + 0.7}
+            self._rectangle(*at, panel.width, panel.height, order + 0.6, Style("#ffffff"), _FRAME)
+            style = {"ha": "left", "color": TEXT[1], "zorder": order + 0.7}
             self._text(panel.title, at[0] + PAD / 2, at[1] + SMALL * 0.8, SMALL, **style)
             self._picture(panel.picture, x + panel.left, y + panel.top, order + 1)
 
     def _rectangle(
-        self, x: float, y: float, width: float, height: float, fill: str, order: float, faint: bool = False
+        self, x: float, y: float, width: float, height: float, order: float, style: Style, edge: str = _EDGE
     ) -> None:
         self._axes.add_artist(
             self._patches.FancyBboxPatch(
@@ -146,9 +166,10 @@ class _Painter:
                 width,
                 height,
                 boxstyle="round,pad=0,rounding_size=4",
-                facecolor=fill,
-                edgecolor="#cfd8dc" if faint else _EDGE,
-                linewidth=0.8,
+                facecolor=style.fill,
+                edgecolor=edge,
+                linewidth=style.width,
+                linestyle=style.dashes,
                 zorder=order,
             )
         )
@@ -173,5 +194,12 @@ class _Painter:
                 self._axes.add_artist(self._patches.PathPatch(drawn, zorder=order, **style))
 
     def _text(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
-        given = {"ha": "center", "va": "center", "fontfamily": _FONT, "fontsize": size, **style}
-        self._axes.text(x, y, text.replace("$", r"\$"), **given)
+        given = {
+            "ha": "center",
+            "va": "center",
+            "fontfamily": _FONT,
+            "fontsize": size,
+            "color": TEXT[0],
+            **style,
+        }
+        self._axes.text(x, y, text, parse_math=False, **given)

@@ -5,10 +5,11 @@ A pass is a plain function from a graph to a graph that computes the same result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, verify
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.batching import batch_products
@@ -26,6 +27,7 @@ from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import count_turns
+from dualflow.graph.scalars import bodies
 
 
 class Pass(NamedTuple):
@@ -34,6 +36,25 @@ class Pass(NamedTuple):
     name: str
     function: Callable[[Graph], Graph]
     reason: str
+
+    def run(self, graph: Graph, options: CompileOptions) -> Graph:
+        """``graph`` after the step."""
+        return self.function(graph)
+
+
+class RoomyPass(NamedTuple):
+    """A step that takes memory to save time, and is told how many bytes of it."""
+
+    name: str
+    function: Callable[[Graph, int], Graph]
+    reason: str
+
+    def run(self, graph: Graph, options: CompileOptions) -> Graph:
+        """``graph`` after the step."""
+        return self.function(graph, options.loop_budget)
+
+
+AnyPass = Pass | RoomyPass
 
 
 def simplify_body(graph: Graph) -> Graph:
@@ -45,7 +66,11 @@ def simplify_body(graph: Graph) -> Graph:
 
 def fuse_body(graph: Graph) -> Graph:
     """A body after the passes that end with fusion."""
-    return fuse(add_in_scatters(add_in_products(graph)))
+    return fuse(_before_fusion_of_body(graph))
+
+
+def _before_fusion_of_body(graph: Graph) -> Graph:
+    return add_in_scatters(add_in_products(graph))
 
 
 _INSIDE: Final = (
@@ -61,19 +86,25 @@ _INSIDE: Final = (
     Pass("trimming", trim_control, "values of choices and loops are needed one by one, not as a node"),
 )
 
-SIMPLIFICATIONS: Final[tuple[Pass, ...]] = (
+SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (
     Pass("assignments", drop_assignments, "only calls that failed ask what a variable held on the way"),
     *_INSIDE,
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
     Pass("invariants", hoist_invariants, "what each turn computes again is what the passes have left of it"),
-    Pass("draws", draw_before_loops, "the number of turns is known by now, and what else a body does"),
+    RoomyPass("draws", draw_before_loops, "the number of turns is known by now, and what else a body does"),
 )
 
-PASSES: Final[tuple[Pass, ...]] = (
+_BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
     *SIMPLIFICATIONS,
-    Pass("products", batch_products, "many small products are slower than one, and hold what could be fused"),
+    RoomyPass(
+        "products", batch_products, "many small products are slower than one, and hold what could be fused"
+    ),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
+)
+
+PASSES: Final[tuple[AnyPass, ...]] = (
+    *_BEFORE_FUSION,
     Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
     Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
 )
@@ -81,12 +112,29 @@ PASSES: Final[tuple[Pass, ...]] = (
 
 def optimise(
     graph: Graph,
+    options: CompileOptions,
     observe: Callable[[str, Graph], None] | None = None,
-    passes: Sequence[Pass] = PASSES,
+    passes: Sequence[AnyPass] = PASSES,
 ) -> Graph:
-    """``graph`` after every pass of ``passes`` in turn; ``observe(name, graph)`` sees each result."""
-    for name, function, _ in passes:
-        graph = function(graph)
+    """``graph`` after every pass of ``passes`` in turn; ``observe(name, graph)`` sees each result.
+
+    Raises:
+        InternalError: the options ask for checking, and a pass has broken a rule of the IR.
+    """
+    for step in passes:
+        graph = step.run(graph, options)
+        if options.checking:
+            verify(graph)
         if observe is not None:
-            observe(name, graph)
+            observe(step.name, graph)
     return graph
+
+
+def before_fusion(graph: Graph, options: CompileOptions) -> Iterator[Graph]:
+    """What fusion is given when ``graph`` is optimised: it, and bodies of loops and choices in no kernel."""
+    pending = [optimise(graph, options, passes=_BEFORE_FUSION)]
+    while pending:
+        given = pending.pop()
+        yield given
+        inside = [body for node in fuse(given).nodes for body in bodies(node)]
+        pending += map(_before_fusion_of_body, inside)

@@ -7,12 +7,12 @@ run again up to the failing line, and these nodes say what each variable holds t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.bodies import map_bodies
+from dualflow.graph.rewrite import Expansion, by, expand, without
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
@@ -30,28 +30,25 @@ ASSIGNMENT: Final = Op(
 
 def acting(nodes: Iterable[Node]) -> list[Node]:
     """Those of ``nodes`` that have an effect when they run, which noting an assignment is not."""
-    return [n for n in nodes if n.op.effect not in (None, Effect.ASSIGN)]
+    return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without the nodes that note assignments, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
-    kept = tuple([n for n in graph.nodes if n.op is not ASSIGNMENT])
-    return graph if len(kept) == len(graph.nodes) else replace(graph, nodes=kept)
+    return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None, (Opaque,))
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
     """``graph`` whose assignments to variables whose ids are in ``others`` are to those found there."""
 
-    def changed(node: Node) -> Node:
+    def changed(node: Node) -> Expansion | None:
         other = others.get(id(node.attrs["variable"])) if node.op is ASSIGNMENT else None
-        if other is None:
-            return node
-        return Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin)
+        return (
+            None if other is None else by(Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin))
+        )
 
-    graph = map_bodies(graph, lambda body: with_variables(body, others))
-    nodes = tuple([changed(n) for n in graph.nodes])
-    return replace(graph, nodes=nodes)
+    return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
 
 
 def assigns_before_failure(graph: Graph) -> bool:
@@ -60,11 +57,14 @@ def assigns_before_failure(graph: Graph) -> bool:
     for node in graph.nodes:
         if assigned and may_fail(node):
             return True
-        inside = [*_inside(node)]
-        if any(n.op is ASSIGNMENT for n in inside):
-            if any(map(may_fail, inside)):
-                return True
+        if node.op is ASSIGNMENT:
             assigned = True
+        elif bodies(node):
+            inside = [*_inside(node)]
+            if any(n.op is ASSIGNMENT for n in inside):
+                if any(map(may_fail, inside)):
+                    return True
+                assigned = True
     return False
 
 

@@ -13,34 +13,40 @@ from typing import Any
 
 from dualflow.core.shape import Shape
 from dualflow.graph.axes import row_major, sizes
-from dualflow.graph.control import loop_attrs
+from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
+from dualflow.graph.passes.batching_analysis import MAX_BYTES, Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY, Op
 
 
-@inside_out
-def batch_products(graph: Graph) -> Graph:
-    """``graph`` whose loops leave to one product what is a part of it in each turn."""
-    found = expand(graph, _without_products)
-    return found if found is graph else trim_control(found)
+def batch_products(graph: Graph, room: int) -> Graph:
+    """``graph`` whose loops leave to one product what is a part of it in each turn.
+
+    What a loop has to keep for that takes at most ``room`` bytes.
+    """
+
+    def batched(graph: Graph) -> Graph:
+        found = expand(graph, lambda node: _without_products(node, min(MAX_BYTES, room)), (Loop,))
+        return found if found is graph else trim_control(found)
+
+    return inside_out(batched)(graph)
 
 
-def _without_products(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop) or node.op.effect is not None:
+def _without_products(node: Node, room: int) -> Expansion | None:
+    if node.effect is not None:
         return None
-    body: Graph = node.attrs["body"]
-    turns = node.attrs["length"] if node.attrs["condition"] is None else None
+    body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
     if turns is None or turns < 2 or not all(v.spec.shape.is_static for v in values):
         return None
-    found = Batchable(node)
+    found = Batchable(node, room)
     found.find()
     return _Writer(found).write() if found.any else None
 
@@ -54,9 +60,9 @@ class _Writer:
 
     def __init__(self, found: Batchable) -> None:
         self.found = found
-        self.loop = found.loop
+        self.node = found.node
         self.nodes: list[Node] = []
-        self.outer = dict(zip(found.body.inputs, self.loop.inputs, strict=True))
+        self.outer = dict(zip(found.body.inputs, self.node.inputs, strict=True))
 
     def write(self) -> Expansion:
         """The nodes, and the values of the loop's results."""
@@ -76,15 +82,11 @@ class _Writer:
     def _loop(self, rows: Sequence[Value]) -> Node:
         """The loop that also takes ``rows``, keeps what is to be stacked, and leaves the products out."""
         found, body = self.found, self.found.body
-        end = found.carried + len(found.rows)
+        end = found.loop.end
         new = [Value(p.node.output.spec) for p in found.before]
         moved = {p.node.output: v for p, v in zip(found.before, new, strict=True)}
         gone = {p.node for p in found.before}
-        nodes: list[Node] = []
-        for node in body.nodes:
-            if node not in gone:
-                nodes.append(reading(node, moved))
-                moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
+        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, moved)
         outputs = list(body.outputs)
         for s in found.sums:
             outputs[s.place], more = _sum([moved.get(v, v) for v in s.kept], outputs[s.place].node)
@@ -98,17 +100,10 @@ class _Writer:
             tuple([n for n in nodes if n in needed]),
             tuple(results),
         )
-        attrs = loop_attrs(
-            turn,
-            found.carried,
-            len(found.rows) + len(new),
-            self.loop.attrs["length"],
-            reverse=self.loop.attrs["reverse"],
-            again=self.loop.attrs["again"],
-        )
-        inputs = (*self.loop.inputs[:end], *rows, *self.loop.inputs[end:])
-        specs = self.loop.op.specs([v.spec for v in inputs], attrs)
-        return Node(self.loop.op, inputs, attrs, specs, self.loop.origin, self.loop.also)
+        attrs = {"loop": found.loop.another(body=turn, mapped=found.loop.mapped + len(new))}
+        inputs = (*self.node.inputs[:end], *rows, *self.node.inputs[end:])
+        specs = LOOP.specs([v.spec for v in inputs], attrs)
+        return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.also)
 
     def _lifted(self, value: Value) -> Value:
         """A view of what no turn changes, outside."""
@@ -124,7 +119,7 @@ class _Writer:
         """The products of all turns, each in the shape of ``like``."""
         transposed = {"transpose_b": True} if found.transpose_b else {}
         flat = self._add(MATMUL, (self._flat(found.row, found.width), b), **transposed)
-        return self._reshaped(flat, self.loop.attrs["length"], *sizes(like))
+        return self._reshaped(flat, self.found.turns, *sizes(like))
 
     def _total(self, found: Sum, result: Value) -> Value:
         """What is carried in the end, with what waited for it."""
@@ -140,7 +135,7 @@ class _Writer:
 
     def _flat(self, value: Value, width: int) -> Value:
         """The rows of ``value`` in all turns, one below another."""
-        count = value.spec.size // max(width, 1) * int(self.loop.attrs["length"])
+        count = value.spec.size // max(width, 1) * self.found.turns
         return self._reshaped(self.outer[row_major(value)], count, width)
 
     def _reshaped(self, value: Value, *shape: int) -> Value:
@@ -148,7 +143,7 @@ class _Writer:
 
     def _add(self, op: Op, inputs: Sequence[Value], **attrs: Any) -> Value:
         specs = op.specs([v.spec for v in inputs], attrs)
-        self.nodes.append(Node(op, inputs, attrs, specs, self.loop.origin))
+        self.nodes.append(Node(op, inputs, attrs, specs, self.node.origin))
         return self.nodes[-1].output
 
 

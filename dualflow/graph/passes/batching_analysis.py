@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from dualflow.core.memory import loop_budget
 from dualflow.graph.axes import is_view, row_major, sizes
+from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Literal
@@ -55,6 +55,7 @@ class Batchable:
     """What of a loop can be one product.
 
     Attributes:
+        node: the loop, whose number of turns is known.
         room: how many bytes new stacks may still take.
         before: products of rows of mapped inputs.
         behind: products that are rows of the result, by their place there.
@@ -62,29 +63,40 @@ class Batchable:
         stacked: the values whose rows the loop has to keep for that.
     """
 
-    loop: Node
-    room: int = field(default_factory=lambda: min(MAX_BYTES, loop_budget()[0]))
+    node: Node
+    room: int
     before: list[Product] = field(default_factory=list)
     behind: dict[int, Product] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)
     stacked: list[Value] = field(default_factory=list)
 
     @property
+    def loop(self) -> LoopSpec:
+        return loop_of(self.node)
+
+    @property
+    def turns(self) -> int:
+        """The number of turns."""
+        turns = self.loop.turns
+        assert turns is not None, "the rows of what a condition ends are not counted"
+        return turns
+
+    @property
     def body(self) -> Graph:
-        return self.loop.attrs["body"]  # type: ignore[no-any-return]  # attributes are of any type
+        return self.loop.body
 
     @property
     def carried(self) -> int:
-        return self.loop.attrs["carried"]  # type: ignore[no-any-return]
+        return self.loop.carried
 
     @property
     def rows(self) -> tuple[Value, ...]:
         """The rows of mapped inputs, inside."""
-        return self.body.inputs[self.carried : self.carried + self.loop.attrs["mapped"]]
+        return self.body.inputs[self.carried : self.loop.end]
 
     @property
     def rest(self) -> tuple[Value, ...]:
-        return self.body.inputs[self.carried + self.loop.attrs["mapped"] :]
+        return self.body.inputs[self.loop.end :]
 
     @property
     def any(self) -> bool:
@@ -138,7 +150,7 @@ class Batchable:
 
     def _takes(self, *values: Value) -> bool:
         """Take the memory for stacks of ``values``, if there is enough."""
-        wanted = sum(v.spec.nbytes for v in values) * int(self.loop.attrs["length"])
+        wanted = sum(v.spec.nbytes for v in values) * self.turns
         enough = wanted <= self.room
         self.room -= wanted if enough else 0
         return enough

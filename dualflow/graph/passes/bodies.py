@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from dualflow.graph.ir import Graph, Node
-from dualflow.graph.rewrite import Expansion, expand
-from dualflow.graph.scalars import bodies
+from dualflow.graph.ir import BodySpec, Graph, Node
+from dualflow.graph.rewrite import Expansion, by, expand
+from dualflow.ops.forms import Choice, Loop
 
-BODIES = ("branches", "condition", "body")
 Transform = Callable[[Graph], Graph]
 
 
@@ -37,19 +35,11 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
     """``graph`` whose choices and loops have the bodies that ``change`` makes of theirs."""
 
     def changed(node: Node) -> Expansion | None:
-        if not bodies(node):
+        ((name, spec),) = node.attrs.items()
+        assert isinstance(spec, BodySpec), f"{node} has no graphs inside"
+        new = spec.with_bodies(change)
+        if new is spec:
             return None
-        attrs = {k: _each(v, change) for k, v in node.attrs.items() if k in BODIES}
-        if all(attrs[k] is node.attrs[k] for k in attrs):
-            return None
-        made = Node(node.op, node.inputs, {**node.attrs, **attrs}, node.specs, node.origin, node.also)
-        return Expansion((made,), made.outputs)
+        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
 
-    return expand(graph, changed)
-
-
-def _each(body: Any, change: Transform) -> Any:
-    if isinstance(body, tuple):
-        made = tuple([change(b) for b in body])
-        return body if all(new is old for new, old in zip(made, body, strict=True)) else made
-    return change(body) if isinstance(body, Graph) else body
+    return expand(graph, changed, (Choice, Loop))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dualflow.graph.control_spec import branches_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.algebra import uniform
 from dualflow.graph.passes.constant_folding import fold_constants
@@ -11,16 +12,14 @@ from dualflow.ops.forms import Choice
 
 def take_branches(graph: Graph) -> Graph:
     """``graph`` where the branch stands for a choice whose index is known, or that has one branch."""
-    while (found := expand(graph, _taken)) is not graph:
+    while (found := expand(graph, _taken, (Choice,))) is not graph:
         graph = fold_constants(found)  # which may tell the index of another
     return graph
 
 
 def _taken(node: Node) -> Expansion | None:
     """choice(2, *operands) = branches[2](*operands)"""
-    if not isinstance(node.op.form, Choice):
-        return None
-    branches: tuple[Graph, ...] = node.attrs["branches"]
+    branches = branches_of(node)
     index = uniform(node.inputs[0]) if len(branches) > 1 else 0
     if index is None:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view
-from dualflow.graph.fused import FUSED, Axes, Domain, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Fold, Take
 
@@ -69,7 +69,7 @@ class _Rebuild:
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node outside all groups has a place of its own; views and literals come on demand."""
-        return bool(node.inputs or node.op.effect) and not is_view(node)
+        return bool(node.inputs or node.effect) and not is_view(node)
 
     def value(self, old: Value) -> Value:
         """The new value for ``old``; a view or literal is copied when first asked for."""
@@ -104,7 +104,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        domain = Domain(group.extents, group.reduced, body.own)
+        domain = LoopDomain(group.extents, group.reduced, body.own)
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "domain": domain}, [v.spec for v in results], origin)

@@ -18,7 +18,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
 
     def same_as_before(node: Node, make: Make) -> Replacement:
         """f(x) and f(x) are one value."""
-        if node.op.effect is not None:
+        if node.effect is not None:
             return None
         earlier = first.setdefault((node.op, node.inputs, exact_attrs(node.attrs)), node)
         return None if earlier is node else earlier.outputs

@@ -21,7 +21,7 @@ def fold(node: Node, make: Make) -> Replacement:
     A view that repeats elements stays, since reading the few is cheaper. An op that raises stays too: it must
     fail when it runs, or not at all if nobody reads it.
     """
-    if node.op.effect is not None or isinstance(node.op.form, Literal):
+    if node.effect is not None or isinstance(node.op.form, Literal):
         return None
     arrays = []
     for value in node.inputs:

@@ -17,7 +17,7 @@ def eliminate_dead_code(graph: Graph) -> Graph:
     live: set[Value] = {*graph.outputs, *(u.value for u in updates)}
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.op.effect is not None or not live.isdisjoint(node.outputs):
+        if node.effect is not None or not live.isdisjoint(node.outputs):
             kept.append(node)
             live.update(node.inputs)
     live.update(u.input for u in updates)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.algebra import uniform
+from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
 from dualflow.ops.contraction import MATMUL, PRODUCT_ADD
 
 _SIGNS = {"add": 1.0, "subtract": -1.0}
@@ -27,19 +28,17 @@ def add_in_products(graph: Graph) -> Graph:
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}
+    if not sums:
+        return graph
     gone = {n for found in sums.values() for n in found.gone}
-    new: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node in gone:
-            continue
-        made = _product_add(node, sums[node]) if node in sums else node
-        if any(v in new for v in made.inputs):
-            made = made.with_inputs([new.get(v, v) for v in made.inputs])
-        nodes.append(made)
-        if made is not node:
-            new.update(zip(node.outputs, made.outputs, strict=True))
-    return graph.with_results([new.get(v, v) for v in graph.results], nodes=tuple(nodes))
+    moved: dict[Value, Value] = {}
+
+    def added(node: Node, current: Node) -> Expansion | None:
+        if node in sums:
+            return by(reading(_product_add(node, sums[node]), moved))
+        return without(node) if node in gone else None
+
+    return rebuild(graph, added, moved)
 
 
 def _match(node: Node, single: set[Value]) -> _Sum | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 
-from dualflow.graph.axes import base_of, dims_through, is_generated, is_view
+from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -28,12 +28,17 @@ def fuse(graph: Graph) -> Graph:
 
     Fusing fewer, larger loops keeps intermediate values in registers instead of memory.
     """
-    return regroup(graph, _Partition(graph).groups())
+    return regroup(graph, partition(graph))
+
+
+def partition(graph: Graph) -> list[Group]:
+    """The groups of nodes that become the loop nests of ``graph``; other nodes stand alone."""
+    return _Partition(graph).groups()
 
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
-    if not isinstance(node.op.form, Element | Fold | Take) or node.op.effect is not None:
+    if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
         return is_scalar_control(node)
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
@@ -49,7 +54,7 @@ class _Partition:
         self.group_of: dict[Node, Group] = {}
         self.index: dict[Node, int] = {}
         self.readers: dict[Value, list[Node]] = {}
-        self.effects = [i for i, n in enumerate(graph.nodes) if n.op.effect is not None]
+        self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
 
     def groups(self) -> list[Group]:
@@ -167,14 +172,10 @@ class _Partition:
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
         """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""
-        dims: Axes = tuple(range(value.spec.rank))
-        while value.node is not None and is_view(value.node):
-            through = dims_through(value.node)
-            if through is None:
-                return None
-            dims = tuple(None if d is None else through[d] for d in dims)
-            value = value.node.inputs[0]
-        axes = group.made[value]
+        dims = dims_of_base(value)
+        if dims is None:
+            return None
+        axes = group.made[base_of(value)]
         return tuple(None if d is None else axes[d] for d in dims)
 
     def _fits(self, group: Group, node: Node, own: Axes) -> bool:

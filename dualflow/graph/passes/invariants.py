@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dualflow.graph.axes import base_of, is_generated
-from dualflow.graph.control import loop_attrs
+from dualflow.graph.control import LOOP
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
+from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, reading
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Loop, View
 
 
@@ -23,19 +25,15 @@ def hoist_invariants(graph: Graph) -> Graph:
     Views, literals and what is computed from positions alone stay where they are read, since they cost
     nothing there. A loop that may have no turn keeps what may fail.
     """
-    found = expand(graph, _lightened)
+    found = expand(graph, _lightened, (Loop,))
     return found if found is graph else trim_control(merge_common_subexpressions(found))
 
 
 def _lightened(node: Node) -> Expansion | None:
-    if not isinstance(node.op.form, Loop):
-        return None
-    body: Graph = node.attrs["body"]
-    test: Graph | None = node.attrs["condition"]
-    length, start = node.attrs["length"], node.attrs["carried"] + node.attrs["mapped"]
-    parts = [_steady(body, start, sure=test is None and bool(length) and node.op.effect is None)]
-    if test is not None:
-        parts.append(_steady(test, start, sure=length != 0))
+    loop = loop_of(node)
+    parts = [_steady(loop.body, loop.end, sure=bool(loop.turns) and node.effect is None)]
+    if loop.condition is not None:
+        parts.append(_steady(loop.condition, loop.end, sure=loop.length != 0))
     if not any(p.values for p in parts):
         return None
     nodes: list[Node] = []
@@ -44,17 +42,9 @@ def _lightened(node: Node) -> Expansion | None:
         outer = dict(zip(part.graph.inputs, node.inputs, strict=True))
         nodes += copied(part.nodes, outer)
         new += [outer[v] for v in part.values]
-    graphs = [_without(i, parts) for i in range(len(parts))]
-    attrs = loop_attrs(
-        graphs[0],
-        node.attrs["carried"],
-        node.attrs["mapped"],
-        length,
-        condition=graphs[1] if test is not None else None,
-        reverse=node.attrs["reverse"],
-        again=node.attrs["again"],
-    )
-    made = Node(node.op, (*node.inputs, *new), attrs, node.specs, node.origin, node.also)
+    body, *tests = [_without(i, parts) for i in range(len(parts))]
+    lighter = loop.another(body=body, condition=tests[0] if tests else None)
+    made = Node(LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.also)
     return Expansion((*nodes, made), made.outputs)
 
 
@@ -72,14 +62,14 @@ def _steady(graph: Graph, start: int, *, sure: bool) -> _Steady:
     known = set(graph.inputs[start:])
     moved: set[Node] = set()
     for node in graph.nodes:
-        if node.op.effect is None and known.issuperset(node.inputs):
+        if node.effect is None and known.issuperset(node.inputs):
             if _costs_nothing(node):
                 known.update(node.outputs)
             elif (sure or _never_fails(node)) and _is_no_larger(node):
                 known.update(node.outputs)
                 moved.add(node)
     made = [v for n in graph.nodes if n in moved for v in n.outputs]
-    effects = [n for n in graph.nodes if n.op.effect is not None]
+    effects = [n for n in graph.nodes if n.effect is not None]
     staying, _ = ancestors(graph.outputs, made, effects)
     read = {v for n in staying for v in n.inputs} | set(graph.outputs)
     values = [v for v in made if v in read]
@@ -120,11 +110,6 @@ def _without(place: int, parts: Sequence[_Steady]) -> Graph:
             inputs.append(Value(value.spec))
             if i == place:
                 moved[value] = inputs[-1]
-    nodes = []
-    for node in graph.nodes:
-        if moved.keys().isdisjoint(node.outputs):
-            nodes.append(reading(node, moved))
-            moved.update(zip(node.outputs, nodes[-1].outputs, strict=True))
-    outputs = [moved.get(v, v) for v in graph.outputs]
-    needed, _ = ancestors(outputs, (), [n for n in nodes if n.op.effect is not None])
-    return Graph(graph.name, tuple(inputs), tuple([n for n in nodes if n in needed]), tuple(outputs))
+    gone = {v.node for v in moved}
+    lighter = rebuild(graph, lambda node, _: without(node) if node in gone else None, moved)
+    return eliminate_dead_code(replace(lighter, inputs=tuple(inputs)))

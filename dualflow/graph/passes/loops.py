@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import reading
+from dualflow.graph.control_spec import loop_of
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.forms import Loop
 
 
@@ -14,25 +15,26 @@ def merge_loops(graph: Graph) -> Graph:
 
     The gradient of a loop runs it once more and keeps what the way back reads: this makes one run of the two.
     """
-    loops = [n for n in graph.nodes if isinstance(n.op.form, Loop) and n.op.effect is None]
+    loops = [n for n in graph.nodes if isinstance(n.op.form, Loop) and n.effect is None]
     stands_for = {n: _longest(n, loops) for n in loops}
     if all(n is found for n, found in stands_for.items()):
         return graph
-    moved: dict[Value, Value] = {}
     placed: dict[Node, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        wanted = stands_for.get(node, node)
-        if wanted not in placed:
-            placed[wanted] = reading(wanted, moved)
-            nodes.append(placed[wanted])
-        if placed[wanted] is not node:
-            moved.update(zip(node.outputs, placed[wanted].outputs, strict=False))
-    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+    def merged(node: Node, current: Node) -> Expansion | None:
+        wanted = stands_for.get(node)
+        if wanted is None:
+            return None
+        before = placed.get(wanted)
+        made = before or (current if wanted is node else wanted.with_inputs(current.inputs))
+        placed[wanted] = made
+        return Expansion((made,) if before is None else (), made.outputs[: len(node.outputs)])
+
+    return rebuild(graph, merged)
 
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
     """The first loop that goes on furthest from where ``node`` ends, itself if none does."""
-    lineage = node.attrs["lineage"]
-    found = [n for n in loops if n.inputs == node.inputs and n.attrs["lineage"][: len(lineage)] == lineage]
-    return max(found, key=lambda n: len(n.attrs["lineage"]))
+    loop = loop_of(node)
+    found = [n for n in loops if n.inputs == node.inputs and loop_of(n).extends(loop)]
+    return max(found, key=lambda n: len(loop_of(n).lineage))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
 from dualflow.ops.forms import Scatter
 from dualflow.ops.record import REGISTRY
 
@@ -15,22 +16,17 @@ def add_in_scatters(graph: Graph) -> Graph:
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}
+    if not sums:
+        return graph
     gone = {scattered for _, scattered in sums.values()}
-    new: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node in gone:
-            continue
+    moved: dict[Value, Value] = {}
+
+    def added(node: Node, current: Node) -> Expansion | None:
         if node in sums:
-            onto, scattered = sums[node]
-            made = _onto(node, new.get(onto, onto), scattered, new)
-        else:
-            inputs = [new.get(v, v) for v in node.inputs]
-            made = node if tuple(inputs) == node.inputs else node.with_inputs(inputs)
-        nodes.append(made)
-        if made is not node:
-            new.update(zip(node.outputs, made.outputs, strict=True))
-    return graph.with_results([new.get(v, v) for v in graph.results], nodes=tuple(nodes))
+            return by(reading(_onto(node, *sums[node]), moved))
+        return without(node) if node in gone else None
+
+    return rebuild(graph, added, moved)
 
 
 def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
@@ -47,10 +43,9 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
     return None
 
 
-def _onto(node: Node, onto: Value, scattered: Node, new: dict[Value, Value]) -> Node:
-    inputs = [onto, *[new.get(v, v) for v in scattered.inputs]]
+def _onto(node: Node, onto: Value, scattered: Node) -> Node:
     if "axis" in scattered.attrs:
         op, attrs = REGISTRY["scatter_onto"], {"axis": scattered.attrs["axis"]}
     else:
         op, attrs = REGISTRY["tensor_scatter_nd_add"], {}
-    return Node(op, inputs, attrs, node.specs, scattered.origin, node.also)
+    return Node(op, (onto, *scattered.inputs), attrs, node.specs, scattered.origin, node.also)

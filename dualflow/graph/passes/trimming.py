@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dualflow.graph.control import loop_attrs
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import reading
+from dualflow.graph.rewrite import Expansion, rebuild, without
 from dualflow.ops.forms import Choice, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
     """``graph`` whose choices and loops read, carry and answer only what somebody needs."""
     needs: dict[Node, _Needs] = {}
-    needed: list[Node] = []
+    needed: set[Node] = set()
     live = set(graph.results)
     for node in reversed(graph.nodes):
-        if node.op.effect is None and live.isdisjoint(node.outputs):
+        if node.effect is None and live.isdisjoint(node.outputs):
             continue
-        needed.append(node)
+        needed.add(node)
         if isinstance(node.op.form, Choice | Loop):
             found = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.form, Loop) else _choice_needs(node, live)
@@ -30,20 +30,14 @@ def trim_control(graph: Graph) -> Graph:
             live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
         else:
             live.update(node.inputs)
-    moved: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in reversed(needed):
-        made = reading(node, moved)
-        if node in needs and not needs[node].all_of(node):
-            moved.update({node.outputs[o]: made.inputs[i] for o, i in needs[node].same.items()})
-            made = _trimmed(made, needs[node])
-            moved.update(zip([node.outputs[i] for i in needs[node].outputs], made.outputs, strict=True))
-            if not made.outputs and made.op.effect is None:
-                continue
-        elif made is not node:
-            moved.update(zip(node.outputs, made.outputs, strict=True))
-        nodes.append(made)
-    return graph.with_results([moved.get(v, v) for v in graph.results], nodes=tuple(nodes))
+
+    def trimmed(node: Node, current: Node) -> Expansion | None:
+        if node not in needed:
+            return without(node)
+        found = needs.get(node)
+        return None if found is None or found.all_of(node) else _expansion(current, found)
+
+    return rebuild(graph, trimmed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +55,19 @@ class _Needs:
         return len(self.inputs) == len(node.inputs) and len(self.outputs) == len(node.outputs)
 
 
+def _expansion(node: Node, needs: _Needs) -> Expansion:
+    """The trimmed node, and what becomes of all outputs; where nothing of it is needed, no node."""
+    made = _trimmed(node, needs)
+    values = list(node.outputs)
+    for output, place in needs.same.items():
+        values[output] = node.inputs[place]
+    for output, value in zip(needs.outputs, made.outputs, strict=True):
+        values[output] = value
+    return Expansion((made,) if made.outputs or made.effect is not None else (), values)
+
+
 def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
-    branches: tuple[Graph, ...] = node.attrs["branches"]
+    branches = branches_of(node)
     same: dict[int, int] = {}
     for i in range(len(node.outputs)):
         places = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
@@ -74,9 +79,8 @@ def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
 
 
 def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
-    body: Graph = node.attrs["body"]
-    test: Graph | None = node.attrs["condition"]
-    carried, end = node.attrs["carried"], node.attrs["carried"] + node.attrs["mapped"]
+    loop = loop_of(node)
+    body, test, carried, end = loop.body, loop.condition, loop.carried, loop.end
     constant = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
     stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
     read = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is mapped
@@ -88,7 +92,7 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
             break
         read |= found
     mapped = [i for i in range(carried, end) if i in read]
-    if not mapped and end > carried and node.attrs["length"] is None:
+    if not mapped and end > carried and loop.length is None:
         mapped = [carried]  # its rows are counted
     rest = [i for i in sorted(read) if i >= end or i in constant]
     return _Needs((*sorted(needed), *mapped, *rest), (*sorted(needed), *stacks), constant)
@@ -96,38 +100,37 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
 
 def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
     """The places of the inputs on which ``wanted`` and the effects of ``graph`` depend."""
-    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.op.effect is not None])
+    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.effect is not None])
     return {i for i, v in enumerate(graph.inputs) if v in sources}
 
 
 def _trimmed(node: Node, needs: _Needs) -> Node:
+    attrs: dict[str, Any]
     if isinstance(node.op.form, Loop):
-        attrs = _loop(node, needs)
+        attrs = {"loop": _loop(loop_of(node), needs, len(node.outputs))}
     else:
         operands = [i - 1 for i in needs.inputs[1:]]
-        parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in node.attrs["branches"]]
-        attrs = {"branches": tuple(parts)}
+        parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in branches_of(node)]
+        attrs = {"choice": ChoiceSpec(tuple(parts))}
     specs = [node.outputs[i].spec for i in needs.outputs]
     return Node(node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.also)
 
 
-def _loop(node: Node, needs: _Needs) -> dict[str, Any]:
-    """The attributes of a trimmed loop, which is another one than those of its lineage if it keeps less."""
-    a, body, test = node.attrs, node.attrs["body"], node.attrs["condition"]
-    end = a["carried"] + a["mapped"]
-    carried = sum(o < a["carried"] for o in needs.outputs)
-    mapped = sum(a["carried"] <= i < end for i in needs.inputs)
-    turn = _part(body, needs.inputs, [body.outputs[i] for i in needs.outputs])
-    if test is not None:
-        test = _part(test, needs.inputs, test.outputs)
-    attrs = loop_attrs(
-        turn, carried, mapped, a["length"], condition=test, reverse=a["reverse"], again=a["again"]
+def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
+    """A trimmed loop, which is another one than those of its lineage if it keeps less than ``outputs``."""
+    body, test = loop.body, loop.condition
+    trimmed = replace(
+        loop,
+        body=_part(body, needs.inputs, [body.outputs[i] for i in needs.outputs]),
+        carried=sum(o < loop.carried for o in needs.outputs),
+        mapped=sum(loop.carried <= i < loop.end for i in needs.inputs),
+        condition=None if test is None else _part(test, needs.inputs, test.outputs),
     )
-    return attrs if len(needs.outputs) < len(node.outputs) else {**attrs, "lineage": a["lineage"]}
+    return trimmed if len(needs.outputs) == outputs else trimmed.another()
 
 
 def _part(graph: Graph, inputs: Iterable[int], outputs: Sequence[Value]) -> Graph:
-    effects = [n for n in graph.nodes if n.op.effect is not None]
+    effects = [n for n in graph.nodes if n.effect is not None]
     needed, _ = ancestors(outputs, (), effects)
     nodes = tuple([n for n in graph.nodes if n in needed])
     return Graph(graph.name, tuple([graph.inputs[i] for i in inputs]), nodes, tuple(outputs))

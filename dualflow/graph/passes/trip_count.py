@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.extract import ancestors
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, Node, Value
@@ -33,25 +34,24 @@ _MIRRORED: Final = {
 _RISES: Final = {"less": True, "less_equal": True, "greater": False, "greater_equal": False}
 
 
-def trip_count(attrs: Mapping[str, Any], initial: Sequence[Array | None]) -> int | None:
+def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
     """The number of turns of a loop; None where only the run tells.
 
     A condition is understood if it is false at the start, or compares a counter (int32 or int64, to which
     each turn adds one number, without overflow) with a bound, in the condition or at the end of each turn.
 
     Args:
-        attrs: those of a loop; see :data:`dualflow.graph.control.LOOP`.
+        loop: what its turns are.
         initial: the values of its inputs, None for those that are not known.
     """
-    test: Graph | None = attrs["condition"]
-    most: int | None = attrs["length"]
+    test, most = loop.condition, loop.length
     if test is None or most == 0:
         return most
-    if any(n.op.effect is not None for n in test.nodes):
+    if any(n.effect is not None for n in test.nodes):
         return None
-    loop = _Known(attrs["body"], test, attrs["carried"], initial)
-    starts = loop.value(test, test.outputs[0], first=True)
-    count = 0 if starts is not None and not starts.any() else loop.turns()
+    known = _Known(loop.body, test, loop.carried, initial)
+    starts = known.value(test, test.outputs[0], first=True)
+    count = 0 if starts is not None and not starts.any() else known.turns()
     return count if count is None or most is None else min(count, most)
 
 
@@ -100,7 +100,7 @@ class _Known:
         ``graph`` is the body or the condition.
         """
         needed, sources = ancestors([wanted], ())
-        if any(n.op.effect is not None for n in needed):
+        if any(n.effect is not None for n in needed):
             return None
         arrays = []
         for i, v in enumerate(graph.inputs):

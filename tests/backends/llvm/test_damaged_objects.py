@@ -101,7 +101,7 @@ print(json.dumps(counts))
 
 @pytest.fixture(scope="module")
 def code() -> bytes:
-    return compiler.build(TEXT).code
+    return compiler.build(TEXT, 128).code
 
 
 def test_no_mutation_raises_or_crashes(code: bytes, tmp_path: Path) -> None:

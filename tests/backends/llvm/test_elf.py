@@ -82,7 +82,7 @@ define i64 @big(i64 %i) noinline { %y = mul i64 %i, 1000000007  ret i64 %y }
 
 
 def loaded(text: str, **symbols: int) -> elf.Image:
-    return elf.load(compiler.build(text).code, lambda name: symbols[name])
+    return elf.load(compiler.build(text, 128).code, lambda name: symbols[name])
 
 
 def address(function: object) -> int:
@@ -113,7 +113,7 @@ def test_every_kind_of_reference_is_resolved() -> None:
 def test_it_agrees_with_llvms_linker() -> None:
     outside, elsewhere = UNARY(math.cos), ctypes.c_double(2.5)
     symbols = {"outside": address(outside), "elsewhere": ctypes.addressof(elsewhere)}
-    code = compiler.build(EVERYTHING).code
+    code = compiler.build(EVERYTHING, 128).code
     ours = elf.load(code, symbols.__getitem__)
     theirs = compiler.load(code, ["everything"], symbols)
     points = [0.1 * i for i in range(50)]
@@ -165,7 +165,7 @@ def test_a_failed_load_leaves_no_memory_behind() -> None:
         return int(Path("/proc/self/statm").read_text().split()[0])
 
     text = "@far = external hidden global i64\ndefine i64 @f() { %x = load i64, ptr @far  ret i64 %x }"
-    code = compiler.build(text).code
+    code = compiler.build(text, 128).code
     before = mapped_bytes()
     for _ in range(100):
         with pytest.raises(UnsupportedObject, match="beyond 2 GiB"):
@@ -180,7 +180,7 @@ def test_what_is_no_object_is_refused(content: bytes) -> None:
 
 
 def test_an_object_cut_short_is_refused() -> None:
-    code = compiler.build("define double @f(double %x) { %y = fadd double %x, 1.5  ret double %y }").code
+    code = compiler.build("define double @f(double %x) { %y = fadd double %x, 1.5  ret double %y }", 128).code
     for size in range(0, len(code), 7):
         with pytest.raises(UnsupportedObject):
             elf.load(code[:size], lambda _: 8)
@@ -202,7 +202,7 @@ def test_what_is_refused_is_left_to_llvm() -> None:
           ret double %z
         }"""
     with pytest.raises(UnsupportedObject, match="common"):
-        elf.load(compiler.build(text).code, lambda _: 8)
+        elf.load(compiler.build(text, 128).code, lambda _: 8)
     library = jit.compile_text(text, ["f"], {})
     assert UNARY(library.address("f"))(0.5) == math.sin(0.5)
     assert "common" in library.detour

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualflow.backends.llvm.product.gemm import DEPTH, MOST_ROWS, Gemm, Operand, gemm
+from dualflow.backends.llvm.product.gemm import DEPTH, MOST_ROWS, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import threads
 
@@ -32,7 +32,7 @@ def multiply(
 ) -> list[int]:
     """Run ``c = scale * (a @ b) + keep * c`` in machine code; answers its table."""
     made = which or gemm(c.dtype.char)
-    lies = [Operand(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
+    lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
     sizes = (c.shape[0], c.shape[1], a.shape[1])
     table = made.table(sizes, (lies[0], lies[1], lies[2]), scale=scale, keep=keep, threads=blocks_for)
     scratch = np.empty(made.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)

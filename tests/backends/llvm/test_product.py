@@ -11,7 +11,7 @@ import pytest
 
 from dualflow.backends.llvm.product import blas, product
 from dualflow.backends.llvm.product.gemm import gemm
-from dualflow.backends.llvm.product.product import Batch, Product
+from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Value
 from dualflow.schedule.nest import Layout
@@ -39,7 +39,7 @@ def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
         numbers.append(number)
         return b.load(params, len(numbers) - 1, I64)
 
-    calls = Product(module, b, buffers, param)
+    calls = ProductWriter(module, b, buffers, param)
     made = gemm(batch.char)
     table = batch.table(threads=1)
     if own:

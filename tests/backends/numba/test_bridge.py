@@ -21,6 +21,7 @@ from dualflow.backends.numba.bridge import as_njit
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import GraphBuilder, Update, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion import fuse
 from dualflow.ops.record import REGISTRY
 
@@ -34,7 +35,7 @@ def compiled(program: Callable[..., Any], *specs: tuple[Sequence[int], str]) -> 
         return builder.add(REGISTRY[name], values, attrs).output
 
     results = program(op, *inputs)
-    return build(fuse(builder.finish(results if isinstance(results, list) else [results])))
+    return build(fuse(builder.finish(results if isinstance(results, list) else [results])), CompileOptions())
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,9 @@ def test_constants_and_captured_tensors_are_read_where_they_are() -> None:
     total = builder.add(
         REGISTRY["add"], (builder.add(REGISTRY["multiply"], (x, table), {}).output, offset), {}
     )
-    graph = as_njit(build(fuse(builder.finish([total.output]))), [np.full(6, 10, np.float32)])
+    graph = as_njit(
+        build(fuse(builder.finish([total.output])), CompileOptions()), [np.full(6, 10, np.float32)]
+    )
     np.testing.assert_array_equal(graph(np.full(6, 2, np.float32)), 10 + 2 * np.arange(6))
 
 
@@ -220,7 +223,7 @@ def test_graphs_with_variables_say_so() -> None:
     weight = builder.capture(TensorSpec([2], "float32"), None, variable=True)
     new = builder.add(REGISTRY["negative"], (weight,), {}).output
     with pytest.raises(InvalidArgumentError, match="variables"):
-        as_njit(build(fuse(builder.finish([], [Update(weight, new)]))))
+        as_njit(build(fuse(builder.finish([], [Update(weight, new)])), CompileOptions()))
 
 
 def test_the_same_executable_is_the_same_function() -> None:
@@ -239,6 +242,7 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
             import dualflow as df
             from dualflow.core.spec import TensorSpec
             from dualflow.graph.ir import GraphBuilder
+            from dualflow.graph.options import CompileOptions
             from dualflow.graph.passes.fusion import fuse
             from dualflow.backends.llvm.backend import build
             from dualflow.backends.numba.bridge import as_njit
@@ -246,7 +250,8 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
 
             builder = GraphBuilder("graph")
             x = builder.argument(TensorSpec([3], "float64"))
-            graph = as_njit(build(fuse(builder.finish([builder.add(REGISTRY["exp"], (x,), {}).output]))))
+            graph = fuse(builder.finish([builder.add(REGISTRY["exp"], (x,), {}).output]))
+            graph = as_njit(build(graph, CompileOptions()))
 
             @numba.njit(cache=True)
             def total(x):

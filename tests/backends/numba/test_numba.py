@@ -40,7 +40,7 @@ def test_a_kernel_reads_as_the_loops_that_it_runs() -> None:
     text = compiled(lambda x: df.reduce_max(x * 2.0, 1), df.TensorSpec([4, 100])).kernels
     code = [line.split("  #")[0].rstrip() for line in text.splitlines()]
     begin = code.index("def k0(lo, hi, x0, x1, c0, n0, n1, n2, status):")
-    assert code[begin - 1] == '@njit(error_model="numpy", cache=True)'
+    assert code[begin - 1] == '@njit(error_model="numpy", nogil=True, cache=True)'
     assert code[begin + 1 : begin + 5] == [
         "    for i0 in range(lo, hi):",
         "        r0 = f32(-inf)",

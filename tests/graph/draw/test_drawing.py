@@ -14,7 +14,9 @@ import pytest
 import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.draw.diagram import Box, diagram
+from dualflow.graph.draw.drawing import STYLES, TEXT
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 
 
@@ -57,7 +59,9 @@ def test_variables_updates_and_effects_are_marked(traced) -> None:
 
 
 def test_a_kernel_holds_its_ops_whose_inputs_have_the_outer_names(traced) -> None:
-    graph = optimise(traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")))
+    graph = optimise(
+        traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")), CompileOptions()
+    )
     ((_, inside),) = boxes_of(graph)["kernel"].panels
     assert [box.title for box in inside.boxes] == ["%x", "exp", "multiply", "reduce_sum", "return"]
 
@@ -112,6 +116,52 @@ def test_a_users_graph_can_be_drawn_as_traced_and_as_it_runs(tmp_path: Path) -> 
     concrete.optimised_graph.draw(tmp_path / "runs.svg")
     assert "kernel" not in words_of(tmp_path / "traced.svg")
     assert "kernel" in words_of(tmp_path / "runs.svg")
+
+
+def test_a_graph_of_no_nodes_and_one_without_anything_are_drawn(traced, tmp_path: Path) -> None:
+    traced(lambda x: x, TensorSpec([3], name="x")).draw(tmp_path / "same.svg")
+    assert sorted(words_of(tmp_path / "same.svg")) == ["%x", "float32[3]", "graph &lt;lambda&gt;", "return"]
+    traced(lambda: ()).draw(tmp_path / "nothing.svg")
+    assert words_of(tmp_path / "nothing.svg") == ["graph &lt;lambda&gt;"]
+
+
+def test_long_names_are_shortened(traced) -> None:
+    v = df.Variable(1.0, name="layer/" * 40)
+
+    def step(x):
+        v.assign(x)
+        return v * 2.0 + x
+
+    found = diagram(traced(step, TensorSpec([], name="x" * 300))).boxes
+    words = [word for box in found for word in (box.title, *box.details, *box.labels, *box.names)]
+    assert max(map(len, words)) < 60
+    assert any(word.startswith("%xxx") and word.endswith("...") for word in words)
+
+
+def test_dollars_and_angles_in_names_are_drawn_as_they_are(traced, tmp_path: Path) -> None:
+    traced(lambda x: x + 1.0, TensorSpec([], name="a$b$<c>")).draw(tmp_path / "graph.svg")
+    assert "%a$b$&lt;c&gt;" in words_of(tmp_path / "graph.svg")
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of ``#rrggbb``, as the web's guidelines for contrast define it."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("colour", TEXT)
+@pytest.mark.parametrize("kind", STYLES)
+def test_text_can_be_read_on_every_colour(kind: str, colour: str) -> None:
+    contrast = (luminance(STYLES[kind].fill) + 0.05) / (luminance(colour) + 0.05)
+    assert contrast > 4.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("variable", "input"), ("effect", "op"), ("update", "result"), ("reference", "input")]
+)
+def test_kinds_differ_in_print_without_colours(one: str, other: str) -> None:
+    assert STYLES[one][1:] != STYLES[other][1:]
 
 
 def test_a_png_that_nobody_could_read_is_refused(traced, tmp_path: Path) -> None:

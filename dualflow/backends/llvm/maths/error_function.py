@@ -15,7 +15,7 @@ from dualflow.backends.llvm.text import Value
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _ErfTables:
     """The three polynomials; where erf is 1 (`one`), and where erfc is 0 (`zero`)."""
 
     erf_near: tuple[float, ...]
@@ -27,7 +27,7 @@ class _Tables:
 
 
 _TABLES = {
-    32: _Tables(
+    32: _ErfTables(
         erf_near=(
             0.12837916612625122,
             -0.3761262595653534,
@@ -62,7 +62,7 @@ _TABLES = {
         erfc_centre=2.0,
         zero=10.1,
     ),
-    64: _Tables(
+    64: _ErfTables(
         erf_near=(
             0.1283791670955126,
             -0.37612638903183754,

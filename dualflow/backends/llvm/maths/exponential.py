@@ -23,7 +23,7 @@ from dualflow.backends.llvm.text import Value
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _ExpTables:
     """What exp needs in one precision.
 
     Beyond `bounds`, the results are 0 and infinity. log(2) is in two parts, the first with zeros at its end,
@@ -41,7 +41,7 @@ class _Tables:
 
 
 _TABLES = {
-    32: _Tables(
+    32: _ExpTables(
         bounds=(-104.0, 89.9),
         log2_high=0.693145751953125,
         log2_low=1.4286068203094172e-06,
@@ -70,7 +70,7 @@ _TABLES = {
             -0.005897966679185629,
         ),
     ),
-    64: _Tables(
+    64: _ExpTables(
         bounds=(-746.0, 711.0),
         log2_high=6.93147180369123816490e-01,
         log2_low=1.90821492927058770002e-10,

@@ -10,7 +10,7 @@ from dualflow.backends.llvm.text import Value
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _ArcTables:
     """Of ``asin(x) = x + x**3 A(x**2)`` up to 1/2; of atan likewise, in float32 up to 1."""
 
     asin: tuple[float, ...]
@@ -18,7 +18,7 @@ class _Tables:
 
 
 _TABLES = {
-    32: _Tables(
+    32: _ArcTables(
         asin=(
             0.16666659712791443,
             0.07500521838665009,
@@ -39,7 +39,7 @@ _TABLES = {
             -0.0018006344325840473,
         ),
     ),
-    64: _Tables(
+    64: _ArcTables(
         asin=(
             0.1666666666666676,
             0.0749999999997081,

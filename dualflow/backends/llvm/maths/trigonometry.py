@@ -14,7 +14,7 @@ from dualflow.backends.llvm.text import Value
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _AngleTables:
     """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle.
 
     They continue ``sin(a) = a + a**3 (...)`` and ``cos(a) = 1 - a**2 / 2 + a**4 (...)``.
@@ -27,13 +27,13 @@ class _Tables:
 
 
 _TABLES = {
-    32: _Tables(
+    32: _AngleTables(
         half_pi=(1.57079637050628662109375, -4.371139000186241e-08, -1.7151245100059e-15),
         bound=65536.0,
         sin=(-0.16666655242443085, 0.008332187309861183, -0.00019517895998433232),
         cos=(0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
     ),
-    64: _Tables(
+    64: _AngleTables(
         half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
         bound=2.0**30,
         sin=(

@@ -44,20 +44,20 @@ PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class MatrixStrides:
     """Distances, in elements, between the rows and between the columns of a matrix."""
 
     row: int
     column: int
 
     @property
-    def swapped(self) -> Operand:
+    def swapped(self) -> MatrixStrides:
         """The same matrix transposed."""
-        return Operand(self.column, self.row)
+        return MatrixStrides(self.column, self.row)
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class GemmBlocking:
     """Rows and columns of the blocks that threads share out, and the length of a stretch of K."""
 
     rows: int
@@ -77,7 +77,7 @@ class Gemm:
     aligned to 64 bytes and has :meth:`scratch_bytes`; where ``pfor`` is null the caller does all the work.
 
     >>> float32 = Gemm("f", 512)
-    >>> rows = Operand(3, 1), Operand(4, 1), Operand(4, 1)
+    >>> rows = MatrixStrides(3, 1), MatrixStrides(4, 1), MatrixStrides(4, 1)
     >>> float32.table((2, 4, 3), rows, scale=1.0, keep=False, threads=1)[:3]
     [2, 4, 3]
     """
@@ -108,7 +108,7 @@ class Gemm:
     def table(
         self,
         sizes: tuple[int, int, int],
-        operands: tuple[Operand, Operand, Operand],
+        operands: tuple[MatrixStrides, MatrixStrides, MatrixStrides],
         *,
         scale: float,
         keep: bool,
@@ -126,19 +126,19 @@ class Gemm:
             rows, columns = columns, rows
             a, b, c = b.swapped, a.swapped, c.swapped
         if columns == 1:
-            b = Operand(b.row, 1)
+            b = MatrixStrides(b.row, 1)
         copies = self._copies(a, inner)
         cut = self.blocks((rows, columns, inner), threads, copies)
         copy_row = self._copy_row(cut.rows) if copies else 0
         slot = cut.depth * (self.wide.vectors * self.lanes + copy_row)
         if columns == a.column == b.row == 1:
-            cut, slot = Blocks(cut.rows, cut.columns, max(inner, 1)), 0
+            cut, slot = GemmBlocking(cut.rows, cut.columns, max(inner, 1)), 0
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, a.row, a.column, b.row, b.column, c.row, int(keep)]
         numbers += [self._bits_of(scale), int(exchanged), cut.rows, cut.columns, cut.depth]
         return [*numbers, below, below * beside, copy_row, slot]
 
-    def blocks(self, sizes: tuple[int, int, int], threads: int, copies: bool = False) -> Blocks:
+    def blocks(self, sizes: tuple[int, int, int], threads: int, copies: bool = False) -> GemmBlocking:
         """How a product of sizes (rows, columns, inner) is cut for so many threads.
 
         Cutting columns is free, unless every block ``copies`` its rows of A. Cutting rows packs B more often,
@@ -157,7 +157,7 @@ class Gemm:
         block_rows = -(-rows // cuts)
         block_rows += -block_rows % NARROW.rows
         merged = max(1, -(-rows // block_rows) * panels // most)
-        return Blocks(block_rows, width * merged, -(-inner // -(-inner // DEPTH)))
+        return GemmBlocking(block_rows, width * merged, -(-inner // -(-inner // DEPTH)))
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
         """The memory that a product needs beside its operands."""
@@ -181,7 +181,7 @@ class Gemm:
         with unforkable():
             return _library(self)
 
-    def _copies(self, a: Operand, inner: int) -> bool:
+    def _copies(self, a: MatrixStrides, inner: int) -> bool:
         """Whether blocks copy their rows of A, for want of places in a cache where A lies."""
         apart = a.column * self.element.nbytes
         return a.row == 1 and apart != 0 and apart % PAGE == 0 and inner > PAGE // 16
@@ -205,7 +205,7 @@ def _library(which: Gemm) -> jit.Library:
     return jit.compile_text(which.text(), [which.routine], {})
 
 
-def _better_exchanged(rows: int, columns: int, a: Operand, b: Operand, c: Operand) -> bool:
+def _better_exchanged(rows: int, columns: int, a: MatrixStrides, b: MatrixStrides, c: MatrixStrides) -> bool:
     """Whether to compute the transpose; C, which is one row or one column then, lies in memory as before."""
     if columns == 1 and c.row == 1:
         return a.row == 1 != a.column

@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.product import blas
-from dualflow.backends.llvm.product.gemm import ELEMENTS, Operand, gemm
+from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
+from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, Module, Type, Value
 from dualflow.schedule.nest import Layout
@@ -23,8 +24,16 @@ _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 @functools.cache
 def own() -> bool:
-    """Whether products run in our own machine code on this processor."""
-    return vector_bits() >= 256 or blas.find() is None
+    """Whether products run in our own machine code: where it is on, or there is no other."""
+    return not obstacle() or blas.find() is None
+
+
+@functools.cache
+def obstacle() -> str:
+    """Why NumPy's BLAS is to be preferred to our own machine code; the empty string where it isn't."""
+    if vector_bits() < 256:
+        return "no wide vectors here: NumPy's BLAS is called"
+    return switches.off("product")
 
 
 def routine(char: str) -> str:
@@ -83,13 +92,13 @@ class Batch:
 
     def table(self, threads: int) -> list[int]:
         """What describes one of the products to our own machine code."""
-        x, y, out = (Operand(*layout.strides[-2:]) for layout in self.layouts)
+        x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
         made = gemm(self.char)
         return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductWriter:
     """Writes the calls; ``param`` lists an integer of the parameter table and answers it at run time."""
 
     module: Module

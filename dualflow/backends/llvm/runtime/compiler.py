@@ -19,6 +19,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dualflow.backends.llvm.runtime.requirement import require_llvm
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import unforkable
 
@@ -34,7 +35,7 @@ CODEGEN_LEVEL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class ObjectCode:
     """Object code, and the milliseconds that its stages took."""
 
     code: bytes
@@ -43,22 +44,25 @@ class Compiled:
     emit_ms: float
 
 
-def build(text: str) -> Compiled:
-    """Compile a module of LLVM IR for this processor. Raises InternalError for text that LLVM refuses."""
+def build(text: str, vector_bits: int) -> ObjectCode:
+    """Compile a module of LLVM IR for this processor, as if its vectors had so many bits at most.
+
+    Raises InternalError for text that LLVM refuses.
+    """
     with _llvm_to_ourselves():
-        return _build(text)
+        return _build(text, _the_machine(vector_bits))
 
 
-def optimised(text: str) -> str:
+def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
     with _llvm_to_ourselves():
-        return _optimised(text)
+        return _optimised(text, _the_machine(vector_bits))
 
 
-def assembly(text: str) -> str:
+def assembly(text: str, vector_bits: int) -> str:
     """The machine code as assembly text."""
     with _llvm_to_ourselves():
-        return _assembly(text)
+        return _assembly(text, _the_machine(vector_bits))
 
 
 class Loaded:
@@ -83,12 +87,13 @@ def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loa
         return _load(code, exports, imports)
 
 
+require_llvm()
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 CPU: str = llvm.get_host_cpu_name()
 FEATURES: str = llvm.get_host_cpu_features().flatten()
 TRIPLE: str = llvm.get_process_triple()
-_machine: list[_Machine] = []
+_machines: dict[int, _Machine] = {}
 
 
 @contextlib.contextmanager
@@ -141,55 +146,80 @@ def _handle(handlers: Mapping[int, Callable[..., Any]], arrived: dict[int, Frame
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """What LLVM compiles with; made once, since not all that belongs to a pass builder is freed with it."""
+    """What LLVM compiles with; made once for a width: not all of a pass builder is freed with it."""
 
     target: llvm.TargetMachine
     passes: llvm.ModulePassManager
     builder: llvm.PassBuilder
 
 
-def _the_machine() -> _Machine:
-    if not _machine:
+def _the_machine(vector_bits: int) -> _Machine:
+    if vector_bits not in _machines:
+        features = _without_wider(FEATURES, vector_bits)
         target = llvm.Target.from_triple(TRIPLE).create_target_machine(
-            CPU, FEATURES, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
+            CPU, features, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
         )
         passes = llvm.create_new_module_pass_manager()
         for name in PASSES:
             getattr(passes, f"add_{name}_pass")()
         builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(0))
-        _machine.append(_Machine(target, passes, builder))
-    return _machine[0]
+        _machines[vector_bits] = _Machine(target, passes, builder)
+    return _machines[vector_bits]
+
+
+_WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")
+_WITH_512_BITS = ("avx512", "avx10", "evex512")
+_ANY_WIDTH = 512
+
+
+def _without_wider(features: str, bits: int) -> str:
+    """LLVM's list of a processor's features, less those that came with vectors of more than ``bits``.
+
+    >>> _without_wider("+sse2,+avx,+avx2,+fma,+avx512f,-avx512vbmi", 256)
+    '+sse2,+avx,+avx2,+fma,-avx512f,-avx512vbmi'
+    >>> _without_wider("+sse2,+avx,+avx2,+fma,+avx512f", 128)
+    '+sse2,-avx,-avx2,-fma,-avx512f'
+    """
+    words = [word for word in features.split(",") if word]
+    return ",".join([f"-{w[1:]}" if _bits_of(w[1:]) > bits else w for w in words])
+
+
+def _bits_of(feature: str) -> int:
+    """The width of the vectors that an extension of x86 came with or needs; 128 for all others."""
+    if feature.startswith(_WITH_512_BITS):
+        return 512
+    return 256 if feature.startswith(_WITH_256_BITS) else 128
 
 
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
 
 
-def _build(text: str) -> Compiled:
+def _build(text: str, machine: _Machine) -> ObjectCode:
     start = time.perf_counter()
     module = _parse(text)
     parsed = time.perf_counter()
-    _optimise(module)
+    machine.passes.run(module, machine.builder)
     optimised = time.perf_counter()
-    code = _the_machine().target.emit_object(module)
+    code = machine.target.emit_object(module)
     emitted = time.perf_counter()
-    return Compiled(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+    return ObjectCode(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
 
 
-def _optimised(text: str) -> str:
+def _optimised(text: str, machine: _Machine) -> str:
     module = _parse(text)
-    _optimise(module)
+    machine.passes.run(module, machine.builder)
     return str(module)
 
 
-def _assembly(text: str) -> str:
+def _assembly(text: str, machine: _Machine) -> str:
     module = _parse(text)
-    _optimise(module)
-    return str(_the_machine().target.emit_assembly(module))
+    machine.passes.run(module, machine.builder)
+    return str(machine.target.emit_assembly(module))
 
 
 def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
     linker = llvm.create_lljit_compiler(
-        _the_machine().target, use_jit_link=_use_jit_link(), suppress_errors=True
+        _the_machine(_ANY_WIDTH).target, use_jit_link=_use_jit_link(), suppress_errors=True
     )
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name, address in imports.items():
@@ -212,11 +242,6 @@ def _parse(text: str) -> llvm.ModuleRef:
         # Without its traceback, whose frames would hold LLVM's objects beyond the lock.
         raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal.with_traceback(None)
     return module
-
-
-def _optimise(module: llvm.ModuleRef) -> None:
-    machine = _the_machine()
-    machine.passes.run(module, machine.builder)
 
 
 def _use_jit_link() -> bool:

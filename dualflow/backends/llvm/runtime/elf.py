@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.object_file import (
     ABSOLUTE_64,
     BY_TABLE,
@@ -33,7 +34,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     UNDEFINED,
     WIDTHS,
     WRITE,
-    Section,
+    LoadedSection,
     Table,
     UnsupportedObject,
     read,
@@ -57,8 +58,10 @@ class Image:
 
 
 def obstacle() -> str:
-    """Why this process can't run what ``load`` puts into memory; the empty string where it can."""
-    return _unexecutable() if SUPPORTED else "it is for 64-bit Linux on x86-64: LLVM is loaded to link"
+    """Why ``load`` is not to be used in this process; the empty string where it is."""
+    if not SUPPORTED:
+        return "it is for 64-bit Linux on x86-64: LLVM is loaded to link"
+    return switches.off("linker") or _unexecutable()
 
 
 def load(code: bytes, find: Callable[[str], int]) -> Image:
@@ -119,7 +122,7 @@ def _fresh_memory(size: int) -> int:
     return start
 
 
-def _lay_out(sections: Mapping[int, Section], symbols: int) -> _Plan:
+def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
     offsets: dict[int, int] = {}
     end = 0
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime import jit, switches
 from dualflow.core.errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class InterpreterLayout:
     """Where this process keeps what the entry code reads, beyond what ``entry.ll`` takes for granted.
 
     Attributes:
@@ -114,7 +114,7 @@ class Descriptor:
 
 
 @functools.cache
-def probe(tensor_class: type) -> Layout | None:
+def probe(tensor_class: type) -> InterpreterLayout | None:
     """The layout of this process for tensors of ``tensor_class``, or None where the entry code can't be used.
 
     ``tensor_class`` keeps its ndarray in a slot called ``_array``.
@@ -128,16 +128,21 @@ def probe(tensor_class: type) -> Layout | None:
     slot = slot_offset(tensor_class, "_array")
     if slot is None or obstacle(tensor_class):
         return None
-    return Layout(tensor_class, slot, tuple.__basicsize__, _array_empty())
+    return InterpreterLayout(tensor_class, slot, tuple.__basicsize__, _array_empty())
 
 
 @functools.cache
 def obstacle(tensor_class: type) -> str:
-    """Why the entry code can't be used in this process, or the empty string where it can.
+    """Why the entry code is not used in this process, or the empty string where it is.
 
-    >>> obstacle(object)
-    "tensors don't keep their array in a slot"
+    >>> class Plain:
+    ...     pass
+    >>> bool(obstacle(Plain))
+    True
     """
+    switched_off = switches.off("builtin_call")
+    if switched_off:
+        return switched_off
     slot = slot_offset(tensor_class, "_array")
     if slot is None:
         return "tensors don't keep their array in a slot"
@@ -177,7 +182,9 @@ def variable_slots(owner: type) -> Slots | None:
     return None if None in found else Slots(*[offset or 0 for offset in found])
 
 
-def builtin(layout: Layout, descriptor: Descriptor, fallback: Callable[..., Any]) -> Callable[..., Any]:
+def builtin(
+    layout: InterpreterLayout, descriptor: Descriptor, fallback: Callable[..., Any]
+) -> Callable[..., Any]:
     """A built-in function that runs the graph on tensors of exactly the expected kind.
 
     Other arguments go to ``fallback``, unchanged. It takes positional arguments only, and keeps alive all
@@ -245,7 +252,9 @@ define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
 """
 
 
-def _encode(layout: Layout, descriptor: Descriptor, fallback: object) -> tuple[bytes, tuple[object, ...]]:
+def _encode(
+    layout: InterpreterLayout, descriptor: Descriptor, fallback: object
+) -> tuple[bytes, tuple[object, ...]]:
     """The bytes of a %descriptor, and the objects that hold what it points to."""
     arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
     params = np.ascontiguousarray(descriptor.params, np.int64)

@@ -36,12 +36,12 @@ def clock(b: Builder) -> Value:
     return last
 
 
-def ask(module: Module, b: Builder, last: Value, status: Value, number: int) -> None:
+def ask(module: Module, b: Builder, last: Value, status: Value, number: Value) -> None:
     """Look at the clock, and ask if it is time: the status says whether to stop.
 
     It is ``-number`` then, and Python's error is set.
     """
-    b.call(_routine(module), [last, status, b.constant(I64, -number)])
+    b.call(_routine(module), [last, status, -number])
 
 
 def _cycles(b: Builder) -> Value:
@@ -50,7 +50,7 @@ def _cycles(b: Builder) -> Value:
 
 def _routine(module: Module) -> str:
     """The name of ``void ask(last, status, stopped)``, written at the first call."""
-    if ROUTINE in module.functions:
+    if module.has(ROUTINE):
         return ROUTINE
     function = module.function(
         ROUTINE, VOID, [("last", PTR), ("status", PTR), ("stopped", I64)], "noinline cold", internal=True

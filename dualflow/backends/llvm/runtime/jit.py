@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import llvmlite
 
-from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache
-from dualflow.backends.llvm.runtime.object_file import UnsupportedObject
+from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
+from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.compiler import Compiled
+    from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ class Library:
 
     def optimised(self) -> str:
         """The IR after LLVM's passes, for reading (made anew on each call)."""
-        return str(_compiler().optimised(self.text))
+        return str(_compiler().optimised(self.text, target.vector_bits()))
 
     def assembly(self) -> str:
         """The machine code as assembly text, for reading (made anew on each call)."""
-        return str(_compiler().assembly(self.text))
+        return str(_compiler().assembly(self.text, target.vector_bits()))
 
     def __repr__(self) -> str:
         return f"<Library {self.report.key[:12]}: {', '.join(sorted(self._addresses))}>"
@@ -113,7 +113,7 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
         with contextlib.suppress(InternalError, UnsupportedObject):
             return _finish(text, key, stored, None, exports, symbols)
     _refuse_unknown_symbols(text, symbols)
-    compiled: Compiled = _compiler().build(text)
+    compiled: ObjectCode = _compiler().build(text, target.vector_bits())
     object_cache.store(key, compiled.code)
     return _finish(text, key, compiled.code, compiled, exports, symbols)
 
@@ -147,7 +147,8 @@ _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )",
 
 
 def _key(text: str) -> str:
-    context = f"llvmlite {llvmlite.__version__}\n{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
+    context = f"llvmlite {llvmlite.__version__}\n{target.vector_bits()} bits\n"
+    context += f"{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
     return hashlib.sha256((context + text).encode()).hexdigest()
 
 
@@ -166,7 +167,7 @@ def _finish(
     text: str,
     key: str,
     code: bytes,
-    compiled: Compiled | None,
+    compiled: ObjectCode | None,
     exports: Sequence[str],
     symbols: Mapping[str, int],
 ) -> Library:
@@ -191,6 +192,8 @@ def _load(
             if stored:
                 raise
             refusal = str(reason)
+    elif stored and elf.SUPPORTED:
+        read(code)  # LLVM's linker trusts every offset
     imports = {name: _find(name, symbols) for name in _declared(text)}
     loaded: _Loaded = _compiler().load(code, exports, imports)
     return loaded, refusal

@@ -20,6 +20,7 @@ import stat
 import sys
 import time
 
+from dualflow.backends.llvm.runtime import switches
 from dualflow.core.warning import warn_user
 
 MAX_BYTES = 512 << 20
@@ -39,10 +40,12 @@ _warned: set[str] = set()
 def folder() -> str | None:
     """The folder of the entries, or None where caching is off or no home folder is known.
 
-    ``DUALFLOW_CACHE_DIR`` names it; set to the empty string it turns the cache off. Otherwise it is the
-    platform's cache folder: ``$XDG_CACHE_HOME/dualflow`` or ``~/.cache/dualflow``,
-    ``~/Library/Caches/dualflow`` on macOS, ``%LOCALAPPDATA%\\dualflow`` on Windows.
+    ``DUALFLOW_CACHE_DIR`` names it; set to the empty string it turns the cache off, as ``cache`` in
+    ``DUALFLOW_DISABLE`` does. Otherwise it is the platform's cache folder: ``$XDG_CACHE_HOME/dualflow`` or
+    ``~/.cache/dualflow``, ``~/Library/Caches/dualflow`` on macOS, ``%LOCALAPPDATA%\\dualflow`` on Windows.
     """
+    if switches.off("cache"):
+        return None
     chosen = os.environ.get("DUALFLOW_CACHE_DIR")
     if chosen is not None:
         return os.path.abspath(chosen) if chosen else None
@@ -54,9 +57,22 @@ def obstacle() -> str:
     """Why no objects are kept on disk; the empty string where they are."""
     where = folder()
     if where is None:
-        chosen = "DUALFLOW_CACHE_DIR" in os.environ
-        return "DUALFLOW_CACHE_DIR is empty" if chosen else "no home folder is known"
+        unset = "DUALFLOW_CACHE_DIR" not in os.environ
+        reason = "no home folder is known" if unset else "DUALFLOW_CACHE_DIR is empty"
+        return switches.off("cache") or reason
     return _distrust(where)
+
+
+def sizes() -> list[int]:
+    """The bytes of each entry in the folder."""
+    where = folder()
+    if where is None:
+        return []
+    try:
+        with os.scandir(where) as entries:
+            return [entry.stat().st_size for entry in entries if entry.name.endswith(_SUFFIX)]
+    except OSError:
+        return []
 
 
 def load(key: str) -> bytes | None:

@@ -67,7 +67,7 @@ class UnsupportedObject(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class LoadedSection:
     """Bytes that are loaded: ``content``, or ``size`` zeros if it is None."""
 
     flags: int
@@ -88,7 +88,7 @@ class ObjectFile:
         places: the index of the section that each relocation is in.
     """
 
-    sections: dict[int, Section]
+    sections: dict[int, LoadedSection]
     symbols: Table
     names: list[str]
     relocations: Table
@@ -100,7 +100,7 @@ def read(code: bytes) -> ObjectFile:
     headers = _section_headers(code)
     contents = [_content(code, header) for header in headers]
     sections = {
-        i: Section(header.flags, max(1, header.alignment), header.size, content)
+        i: LoadedSection(header.flags, max(1, header.alignment), header.size, content)
         for i, (header, content) in enumerate(zip(headers, contents, strict=True))
         if i and header.flags & ALLOCATE and header.type != UNWIND
     }

@@ -12,7 +12,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime import jit, switches
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
 
@@ -76,9 +76,16 @@ class PoolStatus:
     reason: str
 
 
+def obstacle() -> str:
+    """Why every loop of this process runs on its caller; the empty string where the pool works."""
+    if sys.platform != "linux" or sys.maxsize <= 1 << 32 or os.uname().machine not in _MACHINES:
+        return "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
+    return switches.off("pool")
+
+
 def available() -> bool:
-    """Whether kernels can use more than one thread on this platform."""
-    return sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine in _MACHINES
+    """Whether kernels can use more than one thread in this process."""
+    return not obstacle()
 
 
 def max_threads() -> int:
@@ -87,6 +94,14 @@ def max_threads() -> int:
     It is ``DUALFLOW_NUM_THREADS`` if that is set, else the processors this process may use, at most 16.
     """
     return _max_threads
+
+
+def seats(threads: int | None) -> int:
+    """For how many threads a program is written that is compiled for so many.
+
+    All programs share the pool, so where a loop is shared at all, it is for every thread of the process.
+    """
+    return 1 if threads == 1 else max(threads or 1, max_threads())
 
 
 def num_threads() -> int:
@@ -100,9 +115,9 @@ def set_num_threads(count: int) -> None:
     Raises InvalidArgumentError unless 1 <= count <= max_threads().
     """
     if not 1 <= count <= _max_threads:
+        more = f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         raise InvalidArgumentError(
-            f"can't use {count} threads: this process has from 1 to {_max_threads}; "
-            f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
+            f"can't use {count} threads: this process has from 1 to {_max_threads}; {obstacle() or more}"
         )
     with unforkable():
         _threads[0] = count
@@ -138,13 +153,8 @@ def status() -> PoolStatus:
     True
     """
     started = _field(_shared[0], _RUNNING).value if _shared else 0
-    if not available():
-        reason = "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
-    elif num_threads() == 1:
-        reason = "one thread is all that is allowed"
-    else:
-        reason = ""
-    return PoolStatus(num_threads(), started, reason)
+    alone = "one thread is all that is allowed" if num_threads() == 1 else ""
+    return PoolStatus(num_threads(), started, obstacle() or alone)
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

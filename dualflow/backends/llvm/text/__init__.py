@@ -21,7 +21,7 @@ the functions of `dualflow.backends.llvm.maths` define them as NumPy does.
 """
 
 from dualflow.backends.llvm.text.builder import Block, Builder, Loop, WhileLoop
-from dualflow.backends.llvm.text.module import Function, Module
+from dualflow.backends.llvm.text.module import Fragment, Function, Module
 from dualflow.backends.llvm.text.types import (
     BOOL,
     F16,
@@ -58,6 +58,7 @@ __all__ = [
     "VOID",
     "Block",
     "Builder",
+    "Fragment",
     "Function",
     "Loop",
     "Module",

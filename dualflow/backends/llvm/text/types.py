@@ -22,13 +22,20 @@ class Type:
     ('<16 x float>', 'i64', True, 'v8f32')
     """
 
-    __slots__ = ("bits", "kind", "lanes", "suffix", "text")
+    __slots__ = ("_vectors", "bits", "kind", "lanes", "memory", "nbytes", "scalar", "suffix", "text")
     _interned: ClassVar[dict[tuple[str, int, int], Type]] = {}
     kind: str
     bits: int
     lanes: int
     text: str
     suffix: str
+    scalar: Type
+    """The element type."""
+    memory: Type
+    """The type in memory: a boolean is a byte there."""
+    nbytes: int
+    """Bytes of one element in memory."""
+    _vectors: dict[int, Type]
 
     def __new__(cls, kind: str, bits: int, lanes: int = 1) -> Type:
         found = cls._interned.get((kind, bits, lanes))
@@ -42,6 +49,10 @@ class Type:
         short = "p0" if kind == "p" else f"{'f' if kind == 'f' else 'i'}{bits}"
         self.text = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
         self.suffix = short if lanes == 1 else f"v{lanes}{short}"
+        self.nbytes = max(bits // 8, 1)
+        self.scalar = self if lanes == 1 else Type(kind, bits)
+        self.memory = Type("u", 8, lanes) if kind == "b" else self
+        self._vectors = {}
         return self
 
     @staticmethod
@@ -67,27 +78,15 @@ class Type:
 
     def vector(self, lanes: int) -> Type:
         """This element type with so many lanes."""
-        return Type(self.kind, self.bits, lanes)
-
-    @property
-    def scalar(self) -> Type:
-        """The element type."""
-        return Type(self.kind, self.bits)
+        found = self._vectors.get(lanes)
+        if found is None:
+            found = self._vectors[lanes] = Type(self.kind, self.bits, lanes)
+        return found
 
     @property
     def as_int(self) -> Type:
         """The signed integers of the same width and lanes."""
         return Type("i", self.bits, self.lanes)
-
-    @property
-    def memory(self) -> Type:
-        """The type in memory: a boolean is a byte there."""
-        return Type("u", 8, self.lanes) if self.kind == "b" else self
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one element in memory."""
-        return max(self.bits // 8, 1)
 
     def literal(self, number: float) -> str:
         """A Python number as a constant of this type: floats round to nearest, integers wrap.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from dualflow.backends.llvm.text.types import BOOL, F32, I64, PTR, VOID, Type
@@ -22,6 +23,12 @@ _LT, _LE, _GT, _GE = (
 )
 _EQ = {"f": "fcmp oeq", **dict.fromkeys("iubp", "icmp eq")}
 _NE = {"f": "fcmp une", **dict.fromkeys("iubp", "icmp ne")}
+
+
+@functools.cache
+def _counted(type: Type) -> str:
+    items = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
+    return f"<{', '.join(items)}>" if type.lanes > 1 else type.literal(0)
 
 
 class Symbols:
@@ -69,8 +76,7 @@ class Emitter:
 
     def iota(self, type: Type) -> Value:
         """The constant vector 0, 1, 2 ... of a type."""
-        items = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
-        return Value(self, type, f"<{', '.join(items)}>" if type.lanes > 1 else type.literal(0))
+        return Value(self, type, _counted(type))
 
     def address(self, name: str) -> Value:
         """The address of a function or of constant data."""

@@ -52,7 +52,7 @@ def fallback(*args: object) -> tuple[str, tuple[object, ...]]:
 class Fast:
     """The fast call over vectors of ``n`` doubles, as the tests use it."""
 
-    layout: fastcall.Layout
+    layout: fastcall.InterpreterLayout
     library: jit.Library
 
     n = 7

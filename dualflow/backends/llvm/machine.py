@@ -1,0 +1,54 @@
+"""What this room finds on the machine: the processor, LLVM, a BLAS, and the objects on disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+from dualflow.backends.llvm.product import blas
+from dualflow.backends.llvm.runtime import object_cache, target, threads
+from dualflow.core.locks import imported
+
+
+def machine() -> dict[str, Any]:
+    """Plain data: ``processor``, ``threads``, ``llvm``, ``blas`` and ``cache``."""
+    requirement = imported("dualflow.backends.llvm.runtime.requirement")
+    found = blas.find()
+    pool = threads.status()
+    return {
+        "processor": {
+            "name": _processor(),
+            "logical": os.cpu_count() or 1,
+            "vector_bits": target.vector_bits(),
+            "widest_vector_bits": target.widest(),
+        },
+        "threads": {
+            "most": threads.max_threads(),
+            "now": pool.threads,
+            "workers_started": pool.workers_started,
+        },
+        "llvm": {"installed": requirement.llvm_version(), "needed": str(requirement.LLVM)},
+        "blas": None if found is None else {"name": found.name, "integer_bits": found.int_bits},
+        "cache": _cache(),
+    }
+
+
+def _processor() -> str:
+    """The processor's own name where the system tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        found = []
+    return found[0] if found else platform.processor() or platform.machine()
+
+
+def _cache() -> dict[str, Any]:
+    sizes = object_cache.sizes()
+    return {
+        "folder": object_cache.folder(),
+        "trusted": not object_cache.obstacle(),
+        "objects": len(sizes),
+        "bytes": sum(sizes),
+    }

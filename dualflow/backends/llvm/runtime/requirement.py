@@ -1,0 +1,33 @@
+"""The versions of llvmlite that read the text of kernels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from dualflow.core.errors import FailedPreconditionError
+
+LLVMLITE: Final = "llvmlite>=0.48,<0.51"
+LLVM: Final = 22
+"""The version of LLVM that these bring.
+
+Its text is not the same from version to version: up to 21, masked loads and stores take their alignment as an
+argument, later as an attribute of the address.
+"""
+
+
+def llvm_version() -> str:
+    """The version of LLVM that is installed."""
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
+def require_llvm() -> None:
+    """Raise FailedPreconditionError where the LLVM that is installed is not :data:`LLVM`."""
+    if llvm.llvm_version_info[0] != LLVM:
+        raise FailedPreconditionError(
+            f"llvmlite {llvmlite.__version__} is installed here, with LLVM {llvm_version()}; kernels are "
+            f"written for LLVM {LLVM}. Install it with pip install '{LLVMLITE}', or do without: "
+            'df.config.set_backend("numpy").'
+        )

@@ -1,0 +1,73 @@
+"""Kernels that this process has written: equal ones are written once, and stand once in a module."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.emit import Emitter
+from dualflow.backends.llvm.kernel_table import is_large
+from dualflow.backends.llvm.text import Fragment, Module
+from dualflow.graph.ir import Node
+from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
+from dualflow.schedule.structure import blamed, structure
+
+KEPT = 512
+"""So many kernels are remembered, each of up to ``MOST_STEPS`` ops."""
+MOST_STEPS = 500
+_NAME = "kernel"
+_remembered: dict[Hashable, Written] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """A kernel as text.
+
+    Attributes:
+        fragment: for modules to include.
+        checks: what the numbers mean that it leaves in the status, counted from that of the first check: a
+            message, and which of the kernel's statements, in the order of ``walk``, has failed.
+    """
+
+    fragment: Fragment
+    checks: tuple[tuple[str, int], ...]
+
+    def messages(self, kernel: Kernel) -> list[tuple[str, Node]]:
+        """The checks of ``kernel``, which is what was written or the same, with its own nodes."""
+        if not self.checks:
+            return []
+        statements = list(walk(kernel.body))
+        failing = [(message, statements[number]) for message, number in self.checks]
+        return [(message, blamed(s)) for message, s in failing if isinstance(s, Let | Bounds | Repeat)]
+
+
+def write(run: Run, lanes: int, bits: int) -> Written:
+    """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` turns at once."""
+    same = structure(run.kernel) if run.kernel.steps <= MOST_STEPS else None
+    if same is None:
+        return _written(run, lanes, bits)
+    literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()
+    key = same, len(run.partials), literals, lanes, bits
+    found = _remembered.get(key)
+    if found is None:
+        found = _written(run, lanes, bits)
+        _remember(key, found)
+    return found
+
+
+def _written(run: Run, lanes: int, bits: int) -> Written:
+    emitter = Emitter(Module(bits), run, _NAME, lanes)
+    emitter.emit()
+    numbers = (
+        {id(statement): i for i, statement in enumerate(walk(run.kernel.body))} if emitter.checks else {}
+    )
+    checks = tuple([(check.message, numbers[id(check.statement)]) for check in emitter.checks])
+    return Written(emitter.module.fragment(_NAME), checks)
+
+
+def _remember(key: Hashable, written: Written) -> None:
+    """Keep what was written, in place of what was written first where there is too much."""
+    if len(_remembered) >= KEPT:
+        for oldest in list(_remembered)[: KEPT // 8]:
+            _remembered.pop(oldest, None)
+    _remembered[key] = written

@@ -1,0 +1,125 @@
+"""What dualflow runs on: ``df.show_config()`` and ``python -m dualflow info``."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.function.calling.backend_door import facilities, machine
+from dualflow.function.inspect.compare_report import size
+from dualflow.function.options import backend_choice
+from dualflow.version import DUALFLOW
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.facilities import Facility
+
+_NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "diastatic-malt")
+_OPTIONAL: Final = ("matplotlib", "scikit-learn", "pandas")
+_FOLDER: Final = os.path.dirname(os.path.dirname(__file__))
+
+
+@overload
+def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
+@overload
+def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
+@entry
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
+    """Print what dualflow runs on: what to send along with a question about speed or a fault.
+
+    It has the versions of all packages, the processor and the width of the vectors that kernels use, the
+    backend and who chose it, each fast part with whether it works in this process and why not, the cache
+    folder and what it holds, and the environment variables of dualflow that are set.
+
+    Args:
+        mode: ``"stdout"`` prints a line for each; ``"dicts"`` returns the same as plain data.
+
+    Returns:
+        None, or a dict: the ``folder`` of the package, and dicts ``versions``, ``optional`` (None for what is
+        not installed), ``backend``, ``processor``, ``threads``, ``llvm``, ``blas`` (None where none is
+        found), ``cache``, ``parts`` by their names in ``DUALFLOW_DISABLE``, and ``environment``.
+
+    Raises:
+        InvalidArgumentError: there is no such mode, or an environment variable has a value that it can't
+            have.
+
+    >>> import dualflow as df
+    >>> df.show_config()
+    dualflow        ...
+    backend         ...
+    builtin call    ...
+    >>> found = df.show_config(mode="dicts")
+    >>> sorted(found["parts"])
+    ['builtin_call', 'cache', 'linker', 'pool', 'product']
+    >>> found["processor"]["vector_bits"] in (128, 256, 512)
+    True
+    """
+    if mode not in ("stdout", "dicts"):
+        raise InvalidArgumentError(f"There is no mode {mode!r}; it is 'stdout' or 'dicts'.")
+    found = configuration()
+    if mode == "dicts":
+        return found
+    print(table(found))
+    return None
+
+
+def configuration() -> dict[str, Any]:
+    """See :func:`show_config`."""
+    backend, reason = backend_choice()
+    needed = {name: _version(name) or "not installed" for name in _NEEDED}
+    return {
+        "folder": _FOLDER,
+        "versions": {"dualflow": DUALFLOW, "python": platform.python_version(), **needed},
+        "optional": {name: _version(name) for name in _OPTIONAL},
+        "backend": {"name": backend, "chosen_by": reason},
+        **machine(),
+        "parts": {facility.switch: _part(facility) for facility in facilities()},
+        "environment": {n: v for n, v in sorted(os.environ.items()) if n.startswith("DUALFLOW_")},
+    }
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """The lines that :func:`show_config` prints."""
+    return "\n".join(f"{name:<16}{value}" for name, value in _rows(found))
+
+
+def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    versions, processor, llvm, blas = (found[name] for name in ("versions", "processor", "llvm", "blas"))
+    yield "dualflow", f"{versions['dualflow']} in {found['folder']}"
+    yield "Python", f"{versions['python']} ({platform.python_implementation()}, {platform.system()})"
+    yield from ((name, versions[name]) for name in _NEEDED)
+    fits = llvm["installed"].split(".")[0] == llvm["needed"]
+    yield "LLVM", llvm["installed"] + ("" if fits else f" (kernels are written for {llvm['needed']})")
+    yield "optional", ", ".join(f"{name} {v or '(not installed)'}" for name, v in found["optional"].items())
+    yield "backend", f"{found['backend']['name']} ({found['backend']['chosen_by']})"
+    yield "processor", f"{processor['name']}, {processor['logical']} logical"
+    yield "vectors", _vectors(processor["vector_bits"], processor["widest_vector_bits"])
+    yield from ((part["name"], part["state"]) for part in found["parts"].values())
+    yield "cached", f"{found['cache']['objects']} objects, {size(found['cache']['bytes'])}"
+    yield "BLAS", "none is found" if blas is None else f"{blas['name']}, {blas['integer_bits']}-bit integers"
+    if found["environment"]:
+        yield "environment", " ".join(f"{name}={value}" for name, value in found["environment"].items())
+
+
+def _part(facility: Facility) -> dict[str, Any]:
+    return {
+        "name": facility.name,
+        "on": facility.on,
+        "detail": facility.detail,
+        "state": facility.state,
+    }
+
+
+def _vectors(bits: int, widest: int) -> str:
+    return f"{bits} bits" + ("" if bits == widest else f" (DUALFLOW_VECTOR_BITS; the processor has {widest})")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,64 @@
+"""The base of engines that add something to another one: a tape's records, a count, a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dispatch import AbstractTensor, Engine
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dualflow.ops.record import Op
+
+
+class DelegatingEngine(Engine):
+    """Runs ops on ``base`` and leaves variables, seeds and names to it; a subclass overrides what it adds to.
+
+    Values of any kind are prepared here, so that all of an op's inputs pass through the subclass. What NumPy
+    is handed is the subclass's own business.
+    """
+
+    __slots__ = ("base", "eager")
+
+    def __init__(self, base: Engine) -> None:
+        self.base = base
+        self.eager = base.eager
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        return self.base.run(op, inputs, attrs)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Any:
+        return self.base.constant(array)
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        return self.base.adopt(tensor)
+
+    def read(self, variable: Any) -> Any:
+        return self.base.read(variable)
+
+    def assign(self, variable: Any, value: Any) -> Any:
+        return self.base.assign(variable, value)
+
+    def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
+        return self.base.change(variable, rule)
+
+    def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
+        self.base.update(variable, value, outputs)
+
+    def note(self, variable: Any, value: Any) -> None:
+        self.base.note(variable, value)
+
+    def stream(self, seed: int | None) -> Any:
+        return self.base.stream(seed)
+
+    def take_seed(self, seed: int) -> bool:
+        return self.base.take_seed(seed)
+
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        return self.base.name_scope(name)
+
+    def create_variable(self, variable: Any, initial: Any) -> None:
+        self.base.create_variable(variable, initial)

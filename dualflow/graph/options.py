@@ -1,0 +1,44 @@
+"""What a graph is compiled for: read once when a compile begins, and handed down by value.
+
+Passes, plans and backends ask the machine nothing that is said here, so the same options make the same graph
+on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How a graph is compiled.
+
+    Attributes:
+        backend: what runs it; see :data:`dualflow.function.options.BACKENDS`.
+        strict: whether all of it must run natively.
+        memory: the bytes that the process may take.
+        kept_by_loops: the most bytes that loops may keep of their turns, where the user has said it; see
+            :attr:`loop_budget`.
+        threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
+            uses. Where all graphs share the threads, any other number is taken for the process's own.
+        vector_bits: the width of the vectors that code is written for; None for what the process uses.
+        checking: whether what each pass makes is held against the rules of the IR.
+
+    >>> CompileOptions(memory=1 << 30).loop_budget >> 20
+    256
+    >>> CompileOptions(memory=1 << 30, kept_by_loops=1 << 20).loop_budget
+    1048576
+    """
+
+    backend: str = "llvm"
+    strict: bool = False
+    memory: int = 8 << 30
+    kept_by_loops: int | None = None
+    threads: int | None = None
+    vector_bits: int | None = None
+    checking: bool = False
+
+    @property
+    def loop_budget(self) -> int:
+        """The bytes that loops may keep of their turns; a quarter of the memory where nothing is said."""
+        return self.memory // 4 if self.kept_by_loops is None else self.kept_by_loops

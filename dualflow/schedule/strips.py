@@ -1,0 +1,217 @@
+"""Lane loops in strips, for compilers that make vectors of innermost loops of simple statements only.
+
+A strip is a stretch of neighbouring turns of a lane loop. What the turns hold for one another to read is kept
+in small buffers of the kernel's own, *slots*, with an element for each turn of the strip. Three kinds of
+lane loops are rewritten, all others stay as they are:
+
+* One around other loops, as in a sum of columns: each loop inside it runs once for the whole strip, and what
+  stood between them becomes lane loops over the strip, so that rows of the operand are read as they lie.
+* One that folds into several registers, as the place of a maximum does: each turn of the strip has its own
+  accumulator in slots, and these are joined behind the loop, in a fixed order.
+* One with code that is right for nearly all operands: the strip is computed, and computed again where a
+  turn of it needs the exact code. What turns write or fold comes behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, Register, Statement
+
+WIDTH = 128
+"""Turns of a strip at most."""
+FOLDED = 32
+"""Turns of a strip that are folded side by side, a power of two: each has to be begun and joined."""
+
+_SIMPLE = (
+    lp.Let,
+    lp.Load,
+    lp.Store,
+    lp.Bounds,
+    lp.Guarded,
+    lp.FoldStart,
+    lp.FoldStep,
+    lp.FoldMerge,
+    lp.FoldFinish,
+    lp.Single,
+)
+
+
+def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> lp.Kernel:
+    """``kernel`` with its lane loops in strips; ``partial`` tells the code that may have to run again."""
+    writer = _Strips(kernel, partial)
+    body = writer.statements(kernel.body)
+    return replace(kernel, body=(*writer.rows, *body))
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbouring statements of a turn that become one lane loop over the strip."""
+
+    kind: LoopKind
+    body: Sequence[Statement]
+
+
+@dataclass(slots=True)
+class _Inner:
+    """A loop inside of the lane loop, with the parts of its body."""
+
+    loop: lp.For | lp.Blocks
+    parts: list[Part]
+
+
+Part = _Run | _Inner
+
+
+class _Strips:
+    """Rewrites one kernel.
+
+    Attributes:
+        rows: the slots' memory.
+    """
+
+    def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> None:
+        self.partial = partial
+        self.rows: list[lp.Row] = []
+        found = list(lp.walk(kernel.body))
+        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.Row) for s in found)
+        self.registers = 1 + max((r.number for s in found for r in lp.written(s)), default=-1)
+
+    def statements(self, body: Iterable[Statement]) -> tuple[Statement, ...]:
+        return tuple([made for statement in body for made in self._statement(statement)])
+
+    def _statement(self, statement: Statement) -> Iterator[Statement]:
+        if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
+            yield from self._lanes(statement)
+        elif isinstance(statement, lp.For | lp.Blocks | lp.Shares):
+            yield replace(statement, body=self.statements(statement.body))
+        else:
+            yield statement
+
+    def _lanes(self, loop: lp.For) -> Iterator[Statement]:
+        inside = list(lp.walk(loop.body))
+        nested = any(isinstance(s, lp.For | lp.Blocks) for s in inside)
+        wide = [s for s in loop.body if isinstance(s, lp.FoldStep) and len(s.accumulator) > 1]
+        known = all(isinstance(s, (*_SIMPLE, lp.For, lp.Blocks)) for s in inside)
+        if known and wide:
+            yield from self._side_by_side(loop, wide)
+        elif known and (nested or any(map(self._may_rerun, inside))):
+            yield self._strip(loop, loop.body, {}, WIDTH)
+        else:
+            yield loop
+
+    def _may_rerun(self, statement: Statement) -> bool:
+        return isinstance(statement, lp.Let) and self.partial(statement)
+
+    # Several accumulators side by side
+
+    def _side_by_side(self, loop: lp.For, folds: Sequence[lp.FoldStep]) -> Iterator[Statement]:
+        """Each turn of a strip folds into its own accumulator."""
+        lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
+        slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
+        starts = [lp.FoldStart(lanes[step.node], step.node) for step in folds]
+        stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
+        yield lp.For(LANE, lp.End.ZERO, FOLDED, LoopKind.LANES, (*starts, *stores))
+        body = [
+            replace(s, accumulator=lanes[s.node]) if isinstance(s, lp.FoldStep) and s.node in lanes else s
+            for s in loop.body
+        ]
+        yield self._strip(loop, body, slots, FOLDED)
+        for step in folds:
+            mine = lanes[step.node]
+            yield lp.FoldLanes(mine, step.node, tuple([slots[r] for r in mine]), FOLDED)
+            yield lp.FoldMerge(step.accumulator, step.node, mine)
+
+    # One strip
+
+    def _strip(
+        self, loop: lp.For, body: Sequence[Statement], slots: dict[Register, int], width: int
+    ) -> lp.Blocks:
+        """The loop by strips; registers that have ``slots`` are there before it and behind it."""
+        parts = self._parts(body)
+        slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
+        turns = tuple(_loops(loop.loop, parts, slots))
+        return lp.Blocks(loop.loop, STRIP, loop.begin, loop.end, width, turns)
+
+    def _parts(self, body: Sequence[Statement]) -> list[Part]:
+        """Runs of simple statements, and the loops between them."""
+        parts: list[Part] = []
+        run: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, lp.For | lp.Blocks):
+                parts += [*self._runs(run), _Inner(statement, self._parts(statement.body))]
+                run = []
+            else:
+                run.append(statement)
+        return [*parts, *self._runs(run)]
+
+    def _runs(self, run: Sequence[Statement]) -> list[_Run]:
+        """One run, or two where code may have to run again: what is written or folded comes behind it."""
+        if not any(map(self._may_rerun, run)):
+            return [_Run(LoopKind.LANES, run)] if run else []
+        first: list[Statement] = []
+        behind: list[Statement] = []
+        late: set[Register] = set()
+        for statement in run:
+            lasting = isinstance(statement, lp.Store | lp.FoldStep | lp.FoldMerge)
+            if lasting or not late.isdisjoint(lp.read(statement)):
+                behind.append(statement)
+                late.update(lp.written(statement))
+            else:
+                first.append(statement)
+        return [_Run(LoopKind.TRIED, first), *([_Run(LoopKind.LANES, behind)] if behind else [])]
+
+    def _register(self, like: Register) -> Register:
+        self.registers += 1
+        return Register(self.registers - 1, like.dtype)
+
+    def _slot(self, register: Register, width: int) -> int:
+        """Memory for a register's values in all turns of a strip."""
+        self.buffers += 1
+        self.rows.append(lp.Row(self.buffers - 1, register.dtype, (width,)))
+        return self.buffers - 1
+
+
+def _all_runs(parts: Iterable[Part]) -> Iterator[_Run]:
+    for part in parts:
+        if isinstance(part, _Run):
+            yield part
+        else:
+            yield from _all_runs(part.parts)
+
+
+def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
+    """The registers that are written in one run and needed in another."""
+    runs: dict[Register, set[int]] = {}
+    made: dict[Register, None] = {}
+    for number, run in enumerate(_all_runs(parts)):
+        for statement in run.body:
+            made.update(dict.fromkeys(lp.written(statement)))
+            for register in (*lp.read(statement), *lp.written(statement)):
+                runs.setdefault(register, set()).add(number)
+    yield from (register for register in made if len(runs[register]) > 1)
+
+
+def _loops(loop: int, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[Statement]:
+    """Each run as a lane loop over the strip, and the loops between them."""
+    for part in parts:
+        if isinstance(part, _Run):
+            yield _lane_loop(loop, part, slots)
+        else:
+            yield replace(part.loop, body=tuple(_loops(loop, part.parts, slots)))
+
+
+def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:
+    """A run for each turn of the strip, between what it takes from slots and what it leaves there."""
+    begin, end = Edge(loop, STRIP, False), Edge(loop, STRIP, True)
+    needed: dict[Register, None] = {}
+    made: dict[Register, None] = {}
+    for statement in run.body:
+        needed.update({r: None for r in lp.read(statement) if r not in made})
+        made.update(dict.fromkeys(lp.written(statement)))
+    places = {r: Place(slot, terms=((loop, None),), begin=begin) for r, slot in slots.items()}
+    loads = [lp.Load(r, places[r]) for r in needed if r in places]
+    stores = [lp.Store(places[r], r) for r in made if r in places]
+    return lp.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))

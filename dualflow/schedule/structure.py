@@ -1,0 +1,78 @@
+"""When two kernels are the same: equal statements over equal ops, whatever graphs they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.graph.exact_equality import exact
+from dualflow.graph.ir import Node
+from dualflow.schedule import loop_program
+from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat
+
+BLAMED = "blamed"
+"""The field of statements for a node that only an error names."""
+
+_FIELDS = {
+    kind: tuple([f.name for f in fields(kind) if f.name != BLAMED])
+    for kind in vars(loop_program).values()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+
+
+def structure(kernel: Kernel) -> Hashable:
+    """A key equal to another kernel's exactly when the two are the same.
+
+    None where an attribute of an op can't be compared: such a kernel is the same as no other.
+    """
+    try:
+        return _key(kernel)
+    except _Incomparable:
+        return None
+
+
+def blamed(statement: Let | Bounds | Repeat) -> Node:
+    """The node that an error names where ``statement`` fails."""
+    if isinstance(statement, Let):
+        return statement.node
+    return statement.blamed
+
+
+class _Incomparable(Exception):
+    """An attribute can't be compared."""
+
+
+def _key(value: Any) -> Hashable:
+    kind = type(value)
+    if value is None or kind is int:
+        return value  # type: ignore[no-any-return]  # None or an int
+    if kind is tuple:
+        return tuple([_key(x) for x in value])
+    if kind is DType:
+        return value.char  # type: ignore[no-any-return]  # a str
+    names = _FIELDS.get(kind)
+    if names is not None:
+        return kind, *[_key(getattr(value, name)) for name in names]
+    if kind is Node:
+        return _code(value)
+    return value.value if isinstance(value, Enum) else _attribute(value)
+
+
+def _code(node: Node) -> Hashable:
+    """All that element code and folds may read of a node."""
+    attrs = [(name, _attribute(value)) for name, value in sorted(node.attrs.items())]
+    dtypes = [v.spec.dtype.char for v in (*node.inputs, *node.outputs)]
+    return node.op, *dtypes, *attrs
+
+
+def _attribute(value: Any) -> Hashable:
+    if isinstance(value, tuple):
+        return tuple([_attribute(x) for x in value])
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic | DType):
+        return exact(value)
+    raise _Incomparable

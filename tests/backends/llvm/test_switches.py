@@ -1,0 +1,261 @@
+"""Each fast part has a switch and a fallback: without it results are the same, and ``status()`` says so.
+
+The whole suite runs with all of them on. These are the switches themselves; continuous integration runs every
+op, random programs and loops with each part off and with each width of vectors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.runtime import requirement, switches, target
+from dualflow.backends.llvm.runtime.switches import PARTS
+from dualflow.backends.numba.requirement import NUMBA
+
+SOURCE_ROOT = Path(df.__file__).parents[1]
+NARROWER = [bits for bits in target.WIDTHS if bits < target.widest()]
+
+PROGRAM = """
+import numpy as np
+import dualflow as df
+
+rng = np.random.default_rng(0)
+w = df.Variable(rng.normal(size=(64, 32)).astype(np.float32))
+
+@df.function
+def step(x):
+    with df.GradientTape() as tape:
+        loss = df.reduce_mean(df.tanh(x @ w) ** 2)
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+    return loss
+
+@df.function
+def halvings(x):
+    count = 0
+    while df.reduce_max(x) > 1.0:
+        x = x / 2.0
+        count += 1
+    return df.nn.softmax(x), count
+
+@df.function
+def total(x):
+    return df.reduce_sum(x * x), df.exp(x)
+
+x = df.constant(rng.normal(size=(500, 64)).astype(np.float32))
+long = df.constant(rng.normal(size=300_000).astype(np.float32))
+losses = [step(x).numpy() for _ in range(3)]
+calls = [f(v) for f in (halvings, total) for v in (x, long) for _ in range(3)]
+with_products = [*losses, w.numpy()]
+without = [y.numpy() for results in calls for y in results]
+"""
+
+DIGESTS = """
+import hashlib
+
+for arrays in (with_products, without):
+    print(hashlib.sha256(b"".join([a.tobytes() for a in arrays])).hexdigest())
+"""
+
+
+def run(program: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a process of its own prints; a setting that is not given is not set."""
+    known = {n: v for n, v in os.environ.items() if n not in (switches.VARIABLE, target.VARIABLE)}
+    given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
+    path = tmp_path / "program.py"
+    path.write_text(program, encoding="utf-8")
+    command = [sys.executable, str(path)]
+    return subprocess.run(command, env=known | given, capture_output=True, text=True, timeout=300)
+
+
+def told(program: str, tmp_path: Path, **environment: str) -> str:
+    done = run(program, tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode != 0, done.stdout
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def with_all_parts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digests of what the program computes with nothing switched off."""
+    return told(PROGRAM + DIGESTS, tmp_path_factory.mktemp("all"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_results_are_the_same_to_the_bit_without(part: str, tmp_path: Path, with_all_parts: str) -> None:
+    """All but products: NumPy's BLAS adds in an order of its own."""
+    products, rest = told(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE=part).split()
+    assert rest == with_all_parts.split()[1]
+    assert part == "product" or products == with_all_parts.split()[0]
+
+
+def test_results_are_the_same_where_objects_come_from_disk(tmp_path: Path, with_all_parts: str) -> None:
+    """LLVM's linker puts into memory what an earlier process has compiled."""
+    for _ in range(2):
+        assert told(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE="linker") == with_all_parts
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_that_is_off_is_told_with_the_reason(part: str, tmp_path: Path) -> None:
+    expected = f"off (DUALFLOW_DISABLE names it: {PARTS[part]})"
+    program = "import dualflow as df\nf = df.function(lambda x: x + x)\nf(df.ones([3]))\nprint(f.status())"
+    program += f"\nprint(df.show_config(mode='dicts')['parts'][{part!r}]['state'])\ndf.show_config()"
+    lines = told(program, tmp_path, DUALFLOW_DISABLE=part).splitlines()
+    assert expected in lines
+    assert [line for line in lines if line.endswith(f": {expected}")], "status() says so"
+    assert [line for line in lines if line[16:] == expected], "show_config() prints it"
+
+
+def test_several_parts_are_named_with_commas(tmp_path: Path) -> None:
+    program = "import dualflow as df\nparts = df.show_config(mode='dicts')['parts']\n"
+    program += "print(*[name for name, part in parts.items() if not part['on']])"
+    assert told(program, tmp_path, DUALFLOW_DISABLE="linker, pool,").split() == ["linker", "pool"]
+
+
+def test_without_the_pool_no_thread_is_started(tmp_path: Path) -> None:
+    program = PROGRAM + "import os\nprint(len(os.listdir('/proc/self/task')))"
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("there is no /proc")
+    alone = "import numpy, os\nprint(len(os.listdir('/proc/self/task')))"
+    assert told(program, tmp_path, DUALFLOW_DISABLE="pool") == told(alone, tmp_path)
+
+
+def test_without_the_cache_nothing_is_written(tmp_path: Path) -> None:
+    told(PROGRAM, tmp_path, DUALFLOW_DISABLE="cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path) -> None:
+    program = "import dualflow as df\nx = df.ones([3]) + 1\nprint(x.numpy(), flush=True)\n"
+    program += "df.function(lambda x: x)(x)"
+    done = run(program, tmp_path, DUALFLOW_DISABLE="linker,pol")
+    assert done.stdout == "[2. 2. 2.]\n"
+    assert last_line(done) == (
+        "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
+        "switch off; the parts are builtin_call, linker, pool, product, cache."
+    )
+    assert 'program.py", line 4, in <module>' in done.stderr
+    assert "importlib" not in done.stderr
+
+
+def test_parts_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"no part 'fast_call'.*the parts are builtin_call, "):
+        switches.parts("pool,fast_call")
+
+
+# Widths
+
+
+WIDE = {"zmm": 512, "ymm": 256}
+
+
+@pytest.mark.parametrize("bits", NARROWER)
+def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> None:
+    program = PROGRAM + "\nfor f in (step, halvings, total):\n    for c in f.concrete_functions:\n"
+    program += "        print(c.section.runner.executable.library.assembly())"
+    assembly = told(program, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
+    used = set(re.findall(r"%([xyz]mm)\d", assembly))
+    assert used
+    assert not [name for name in used if WIDE.get(name, 128) > bits]
+
+
+@pytest.mark.parametrize("bits", NARROWER)
+def test_each_width_has_objects_of_its_own(bits: int, tmp_path: Path) -> None:
+    def objects() -> set[str]:
+        return {path.name for path in (tmp_path / "cache").glob("*.dfo")}
+
+    told(PROGRAM, tmp_path)
+    before = objects()
+    told(PROGRAM, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
+    assert len(objects()) >= len(before) + 3
+
+
+@pytest.mark.parametrize("bits", target.WIDTHS)
+def test_a_width_gives_what_the_widest_gives(bits: int, tmp_path: Path) -> None:
+    if bits > target.widest():
+        pytest.skip("this processor has no such vectors; the refusal is tested below")
+    program = PROGRAM + "import sys\nnp.savez(sys.argv[0] + '.npz', *with_products, *without)"
+    found = []
+    for given in ({}, {target.VARIABLE: str(bits)}):
+        told(program, tmp_path, **given)
+        with np.load(tmp_path / "program.py.npz") as arrays:
+            found.append([arrays[name] for name in arrays.files])
+    for wide, narrow in zip(*found, strict=True):
+        np.testing.assert_allclose(narrow, wide, rtol=1e-4, atol=1e-6)
+
+
+def test_a_width_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    program = "import dualflow as df\ndf.function(lambda x: x + x)(df.ones([3]))"
+    refusal = "InvalidArgumentError: DUALFLOW_VECTOR_BITS='1024': vectors have 128, 256 or 512 bits."
+    assert last_line(run(program, tmp_path, DUALFLOW_VECTOR_BITS="1024")).endswith(refusal)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("512", "this processor's vectors have 256 bits at most"),
+        ("64", "128, 256 or 512"),
+        ("wide", "'wide'"),
+    ],
+)
+def test_widths_are_refused_with_the_reason(asked: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        target.width(asked, 256)
+
+
+# Versions
+
+
+def test_the_pins_are_those_that_are_checked() -> None:
+    project = tomllib.loads((SOURCE_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {requirement.LLVMLITE, NUMBA} <= set(project["dependencies"])
+
+
+ANOTHER = """
+import {module}
+{module}.{name} = {value}
+import dualflow as df
+df.function(lambda x: x + x, backend={backend!r})(df.ones([3]))
+"""
+
+
+@pytest.mark.parametrize("version", [(20, 1, 8), (23, 0, 0)])
+def test_another_llvm_is_refused_by_name(version: tuple[int, ...], tmp_path: Path) -> None:
+    program = ANOTHER.format(
+        module="llvmlite.binding", name="llvm_version_info", value=version, backend="llvm"
+    )
+    said = last_line(run(program, tmp_path))
+    number = ".".join(map(str, version))
+    assert f"FailedPreconditionError: llvmlite {__import__('llvmlite').__version__} is installed here" in said
+    assert f"with LLVM {number}; kernels are written for LLVM 22" in said
+    assert f"pip install '{requirement.LLVMLITE}'" in said
+    assert 'df.config.set_backend("numpy")' in said
+
+
+@pytest.mark.parametrize("version", ["0.61.2", "0.69.0dev0+12.g1a"])
+def test_another_numba_is_refused_by_name(version: str, tmp_path: Path) -> None:
+    program = ANOTHER.format(module="numba", name="__version__", value=repr(version), backend="numba")
+    said = last_line(run(program, tmp_path))
+    assert (
+        f"FailedPreconditionError: Numba {version} is installed here; kernels are written for {NUMBA}" in said
+    )
+    assert 'df.config.set_backend("llvm")' in said
+
+
+def test_another_llvm_still_runs_the_numpy_backend(tmp_path: Path) -> None:
+    program = ANOTHER.format(
+        module="llvmlite.binding", name="llvm_version_info", value=(20, 1, 8), backend="numpy"
+    )
+    told(program + "print(df.show_config())", tmp_path)

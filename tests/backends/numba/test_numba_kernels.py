@@ -1,0 +1,190 @@
+"""Numba's kernels: they compile to vector instructions, and give the same for any number of threads."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.numba.sharing import shared
+from dualflow.backends.numba.source_files import module_of
+
+WIDE = re.compile(r"%[yz]mm\d+")
+ROWS = df.TensorSpec([64, 1000])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    where = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DUALFLOW_CACHE_DIR", str(where))
+        yield where
+
+
+def assembly(f: Callable[..., Any], *specs: Any) -> str:
+    """What Numba has made of the first kernel of a function."""
+    concrete = df.function(f, backend="numba").get_concrete_function(*specs)
+    kernel = next(iter(concrete.section.runner.executable.source.kernels.values()))
+    (found,) = module_of(kernel.file("kernel")).kernel.inspect_asm().values()
+    return str(found)
+
+
+def does_in_vectors(text: str, instruction: str) -> bool:
+    return any(re.search(rf"\b{instruction}", line) and WIDE.search(line) for line in text.splitlines())
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the instructions are those of x86-64")
+@pytest.mark.parametrize(
+    ("f", "instruction"),
+    [
+        (lambda x: x * 2.0 + 1.0, "vmulps|vfmadd"),
+        (df.nn.gelu, "vfmadd"),
+        (df.sin, "vfn?madd"),
+        (lambda x: df.math.floormod(x, 3.0), "vdivps|vmulps"),
+        (df.reduce_sum, "vaddps"),
+        (lambda x: df.reduce_sum(x, 1), "vaddps"),
+        (lambda x: df.reduce_sum(x, 0), "vaddps"),
+        (lambda x: df.reduce_prod(x, 1), "vmulps"),
+        (lambda x: df.reduce_max(x, 1), "vmaxps"),
+        (lambda x: df.reduce_min(x, 0), "vcmp\\w*ps|vminps"),
+        (lambda x: df.argmax(x, 1), "vcmp\\w*ps"),
+        (df.nn.softmax, "vfmadd"),
+        (lambda x: df.nn.log_softmax(x, 0), "vfmadd"),
+    ],
+    ids=[
+        "elements",
+        "gelu",
+        "sin",
+        "remainder",
+        "whole sum",
+        "sum of rows",
+        "sum of columns",
+        "product of rows",
+        "maximum of rows",
+        "minimum of columns",
+        "place in rows",
+        "softmax",
+        "log_softmax of columns",
+    ],
+)
+def test_kernels_use_vectors(f: Callable[..., Any], instruction: str) -> None:
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        if "fma" not in file.read():
+            pytest.skip("this processor has no such vectors")
+    assert does_in_vectors(assembly(f, ROWS), instruction)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: df.reduce_sum(x, 0),
+        lambda x: df.reduce_sum(x, 1),
+        df.reduce_sum,
+        df.nn.softmax,
+        lambda x: df.nn.softmax(x, 0),
+        lambda x: df.argmax(x, 0),
+        lambda x: df.reduce_sum(df.sin(x)),
+    ],
+    ids=["columns", "rows", "whole", "softmax", "softmax of columns", "places", "sum of sines"],
+)
+def test_results_are_the_same_for_any_number_of_threads(f: Callable[..., Any]) -> None:
+    x = df.constant(np.random.default_rng(0).normal(size=(3000, 2003)).astype(np.float32))
+    compiled = df.function(f, backend="numba")
+    before = threads.num_threads()
+    found = []
+    try:
+        for count in range(1, threads.max_threads() + 1):
+            threads.set_num_threads(count)
+            found.append(compiled(x).numpy())
+    finally:
+        threads.set_num_threads(before)
+    for result in found:
+        np.testing.assert_array_equal(result, found[0])
+
+
+@pytest.mark.parametrize("shape", [(1,), (127,), (128,), (129,), (5, 300), (300, 5), (0, 4), (4, 0)])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_a_huge_angle_among_others_is_exact(name: str, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    x.reshape(-1)[-1:] = 1e20
+    found = df.function(getattr(df.math, name), backend="numba")(df.constant(x))
+    np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-14)
+
+
+def test_a_variable_may_be_updated_by_what_has_to_run_again() -> None:
+    v = df.Variable(np.full(1000, 2.0, np.float32))
+    v[500].assign(1e20)
+    start = v.numpy()
+
+    @df.function(backend="numba")
+    def step() -> None:
+        v.assign(df.sin(v) + v)
+
+    step()
+    np.testing.assert_allclose(v, np.sin(start.astype(float)).astype(np.float32) + start, rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 5, 31, 32, 33, 500])
+@pytest.mark.parametrize("search", ["argmax", "argmin"])
+def test_ties_and_nan_are_found_where_they_are_first(search: str, count: int) -> None:
+    x = np.random.default_rng(count).integers(0, 4, (20, count)).astype(np.float32)
+    x[10:, count // 2] = np.nan
+    f = df.function(lambda x: (getattr(df, search)(x, 1), getattr(df, search)(x.T, 0)), backend="numba")
+    for found in f(df.constant(x)):
+        np.testing.assert_array_equal(found, getattr(np, search)(x, 1))
+
+
+@pytest.mark.parametrize("fold", ["reduce_max", "reduce_min"])
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_extremes_pass_nan_and_infinities_on(fold: str, axis: int | None) -> None:
+    x = np.random.default_rng(0).normal(size=(70, 300)).astype(np.float32)
+    x[3, 4], x[5, 6], x[7, 8] = np.nan, np.inf, -np.inf
+    found = df.function(lambda x: getattr(df, fold)(x, axis), backend="numba")(df.constant(x))
+    expected = {"reduce_max": np.max, "reduce_min": np.min}[fold](x, axis)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_indices_outside_are_found_in_any_lane() -> None:
+    f = df.function(lambda x, i: df.gather(x, i) * 2.0, backend="numba")
+    x = df.range(10.0)
+    np.testing.assert_array_equal(f(x, df.constant([9, 0, 3])), [18, 0, 6])
+    for place in (0, 40, 99):
+        indices = np.zeros(100, np.int32)
+        indices[place] = 10
+        with pytest.raises(df.errors.InvalidArgumentError, match="out of range"):
+            f(x, df.constant(indices))
+
+
+# Sharing
+
+
+def test_every_chunk_runs_once() -> None:
+    seen: list[tuple[int, int]] = []
+    shared(lambda lo, hi: seen.append((lo, hi)))(103, 10)
+    assert sorted(seen) == [(lo, min(lo + 10, 103)) for lo in range(0, 103, 10)]
+
+
+def test_an_error_of_a_chunk_reaches_the_caller() -> None:
+    def fail(lo: int, hi: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        shared(fail)(100, 10)
+
+
+def test_several_callers_share_the_threads() -> None:
+    def count(_: int) -> int:
+        seen: list[int] = []
+        shared(lambda lo, hi: seen.extend(range(lo, hi)))(1000, 7)
+        return len(seen)
+
+    with ThreadPoolExecutor(8) as callers:
+        assert list(callers.map(count, range(50))) == [1000] * 50

@@ -1,0 +1,200 @@
+"""Choices and loops as nodes: one op each, whose attribute says what their graphs are and do."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InternalError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.control import CHOICE, LOOP, LatePullback
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, effect_of
+from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes import optimise
+from dualflow.ops.record import Effect
+
+
+def draws(x):
+    return x + df.random.normal([])
+
+
+def prints(x):
+    df.print(x)
+    return x
+
+
+def same(array):
+    return array
+
+
+def calls(x):
+    return df.numpy_function(same, [x], df.float32)
+
+
+def checks(x):
+    assert x < 1000.0
+    return x * 2.0
+
+
+def adds(x):
+    return x + 1.0
+
+
+EFFECTS = {
+    Effect.RANDOM: draws,
+    Effect.PRINT: prints,
+    Effect.PYTHON: calls,
+    Effect.CHECK: checks,
+    None: adds,
+}
+with_each_effect = pytest.mark.parametrize(("effect", "step"), EFFECTS.items(), ids=str)
+
+
+def graph_of(step):
+    return df.function(step).get_concrete_function(TensorSpec([])).graph
+
+
+def recorded(op, attrs, *specs):
+    """The graph of one node."""
+    builder = GraphBuilder("one")
+    inputs = [builder.argument(s) for s in specs]
+    return builder.finish(builder.add(op, inputs, attrs).outputs)
+
+
+def loop(body, *, turns=3):
+    return recorded(LOOP, {"loop": LoopSpec(body, 1, 0, turns)}, TensorSpec([]))
+
+
+def choice(*branches):
+    attrs = {"choice": ChoiceSpec(branches)}
+    return recorded(CHOICE, attrs, TensorSpec([], "int32"), TensorSpec([]))
+
+
+@with_each_effect
+def test_a_node_has_the_effect_of_what_its_graphs_do(effect, step):
+    body = graph_of(step)
+    for graph in (
+        loop(body),
+        choice(graph_of(adds), body),
+        loop(loop(body)),
+        loop(loop(loop(body))),
+    ):
+        assert [n.effect for n in graph.nodes] == [effect]
+
+
+@with_each_effect
+def test_there_is_one_op_whatever_the_graphs_do(effect, step):
+    def turn(i, x):
+        return i + 1, df.cond(x > 100.0, lambda: x, lambda: step(x))
+
+    @df.function
+    def f(x, n):
+        return df.while_loop(lambda i, x: i < n, turn, (0, x))[1]
+
+    graph = f.get_concrete_function(TensorSpec([]), TensorSpec([], "int32")).graph
+    (outer,) = [n for n in graph.nodes if n.op.name == "loop"]
+    (inner,) = [n for _, body in outer.bodies for n in body.nodes if n.op.name == "choice"]
+    assert outer.op is LOOP
+    assert inner.op is CHOICE
+    assert outer.effect is inner.effect is effect
+
+
+@pytest.mark.parametrize("weaker", [Effect.PRINT, Effect.RANDOM, Effect.CHECK])
+def test_of_several_effects_python_counts_most(weaker):
+    graphs = [graph_of(EFFECTS[weaker]), graph_of(calls)]
+    assert effect_of(graphs) is effect_of(graphs[::-1]) is Effect.PYTHON
+
+
+def test_a_node_whose_graphs_lose_an_effect_loses_it():
+    drawing = graph_of(draws)
+    graph = loop(drawing)
+    assert optimise(graph, CompileOptions()).nodes[-1].effect is None, "the numbers are drawn before the loop"
+
+
+def test_a_loop_that_draws_in_a_checked_loop_has_no_gradient():
+    @df.function
+    def f(x):
+        def inner(j, y):
+            assert y < 1000.0
+            return j + 1, y * df.random.normal([])
+
+        def turn(i, y):
+            return i + 1, df.while_loop(lambda j, y: j < 2, inner, (0, y))[1]
+
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(lambda i, y: i < 2, turn, (0, x))[1]
+        return tape.gradient(y, x)
+
+    with pytest.raises(InvalidArgumentError, match="loop in each turn can't be run again for its gradient"):
+        f(df.constant(1.0))
+
+
+@pytest.mark.parametrize("step", [draws, prints, adds])
+def test_a_graph_with_a_loop_is_pickled(step):
+    graph = loop(graph_of(step))
+    (found,) = pickle.loads(pickle.dumps(graph)).nodes
+    assert found.op is LOOP
+    assert found.effect is graph.nodes[0].effect
+    assert found.settings == graph.nodes[0].settings
+
+
+def test_specs_do_not_change():
+    spec = LoopSpec(graph_of(adds), 1, 0, 3)
+    for field in fields(spec):
+        with pytest.raises(FrozenInstanceError):
+            setattr(spec, field.name, None)
+
+
+def test_the_same_fields_are_the_same_loop():
+    body = graph_of(adds)
+    spec = LoopSpec(body, 1, 0, 3)
+    assert spec == replace(spec)
+    assert hash(spec) == hash(replace(spec))
+    assert spec != replace(spec, length=4)
+    assert spec != spec.another(), "its results are taken for another's"
+
+
+def test_a_loop_extends_itself_and_those_it_was_made_of():
+    body = graph_of(adds)
+    first = LoopSpec(body, 1, 0, 3)
+    second = first.extended(body)
+    third = second.extended(body)
+    assert third.extends(first)
+    assert third.extends(second)
+    assert first.extends(first)
+    assert not first.extends(second)
+    assert not first.extended(body).extends(second), "they keep different rows"
+    assert not first.another().extends(first)
+
+
+def test_the_inputs_of_a_loop_come_in_three_parts(traced):
+    body = traced(lambda i, row, rest: (i + rest, row), [], [], [])
+    spec = LoopSpec(body, 1, 1, None)
+    assert spec.parts("abc") == ("a", "b", "c")
+    assert (spec.end, spec.rows, spec.turns) == (2, (body.outputs[1],), None)
+    test = traced(lambda i, rest: i < rest, [], [])
+    assert LoopSpec(traced(lambda i, rest: i, [], []), 1, 0, 5, condition=test).turns is None, "at most 5"
+
+
+def test_bodies_that_stay_leave_the_spec_as_it_is(traced):
+    body, test = graph_of(adds), traced(lambda x: x < 3.0, [])
+    for spec in (ChoiceSpec((body, body)), LoopSpec(body, 1, 0, 3), LoopSpec(body, 1, 0, 3, condition=test)):
+        assert spec.with_bodies(lambda graph: graph) is spec
+        changed = spec.with_bodies(lambda graph: replace(graph, name="new"))
+        assert {graph.name for _, graph in changed.bodies} == {"new"}
+        assert [name for name, _ in changed.bodies] == [name for name, _ in spec.bodies]
+
+
+def test_a_gradient_is_given_once():
+    late = LatePullback("later")
+    with pytest.raises(InternalError, match="later"):
+        late((True,), 1.0, 2.0, 3.0)
+    late.give(lambda needed, g, out, x: [g * x])
+    assert late((True,), 2.0, None, 3.0) == [6.0]
+    with pytest.raises(InternalError, match="two gradients"):
+        late.give(lambda *_: [])

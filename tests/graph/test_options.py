@@ -1,0 +1,121 @@
+"""What a graph is compiled for decides what it becomes, and nothing else does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InternalError
+from dualflow.core.spec import TensorSpec
+from dualflow.function.options import compile_options
+from dualflow.graph.ir import Graph, Value
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes import PASSES, Pass, optimise
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.forms import Loop
+
+TURNS = 40
+ROWS = 4 * 3 * TURNS
+"""The bytes that a batched product keeps of all turns."""
+
+
+def drawing(x):
+    return df.while_loop(lambda i, x: i < TURNS, lambda i, x: (i + 1, x + df.random.normal([3])), (0, x))[1]
+
+
+def multiplying(x, w):
+    return df.map_fn(lambda row: df.sin(row) @ w, x)
+
+
+def graph_of(function, *shapes):
+    return df.function(function).get_concrete_function(*map(TensorSpec, shapes)).graph
+
+
+def outside(graph):
+    """The nodes that stand in no loop."""
+    return [n for n in graph.nodes if not isinstance(n.op.form, Loop)]
+
+
+@pytest.mark.parametrize(("kept", "before"), [(ROWS, True), (ROWS - 1, False)])
+def test_numbers_are_drawn_before_a_loop_if_they_fit(kept, before):
+    graph = optimise(graph_of(drawing, [3]), CompileOptions(kept_by_loops=kept))
+    assert any(n.op.name == "random_normal" for n in outside(graph)) is before
+
+
+@pytest.mark.parametrize(("kept", "together"), [(ROWS, True), (ROWS - 1, False)])
+def test_products_of_all_turns_are_one_if_what_they_need_fits(kept, together):
+    graph = optimise(graph_of(multiplying, [TURNS, 1, 3], [3, 5]), CompileOptions(kept_by_loops=kept))
+    assert any(n.op is MATMUL for n in outside(graph)) is together
+
+
+def test_loops_may_keep_a_quarter_of_the_memory():
+    for memory, before in ((4 * ROWS, True), (4 * ROWS - 4, False)):
+        graph = optimise(graph_of(drawing, [3]), CompileOptions(memory=memory))
+        assert any(n.op.name == "random_normal" for n in outside(graph)) is before
+
+
+def test_a_trace_goes_by_the_options_of_its_compile():
+    try:
+        for kept, before in ((ROWS, True), (ROWS - 1, False)):
+            df.config.set_loop_memory(kept)
+            concrete = df.function(drawing).get_concrete_function(TensorSpec([3]))
+            df.config.set_loop_memory(None)
+            concrete(df.zeros([3]))
+            drawn = any(n.op.name == "random_normal" for n in outside(concrete.optimised_graph))
+            assert drawn is before
+    finally:
+        df.config.set_loop_memory(None)
+
+
+def test_options_do_not_change():
+    with pytest.raises(FrozenInstanceError):
+        CompileOptions().memory = 1
+
+
+def test_equal_options_are_equal():
+    assert CompileOptions(memory=1 << 20) == CompileOptions(memory=1 << 20)
+    assert hash(CompileOptions()) == hash(CompileOptions())
+
+
+def broken(graph: Graph) -> Graph:
+    """A pass that forgets a node."""
+    return graph.with_results([Value(v.spec) for v in graph.results])
+
+
+def test_checking_finds_the_pass_that_breaks_a_rule(traced):
+    graph, passes = traced(df.exp, [3]), (*PASSES[:2], Pass("broken", broken, "none"), *PASSES[2:])
+    with pytest.raises(InternalError, match="made by no node"):
+        optimise(graph, CompileOptions(checking=True), passes=passes)
+
+
+def test_all_passes_keep_the_rules(traced):
+    options = CompileOptions(checking=True)
+    for graph in (graph_of(drawing, [3]), graph_of(multiplying, [TURNS, 1, 3], [3, 5])):
+        optimise(graph, options)
+
+
+def test_the_environment_turns_checking_on(monkeypatch):
+    assert not compile_options().checking
+    monkeypatch.setenv("DUALFLOW_CHECK_PASSES", "1")
+    assert compile_options().checking
+
+
+def test_one_thread_shares_nothing():
+    options = CompileOptions(threads=1)
+    backend = pytest.importorskip("dualflow.backends.llvm.backend")
+    graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 20]), options)
+    assert not backend.build(graph, options).program.parallel
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_code_is_written_for_vectors_of_so_many_bits(bits):
+    options = CompileOptions(vector_bits=bits)
+    backend = pytest.importorskip("dualflow.backends.llvm.backend")
+    graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 10]), options)
+    program = backend.build(graph, options).program
+    assert f'"prefer-vector-width"="{bits}"' in program.text
+    widths = {int(lanes) for lanes in re.findall(r"<(\d+) x float>", program.text)}
+    assert max(widths) == bits // 16, "light work runs over two registers at once"

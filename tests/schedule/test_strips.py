@@ -1,0 +1,149 @@
+"""Lane loops in strips: which ones, what stands in them, and that invariant statements leave their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dualflow as df
+from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.kernels import run_of
+from dualflow.schedule.loop_program import (
+    STRIP,
+    Blocks,
+    Bounds,
+    FoldLanes,
+    FoldStep,
+    For,
+    Guarded,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Row,
+    Statement,
+    Store,
+    walk,
+)
+from dualflow.schedule.strips import in_strips
+
+
+def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
+    """The one kernel of a function."""
+    concrete = df.function(f).get_concrete_function(*specs)
+    (found,) = concrete.section.runner.executable.program.kernels
+    return run_of(found.nest, 16).kernel
+
+
+def exact(let: Let) -> bool:
+    return False
+
+
+def loops(body: tuple[Statement, ...]) -> Iterator[For]:
+    yield from (s for s in walk(body) if isinstance(s, For))
+
+
+def strips(found: Kernel) -> list[Blocks]:
+    return [s for s in walk(found.body) if isinstance(s, Blocks) and s.level == STRIP]
+
+
+MATRIX = df.TensorSpec([300, 400])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 2.0 + df.exp(x),
+        lambda x: df.reduce_sum(x, 1),
+        df.nn.softmax,
+        lambda x: df.reduce_max(x),
+    ],
+    ids=["elements", "sum of rows", "softmax", "whole maximum"],
+)
+def test_loops_that_vectors_run_through_stay_as_they_are(f: Callable[..., Any]) -> None:
+    found = kernel(f, MATRIX)
+    made = in_strips(found, exact)
+    assert [type(s) for s in walk(made.body)] == [type(s) for s in walk(found.body)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: df.reduce_sum(x, 0),
+        lambda x: df.nn.softmax(x, 0),
+        lambda x: df.argmax(x, 0),
+        lambda x: df.argmax(x, 1),
+        lambda x: df.argmin(x + 1.0),
+    ],
+    ids=["sum of columns", "softmax of columns", "place in columns", "place in rows", "place"],
+)
+def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Callable[..., Any]) -> None:
+    made = in_strips(kernel(f, MATRIX), exact)
+    assert strips(made)
+    lanes = [loop for loop in loops(made.body) if loop.kind is LoopKind.LANES]
+    for loop in lanes:
+        assert not any(isinstance(s, For | Blocks) for s in walk(loop.body))
+        slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begin is not None}
+        for step in loop.body:
+            if isinstance(step, FoldStep) and len(step.accumulator) > 1:
+                assert slots.issuperset(step.accumulator)
+
+
+def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
+    made = in_strips(kernel(lambda x: df.reduce_sum(x, 0), MATRIX), exact)
+    (rows,) = (loop for loop in loops(made.body) if loop.kind is LoopKind.SERIAL)
+    (lanes,) = rows.body
+    assert isinstance(lanes, For)
+    assert lanes.kind is LoopKind.LANES
+    assert FoldStep in [type(s) for s in lanes.body]
+
+
+def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
+    made = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
+    kinds = [type(s) for s in walk(made.body)]
+    assert kinds.index(FoldLanes) > kinds.index(FoldStep)
+    assert kinds.count(FoldLanes) == 1
+
+
+def test_code_that_may_run_again_writes_to_slots_only() -> None:
+    found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
+    made = in_strips(found, lambda let: let.node.op.name == "sin")
+    slots = {s.buffer for s in made.body if isinstance(s, Row)}
+    tried = [loop for loop in loops(made.body) if loop.kind is LoopKind.TRIED]
+    assert len(tried) == 1
+    written = {s.place.buffer for s in tried[0].body if isinstance(s, Store)}
+    read = {s.place.buffer for s in tried[0].body if isinstance(s, Load)}
+    assert written <= slots
+    assert not written & read
+    others = [s for loop in loops(made.body) if loop is not tried[0] for s in loop.body]
+    assert any(isinstance(s, Store) and s.place.buffer not in slots for s in others)
+
+
+def test_slots_are_buffers_of_their_own() -> None:
+    found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
+    made = in_strips(found, exact)
+    numbers = [s.buffer for s in walk(made.body) if isinstance(s, Row)]
+    assert sorted(numbers) == list(range(len(found.buffers), len(found.buffers) + len(numbers)))
+
+
+def test_positions_are_looked_at_once_outside_of_the_loop_that_reads_there() -> None:
+    ids = df.TensorSpec([50], df.int32)
+    made = invariants_first(kernel(lambda x, i: df.gather(x, i), MATRIX, ids))
+    (rows,) = made.body
+    assert isinstance(rows, For)
+    *before, columns = rows.body
+    assert Bounds in [type(s) for s in before]
+    assert isinstance(columns, For)
+    assert [type(s) for s in columns.body] == [Guarded, Store]
+
+
+def test_what_follows_a_loop_stays_inside() -> None:
+    made = invariants_first(kernel(lambda x, y: x * y[:, None], MATRIX, df.TensorSpec([300])))
+    (rows,) = made.body
+    assert isinstance(rows, For)
+    kept, columns = rows.body
+    assert isinstance(kept, Load)
+    assert isinstance(columns, For)
+    assert [type(s) for s in columns.body] == [Load, Let, Store]
