@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.numba.listing import array_source, docstring, function_name, parts
+from dualflow.backends.numba.listing import array_source, docstring, function_name, joined, parts
 from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
@@ -60,7 +60,7 @@ def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
         _GUARDS,
         *_function(source, graph, constants),
     ]
-    return "\n".join(pieces)
+    return joined(pieces)
 
 
 def _require_exportable(source: ProgramSource, name: str) -> None:

@@ -7,6 +7,7 @@ function that calls them in order.
 from __future__ import annotations
 
 import base64
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -52,7 +53,12 @@ def listing(graph: Graph) -> str:
     Its function takes an array for each input of the graph.
     """
     made = program(graph)
-    return "\n".join([*parts(made, graph), made.text(function_name(graph), docstring(graph))])
+    return joined([*parts(made, graph), made.text(function_name(graph), docstring(graph))])
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """Pieces of a file, with no more than two empty lines between them."""
+    return re.sub(r"\n{3,}", "\n\n\n", "\n".join(pieces)).rstrip("\n") + "\n"
 
 
 def function_name(graph: Graph) -> str:
@@ -116,15 +122,15 @@ def array_source(array: np.ndarray[Any, Any]) -> str:
 
 def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[str]:
     """A kernel with a comment where a node's code begins."""
-    at: dict[int, list[Node]] = {}
+    at: dict[int, dict[Node, None]] = {}
     for place, node in kernel.nodes:
-        at.setdefault(place, []).append(node)
+        at.setdefault(place, {})[node] = None
     head, signature, *_ = kernel.function(name).splitlines()
     yield from textwrap.wrap(note(nodes), 100, initial_indent="# ", subsequent_indent="# ")
     yield from (head, signature)
     said = ""
     for i, line in enumerate(kernel.lines):
-        comment = note(at[i]) if i in at else said
+        comment = note(tuple(at[i])) if i in at else said
         yield line if comment == said else commented(line, comment)
         said = comment
     yield ""
