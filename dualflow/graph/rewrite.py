@@ -45,7 +45,7 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     Nodes that change neither by the rule nor in their inputs are shared with ``graph``, which is returned as
     it is if nothing changes. Replaced nodes stay behind, unused, for dead code elimination.
     """
-    return expand(graph, _Applied(rule))
+    return rebuild(graph, _Applied(rule))
 
 
 class Expansion(NamedTuple):
@@ -107,16 +107,17 @@ def rebuilt(
         if not moved.keys().isdisjoint(node.inputs):
             current = node.with_inputs([moved.get(v, v) for v in node.inputs])
         found = rule(node, current)
-        if found is None:
-            made.append(current)
-            values: Sequence[Value] = current.outputs
-        else:
+        if found is not None:
             made += found.nodes
             values = found.values
-        if values is not node.outputs:
-            for old, new in zip(node.outputs, values, strict=True):
-                if new is not old:
-                    moved.setdefault(old, new)
+        else:
+            made.append(current)
+            if current is node:
+                continue
+            values = current.outputs
+        for old, new in zip(node.outputs, values, strict=True):
+            if new is not old:
+                moved.setdefault(old, new)
     return made
 
 
@@ -157,20 +158,21 @@ def producer(value: Value, op: str) -> Node | None:
 
 
 class _Applied:
-    """A rule of :func:`rewrite` as one of :func:`expand`: the nodes that it makes are noted."""
+    """A rule of :func:`rewrite` as one of :func:`rebuild`: the nodes that it makes are noted."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._made: list[Node] = []
         self._replaced: Node
 
-    def __call__(self, node: Node) -> Expansion | None:
-        self._replaced, self._made = node, []
-        found = self._rule(node, self._make)
+    def __call__(self, node: Node, current: Node) -> Expansion | None:
+        self._replaced = current
+        found = self._rule(current, self._make)
         if found is None:
             return None
-        _check_specs(node, found)
-        return Expansion(self._made, found)
+        _check_specs(current, found)
+        made, self._made = self._made, []
+        return Expansion(made, found)
 
     def _make(self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value:
         record, given = REGISTRY[op], dict(attrs or {})

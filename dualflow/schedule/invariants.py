@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Register, Statement
+from dualflow.schedule.registers import read, written
 
 
 def invariants_first(kernel: lp.Kernel) -> lp.Kernel:
@@ -41,8 +42,8 @@ def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:
             fixed = all(term != loop.loop for term, _ in statement.place.terms)
         else:
             fixed = isinstance(statement, lp.Bounds)
-        if fixed and changed.isdisjoint(lp.read(statement)):
+        if fixed and changed.isdisjoint(read(statement)):
             found.append(statement)
         else:
-            changed.update(lp.written(statement))
+            changed.update(written(statement))
     return found

@@ -95,14 +95,14 @@ class Edge:
     end: bool
 
 
-Bound = Number | End | Edge | int
+Bound = Number | End | Edge
 
 SHARE = -1
 """The number of the loop over the stretches of a whole reduction, each with partial results of its own."""
 LANE = -2
-"""The number of a loop over accumulators that stand side by side."""
+"""The number of the loop over accumulators that stand side by side."""
 STRIP = -2
-"""The level of the blocks of a lane loop that are its strips; see :mod:`dualflow.schedule.strips`."""
+"""The level of the strips of a lane loop, among its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,31 @@ class Blocks:
     level: int
     begin: Bound
     end: Bound
-    size: Number | int
+    size: Number
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strips:
+    """``body`` for each stretch of ``width`` turns of a lane loop, the last one cut short.
+
+    Inside, the stretch is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
+    :class:`Slots`, :class:`Lanes` and :class:`FoldLanes` are for renderers that ask for strips
+    (:mod:`dualflow.schedule.strips`); a nest's own kernel has none.
+    """
+
+    loop: int
+    begin: Bound
+    end: Bound
+    width: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """``body`` for each of ``count`` accumulators that stand side by side: loop ``LANE``."""
+
+    count: int
     body: tuple[Statement, ...]
 
 
@@ -316,12 +340,23 @@ class Row:
 
     buffer: int
     dtype: DType
-    length: tuple[Number | int, ...]
+    length: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """Memory of the kernel's own for an element of each of ``width`` turns, as a buffer that only it sees."""
+
+    buffer: int
+    dtype: DType
+    width: int
 
 
 Statement = (
     For
     | Blocks
+    | Strips
+    | Lanes
     | Shares
     | Let
     | Choose
@@ -338,6 +373,7 @@ Statement = (
     | FoldFinish
     | Single
     | Row
+    | Slots
 )
 
 
@@ -410,7 +446,7 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
-    if isinstance(statement, For | Blocks | Shares):
+    if isinstance(statement, For | Blocks | Strips | Lanes | Shares):
         yield statement.body
     elif isinstance(statement, Choose):
         yield from (branch.body for branch in statement.branches)
@@ -429,49 +465,3 @@ def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
         elif isinstance(statement, FoldStep | FoldMerge):
             folded.update(dict.fromkeys(statement.accumulator))
     return tuple([r for r in folded if r not in begun])
-
-
-def written(statement: Statement) -> tuple[Register, ...]:
-    """The registers that a statement gives a value, those inside of it left out."""
-    match statement:
-        case Let() | Load() | FoldFinish() | Single():
-            return (statement.register,)
-        case Choose() | Repeat():
-            return statement.registers
-        case Bounds():
-            return statement.register, statement.inside
-        case Guarded():
-            return (statement.load.register,)
-        case FoldStart() | FoldStep() | FoldMerge() | FoldAcross() | FoldLanes():
-            return statement.accumulator
-        case _:
-            return ()
-
-
-def read(statement: Statement) -> tuple[Register, ...]:
-    """The registers whose values a statement needs, those inside of it left out."""
-    needed: Sequence[Operand] = ()
-    match statement:
-        case Let():
-            needed = statement.operands
-        case Choose():
-            needed = (statement.index,)
-        case Repeat():
-            needed = statement.starts
-        case Load(place=Place(picked=(position, _))):
-            needed = (position,)
-        case Store():
-            needed = (statement.value,)
-        case Bounds():
-            needed = (statement.position,)
-        case Guarded():
-            needed = (statement.inside, *read(statement.load))
-        case FoldStep():
-            needed = (*statement.accumulator, statement.value)
-        case FoldMerge():
-            needed = (*statement.accumulator, *statement.other)
-        case FoldAcross() | FoldFinish():
-            needed = statement.accumulator
-        case Single():
-            needed = (statement.value,)
-    return tuple([operand for operand in needed if isinstance(operand, Register)])

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, Register, Statement
+from dualflow.schedule.registers import read, written
 
 WIDTH = 128
 """Turns of a strip at most."""
@@ -43,7 +44,7 @@ def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> lp.Kernel
     """``kernel`` with its lane loops in strips; ``partial`` tells the code that may have to run again."""
     writer = _Strips(kernel, partial)
     body = writer.statements(kernel.body)
-    return replace(kernel, body=(*writer.rows, *body))
+    return replace(kernel, body=(*writer.memory, *body))
 
 
 @dataclass(slots=True)
@@ -69,15 +70,15 @@ class _Strips:
     """Rewrites one kernel.
 
     Attributes:
-        rows: the slots' memory.
+        memory: the slots' own.
     """
 
     def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> None:
         self.partial = partial
-        self.rows: list[lp.Row] = []
+        self.memory: list[lp.Slots] = []
         found = list(lp.walk(kernel.body))
         self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.Row) for s in found)
-        self.registers = 1 + max((r.number for s in found for r in lp.written(s)), default=-1)
+        self.registers = 1 + max((r.number for s in found for r in written(s)), default=-1)
 
     def statements(self, body: Iterable[Statement]) -> tuple[Statement, ...]:
         return tuple([made for statement in body for made in self._statement(statement)])
@@ -113,7 +114,7 @@ class _Strips:
         slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
         starts = [lp.FoldStart(lanes[step.node], step.node) for step in folds]
         stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
-        yield lp.For(LANE, lp.End.ZERO, FOLDED, LoopKind.LANES, (*starts, *stores))
+        yield lp.Lanes(FOLDED, (*starts, *stores))
         body = [
             replace(s, accumulator=lanes[s.node]) if isinstance(s, lp.FoldStep) and s.node in lanes else s
             for s in loop.body
@@ -128,12 +129,12 @@ class _Strips:
 
     def _strip(
         self, loop: lp.For, body: Sequence[Statement], slots: dict[Register, int], width: int
-    ) -> lp.Blocks:
+    ) -> lp.Strips:
         """The loop by strips; registers that have ``slots`` are there before it and behind it."""
         parts = self._parts(body)
         slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
         turns = tuple(_loops(loop.loop, parts, slots))
-        return lp.Blocks(loop.loop, STRIP, loop.begin, loop.end, width, turns)
+        return lp.Strips(loop.loop, loop.begin, loop.end, width, turns)
 
     def _parts(self, body: Sequence[Statement]) -> list[Part]:
         """Runs of simple statements, and the loops between them."""
@@ -156,9 +157,9 @@ class _Strips:
         late: set[Register] = set()
         for statement in run:
             lasting = isinstance(statement, lp.Store | lp.FoldStep | lp.FoldMerge)
-            if lasting or not late.isdisjoint(lp.read(statement)):
+            if lasting or not late.isdisjoint(read(statement)):
                 behind.append(statement)
-                late.update(lp.written(statement))
+                late.update(written(statement))
             else:
                 first.append(statement)
         return [_Run(LoopKind.TRIED, first), *([_Run(LoopKind.LANES, behind)] if behind else [])]
@@ -170,7 +171,7 @@ class _Strips:
     def _slot(self, register: Register, width: int) -> int:
         """Memory for a register's values in all turns of a strip."""
         self.buffers += 1
-        self.rows.append(lp.Row(self.buffers - 1, register.dtype, (width,)))
+        self.memory.append(lp.Slots(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
 
 
@@ -188,8 +189,8 @@ def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
     made: dict[Register, None] = {}
     for number, run in enumerate(_all_runs(parts)):
         for statement in run.body:
-            made.update(dict.fromkeys(lp.written(statement)))
-            for register in (*lp.read(statement), *lp.written(statement)):
+            made.update(dict.fromkeys(written(statement)))
+            for register in (*read(statement), *written(statement)):
                 runs.setdefault(register, set()).add(number)
     yield from (register for register in made if len(runs[register]) > 1)
 
@@ -209,8 +210,8 @@ def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:
     needed: dict[Register, None] = {}
     made: dict[Register, None] = {}
     for statement in run.body:
-        needed.update({r: None for r in lp.read(statement) if r not in made})
-        made.update(dict.fromkeys(lp.written(statement)))
+        needed.update({r: None for r in read(statement) if r not in made})
+        made.update(dict.fromkeys(written(statement)))
     places = {r: Place(slot, terms=((loop, None),), begin=begin) for r, slot in slots.items()}
     loads = [lp.Load(r, places[r]) for r in needed if r in places]
     stores = [lp.Store(places[r], r) for r in made if r in places]

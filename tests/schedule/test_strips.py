@@ -11,7 +11,6 @@ import dualflow as df
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import (
-    STRIP,
     Blocks,
     Bounds,
     FoldLanes,
@@ -22,9 +21,10 @@ from dualflow.schedule.loop_program import (
     Let,
     Load,
     LoopKind,
-    Row,
+    Slots,
     Statement,
     Store,
+    Strips,
     walk,
 )
 from dualflow.schedule.strips import in_strips
@@ -45,8 +45,8 @@ def loops(body: tuple[Statement, ...]) -> Iterator[For]:
     yield from (s for s in walk(body) if isinstance(s, For))
 
 
-def strips(found: Kernel) -> list[Blocks]:
-    return [s for s in walk(found.body) if isinstance(s, Blocks) and s.level == STRIP]
+def strips(found: Kernel) -> list[Strips]:
+    return [s for s in walk(found.body) if isinstance(s, Strips)]
 
 
 MATRIX = df.TensorSpec([300, 400])
@@ -110,7 +110,7 @@ def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
 def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
     made = in_strips(found, lambda let: let.node.op.name == "sin")
-    slots = {s.buffer for s in made.body if isinstance(s, Row)}
+    slots = {s.buffer for s in made.body if isinstance(s, Slots)}
     tried = [loop for loop in loops(made.body) if loop.kind is LoopKind.TRIED]
     assert len(tried) == 1
     written = {s.place.buffer for s in tried[0].body if isinstance(s, Store)}
@@ -124,7 +124,7 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
 def test_slots_are_buffers_of_their_own() -> None:
     found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
     made = in_strips(found, exact)
-    numbers = [s.buffer for s in walk(made.body) if isinstance(s, Row)]
+    numbers = [s.buffer for s in walk(made.body) if isinstance(s, Slots)]
     assert sorted(numbers) == list(range(len(found.buffers), len(found.buffers) + len(numbers)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -177,14 +176,23 @@ class _Writer:
     def _bound(self, bound: lp.Bound) -> str:
         if isinstance(bound, lp.Edge):
             return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
-        return _number(bound) if isinstance(bound, Number | int) else bound.value
+        return f"n{bound.place}" if isinstance(bound, Number) else bound.value
 
     def _blocks(self, blocks: lp.Blocks) -> None:
-        begin, end = self._bound(blocks.begin), self._bound(blocks.end)
-        here, size = _block(blocks.loop, blocks.level), _number(blocks.size)
+        self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.place}")
+
+    def _strips(self, strips: lp.Strips) -> None:
+        self._stretches(strips, _block(strips.loop, lp.STRIP), str(strips.width))
+
+    def _stretches(self, of: lp.Blocks | lp.Strips, here: str, size: str) -> None:
+        begin, end = self._bound(of.begin), self._bound(of.end)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
             self.lines.add(f"end{here} = min(begin{here} + {size}, {end})")
-            self._statements(blocks.body)
+            self._statements(of.body)
+
+    def _lanes(self, lanes: lp.Lanes) -> None:
+        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.count}):"):
+            self._statements(lanes.body)
 
     def _shares(self, shares: lp.Shares) -> None:
         here, size = _block(shares.loop, lp.SHARE), f"n{shares.size.place}"
@@ -236,14 +244,14 @@ class _Writer:
         self.lines.add(f"r{register.number} = {element} if r{guarded.inside.number} else {zero}")
 
     def _row(self, row: lp.Row) -> None:
-        """The kernel's own memory: on the stack if its size is known."""
-        name, type = f"x{row.buffer}", Type.of_dtype(row.dtype.dtype)
+        length = " * ".join(f"n{n.place}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
-        counts = [n for n in row.length if isinstance(n, int)]
-        if len(counts) == len(row.length):
-            self.lines.add(f"{name} = {self.support.room(type, math.prod(counts))}()")
-        else:
-            self.lines.add(f"{name} = np.empty({' * '.join(map(_number, row.length))}, {type_name(type)})")
+        self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(Type.of_dtype(row.dtype.dtype))})")
+
+    def _slots(self, slots: lp.Slots) -> None:
+        self.dtypes[slots.buffer] = slots.dtype
+        room = self.support.room(Type.of_dtype(slots.dtype.dtype), slots.width)
+        self.lines.add(f"x{slots.buffer} = {room}()")
 
     # Folds
 
@@ -384,10 +392,6 @@ def _index(loop: int) -> str:
     return {lp.SHARE: "share", lp.LANE: "lane"}.get(loop) or f"i{loop}"
 
 
-def _number(number: Number | int) -> str:
-    return f"n{number.place}" if isinstance(number, Number) else str(number)
-
-
 def _block(loop: int, level: int) -> str:
     """What tells the variables of a block from those of others."""
     name = "_share" if loop == lp.SHARE else str(loop)
@@ -405,6 +409,8 @@ def _fold(node: Node) -> Fold:
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.For: _Writer._for,
     lp.Blocks: _Writer._blocks,
+    lp.Strips: _Writer._strips,
+    lp.Lanes: _Writer._lanes,
     lp.Shares: _Writer._shares,
     lp.Let: _Writer._let,
     lp.Choose: _Writer._choose,
@@ -421,4 +427,5 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.FoldFinish: _Writer._fold_finish,
     lp.Single: _Writer._single,
     lp.Row: _Writer._row,
+    lp.Slots: _Writer._slots,
 }

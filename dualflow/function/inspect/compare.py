@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,7 @@ class _Comparing:
             host_calls=figures.hosts,
             fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
             parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
+            workload=import_module("dualflow.graph.analysis").workload(self.runner.optimised),
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
