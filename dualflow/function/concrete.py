@@ -196,7 +196,7 @@ class ConcreteFunction:
         >>> import dualflow as df
         >>> f = df.function(lambda x: df.reduce_sum(x * x), name="squares")
         >>> text = f.get_concrete_function(df.TensorSpec([3])).source()
-        >>> "def squares(x):" in text, "dualflow" in text.split('import', 1)[1]
+        >>> "def squares(x):" in text, "import dualflow" in text
         (True, False)
         """
         if backend != "numba":
