@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.ops.record import Effect
 from dualflow.schedule.plan import PlannedCall
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
@@ -24,12 +25,12 @@ def check_error(node: Node, message: str) -> Exception:
     return error(f"{node.op.name}: {message}{where}")
 
 
-def host_report(call: PlannedCall) -> PartReport:
+def host_report(call: PlannedCall) -> CompiledPart:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form
-    kind = "python" if node.effect is not None and node.effect.name == "PYTHON" else "numpy"
+    kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
     reason = (
         form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
     )
-    return PartReport(kind, node.op.name, reason, node)
+    return CompiledPart(kind, node.op.name, reason, node)

@@ -22,7 +22,7 @@ from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -94,7 +94,7 @@ class Executable:
         return self._params
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.library))
 
@@ -237,14 +237,14 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 
 
-def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
-    reports: list[PartReport] = []
+def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:
+    reports: list[CompiledPart] = []
     kernels = len(program.kernels)
     detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
     for part in program.parts:
         if part.host is None:
             reports.append(
-                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
         reports.append(host_report(part.host))

@@ -10,6 +10,7 @@ from dualflow.backends.numba.requirement import require_numba
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.operands import CallKind
 
 
 def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
@@ -23,8 +24,8 @@ def figures(compiled: NumbaExecutable) -> Figures:
     kinds = [call.kind for call in compiled.plan.walk()]
     return Figures(
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.shelf.runs]),
-        products=kinds.count("product"),
-        hosts=kinds.count("host"),
+        products=kinds.count(CallKind.PRODUCT),
+        hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.plan.arena_bytes,
         arena_stays=False,
     )

@@ -23,6 +23,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
@@ -31,12 +32,14 @@ LANES = 16
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 
+Reads = Sequence[tuple[Layout, Value]]
+"""What a check's error is made of, and where it lies."""
 Lowered = tuple[Node, Sequence[Layout], Sequence[Layout]]
 """A fused node, and where its inputs and outputs lie."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class ProgramCheck:
     """What has failed where a program tells a number: a message; a check node has none."""
 
     node: Node
@@ -90,7 +93,7 @@ class Shelf:
 
     def bounded(self, scatter: Node) -> bool:
         """Whether a call of its own looks at the positions of a scatter."""
-        return any(c.kind == "bounds" and c.node.attrs["scatter"] is scatter for c in self.plan.walk())
+        return any(c.kind is CallKind.BOUNDS and c.node.attrs["scatter"] is scatter for c in self.plan.walk())
 
 
 def renders(node: Node) -> bool:
@@ -109,16 +112,16 @@ def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
 
 def _nests_of(call: PlannedCall) -> Iterator[Lowered]:
     """The fused nodes of a call; what a product is added to, or a scatter writes onto, is copied first."""
-    if call.kind == "kernel":
+    if call.kind is CallKind.KERNEL:
         yield call.node, call.inputs, call.outputs
-    elif call.kind == "assembly":
+    elif call.kind is CallKind.ASSEMBLY:
         for node, inputs, target in pieces(call):
             yield node, inputs, (target,)
-    elif call.kind in ("product", "scatter"):
-        value, onto = call.node.output, call.inputs[2:] if call.kind == "product" else call.inputs[:-2]
+    elif call.kind in (CallKind.PRODUCT, CallKind.SCATTER):
+        value, onto = call.node.output, call.inputs[2:] if call.kind is CallKind.PRODUCT else call.inputs[:-2]
         if onto and onto[0] != call.outputs[0]:
             yield copy_elements(sizes(value), value.spec.dtype), onto, call.outputs
-        elif not onto and call.kind == "scatter":
+        elif not onto and call.kind is CallKind.SCATTER:
             yield fill_elements(sizes(value), value.spec.dtype, 0), (), call.outputs
 
 
@@ -159,7 +162,7 @@ class CallWriter(ABC):
         """The name of the number of turns of a loop."""
 
     @abstractmethod
-    def require(self, condition: str, check: Check, reads: Sequence[tuple[Layout, Value]] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
         """Stop unless a condition holds."""
 
     @abstractmethod
@@ -167,7 +170,7 @@ class CallWriter(ABC):
         """PlannedCall a kernel."""
 
     @abstractmethod
-    def settle(self, checks: Sequence[Check], nodes: Sequence[Node]) -> None:
+    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         """Stop if a kernel has left the number of one of its checks in the status."""
 
     @abstractmethod
@@ -188,18 +191,18 @@ class CallWriter(ABC):
         for call in calls:
             self._call_of(call.kind)(call)
 
-    def _call_of(self, kind: str) -> Callable[[PlannedCall], None]:
+    def _call_of(self, kind: CallKind) -> Callable[[PlannedCall], None]:
         """What writes a call of that kind; see :func:`dualflow.schedule.operands.kind_of`."""
         return {
-            "kernel": self.nests,
-            "assembly": self.nests,
-            "product": self.product,
-            "scatter": self.scatter,
-            "bounds": self.bounds,
-            "move": self.move,
-            "check": self.check,
-            "control": self.control,
-            "host": self.host,
+            CallKind.KERNEL: self.nests,
+            CallKind.ASSEMBLY: self.nests,
+            CallKind.PRODUCT: self.product,
+            CallKind.SCATTER: self.scatter,
+            CallKind.BOUNDS: self.bounds,
+            CallKind.MOVE: self.move,
+            CallKind.CHECK: self.check,
+            CallKind.CONTROL: self.control,
+            CallKind.HOST: self.host,
         }[kind]
 
     def nests(self, call: PlannedCall) -> None:
@@ -231,7 +234,7 @@ class CallWriter(ABC):
             "status",
         ]
         self.launch(name, run, ", ".join(given), nodes)
-        self.settle([Check(at, message) for message, at in made.checks], nodes)
+        self.settle([ProgramCheck(at, message) for message, at in made.checks], nodes)
 
     def _argument(self, argument: Argument) -> str:
         """A buffer of a kernel, from where it begins."""
@@ -273,7 +276,7 @@ class CallWriter(ABC):
         _, count, *_ = table_of(node)
         buffer = self.buffer(positions.buffer, node.inputs[-2].spec.dtype)
         given = f"{buffer}, {self.number(positions.offset)}, {self.number(count)}, {self._limits(node)}"
-        self.require(f"scatter_inside({given})", Check(node, OUTSIDE))
+        self.require(f"scatter_inside({given})", ProgramCheck(node, OUTSIDE))
 
     def _limits(self, node: Node) -> str:
         """The sizes of the axes that a scatter's positions name."""
@@ -294,7 +297,7 @@ class CallWriter(ABC):
     def check(self, call: PlannedCall) -> None:
         """A check in its own right: its error is made of what it reads."""
         condition, *reads = zip(call.inputs, call.node.inputs, strict=True)
-        self.require(self._element(condition[0], condition[1].spec.dtype), Check(call.node), reads)
+        self.require(self._element(condition[0], condition[1].spec.dtype), ProgramCheck(call.node), reads)
 
     def _element(self, layout: Layout, dtype: DType) -> str:
         return f"{self.buffer(layout.buffer, dtype)}[{self.number(layout.offset)}]"
@@ -374,7 +377,7 @@ class CallWriter(ABC):
         each = sum(r.nbytes for r in turns.grown)
         with self.lines.block(f"if {turn} * {self.number(count)} == len({stack}):"):
             most = f"max({FIRST_ROWS}, 2 * {turn}) <= {self.rows_within(each)}"
-            self.require(f"({most})", Check(node, memory_message(each)))
+            self.require(f"({most})", ProgramCheck(node, memory_message(each)))
             self.lines.add(f"{stack} = grown({stack}, {self.number(FIRST_ROWS * count)})")
 
     def _point(self, row: StackRow, dtype: DType, turn: str) -> None:

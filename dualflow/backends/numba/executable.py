@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dualflow.backends.numba.call_source import Check
+from dualflow.backends.numba.call_source import ProgramCheck
 from dualflow.backends.numba.files import function_file, kernel_file, routine_file
 from dualflow.backends.numba.parameters import Parameter
 from dualflow.backends.numba.program_source import ProgramSource, program
@@ -21,7 +21,7 @@ from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.memory import available_bytes
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
@@ -52,7 +52,7 @@ class NumbaExecutable:
         self._main = self._compiled()
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
         source = self.source
         what = _counted(len(source.shelf.kernels), "kernel")
@@ -60,7 +60,7 @@ class NumbaExecutable:
             what += f" and {_counted(len(source.functions), 'choice or loop', 'choices and loops')}"
         detours = ", ".join(dict.fromkeys(source.detours))
         reason = f"a choice or loop is Python's own: {detours}" if detours else ""
-        own = PartReport("native", f"{what} through Numba", reason)
+        own = CompiledPart(PartKind.NATIVE, f"{what} through Numba", reason)
         return (own, *map(_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
@@ -97,7 +97,7 @@ class NumbaExecutable:
 
         Its expression may read variables, so where there is a trail the error is made when these are settled.
         """
-        check: Check = self.source.checks[number - 1]
+        check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])
         trail = _trail.get()
         if trail is None:
@@ -160,7 +160,7 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
     return call
 
 
-def _error(check: Check, arrays: list[Array]) -> Exception:
+def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     if check.message is not None:
         return check_error(check.node, check.message)
     made: Exception = check.node.attrs["error"](arrays)
@@ -190,12 +190,12 @@ def _compile(function: Any, parameters: Sequence[Parameter]) -> str:
     return "disk" if hit else "compiled"
 
 
-def _report(call: PlannedCall) -> PartReport:
+def _report(call: PlannedCall) -> CompiledPart:
     """How a call runs that no kernel serves, and why."""
     body = body_of(call.node)
     if body is None:
         return host_report(call)
-    return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
+    return CompiledPart(PartKind.NUMPY, body.name, "Numba computes with no float16", call.node)
 
 
 def _host(call: PlannedCall) -> Callable[..., list[Array]]:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from dualflow.backends.numba.call_source import CallWriter, Check, Nest, row_dtypes
+from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, row_dtypes
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
@@ -23,7 +23,6 @@ from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Loop
 from dualflow.schedule.assembly import spread
 from dualflow.schedule.loop_program import Run
-from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import PlannedCall, StackRow
 
 ASKED_WORK = 2e7
@@ -66,7 +65,7 @@ class FunctionSource:
     results: tuple[str, ...]
     kernels: frozenset[str]
     routines: frozenset[str]
-    checks: tuple[Check, ...]
+    checks: tuple[ProgramCheck, ...]
     kept: tuple[Kept, ...]
     support: Support
 
@@ -99,7 +98,7 @@ class _Writer(CallWriter):
         self.local: set[str] = set()
         self.results: tuple[str, ...] = ()
         self.kernels: set[str] = set()
-        self.checks: list[Check] = []
+        self.checks: list[ProgramCheck] = []
         self.kept: list[Kept] = []
         self.support = Support()
 
@@ -186,7 +185,7 @@ class _Writer(CallWriter):
 
     # Calls
 
-    def require(self, condition: str, check: Check, reads: Sequence[tuple[Layout, Value]] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:
@@ -201,7 +200,7 @@ class _Writer(CallWriter):
         self.kernels.add(name)
         self.lines.add(f"{name}(zero, {self.number(run.total)}, {given})", nodes)
 
-    def settle(self, checks: Sequence[Check], nodes: Sequence[Node]) -> None:
+    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         loops = any(isinstance(node.op.form, Loop) for node in nodes)
         if not checks and not loops:
             return

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.numba.call_source import Check
+from dualflow.backends.numba.call_source import ProgramCheck
 from dualflow.backends.numba.files import routine_support
 from dualflow.backends.numba.kernel_source import KernelSource
 from dualflow.backends.numba.notes import commented, note
@@ -146,7 +146,7 @@ def _host(number: int, call: PlannedCall) -> str:
     return f"\ndef host{number}(*given):\n    raise NotImplementedError({told!r})\n"
 
 
-def _failures(checks: Sequence[Check]) -> str:
+def _failures(checks: Sequence[ProgramCheck]) -> str:
     """What each number means that the program calls ``fail`` with."""
     rows = []
     for check in checks:

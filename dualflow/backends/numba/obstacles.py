@@ -9,6 +9,7 @@ from dualflow.backends.numba.call_source import Shelf
 from dualflow.graph.axes import sizes
 from dualflow.graph.control_spec import loop_of
 from dualflow.schedule.loop_program import Run
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import PlannedCall
 
 SHARED_WORK = 5e6
@@ -37,7 +38,7 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
             return "Numba computes with no float16"
         if any(is_shared(nest.run) for nest in nests if nest.run is not None):
             return "its turns share their work between threads"
-        if inner.kind == "product" and multiplications(inner) >= HEAVY_PRODUCT:
+        if inner.kind is CallKind.PRODUCT and multiplications(inner) >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
     return None
 
@@ -65,4 +66,4 @@ def _work(shelf: Shelf, call: PlannedCall) -> float:
         length = loop_of(call.node).length
         inside *= _ASSUMED_TURNS if length is None else max(length, 1)
     own = sum(nest.run.work + _CALL_WORK for nest in shelf.nests(call) if nest.run is not None)
-    return _CALL_WORK + inside + own + (multiplications(call) if call.kind == "product" else 0)
+    return _CALL_WORK + inside + own + (multiplications(call) if call.kind is CallKind.PRODUCT else 0)

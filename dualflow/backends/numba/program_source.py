@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.text import Type
-from dualflow.backends.numba.call_source import CallWriter, Check, Nest, Shelf
+from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, Shelf
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.obstacles import is_shared, obstacle
 from dualflow.backends.numba.parameters import dtype_name
@@ -37,7 +37,7 @@ from dualflow.schedule.plan import Plan, PlannedCall, plan
 
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
-ALIGNED = 16
+ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many turns."""
 
 
@@ -66,7 +66,7 @@ class ProgramSource(CallWriter):
         self.direct: set[str] = set()
         self.shared: set[str] = set()
         self.functions: list[FunctionSource] = []
-        self.checks: list[Check] = []
+        self.checks: list[ProgramCheck] = []
         self.hosts: list[PlannedCall] = []
         self.marks: list[Node] = []
         self.detours: list[str] = []
@@ -148,7 +148,7 @@ class ProgramSource(CallWriter):
         if marked:
             self.lines.add("mark(-1)")
 
-    def settle(self, checks: Sequence[Check], nodes: Sequence[Node]) -> None:
+    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         if not checks:
             return
         first = len(self.checks)
@@ -156,7 +156,7 @@ class ProgramSource(CallWriter):
         with self.lines.block("if status[0]:"):
             self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def require(self, condition: str, check: Check, reads: Sequence[tuple[Layout, Value]] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
         self.checks.append(check)
         given = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
         with self.lines.block(f"if not {condition}:"):
