@@ -31,7 +31,7 @@ _compiling = SharedLock()
 
 
 class CompiledGraph:
-    """``graph`` as something that runs.
+    """A graph that is optimised and compiled when it is first called.
 
     Args:
         graph: a trace, or a part of one.
@@ -143,7 +143,7 @@ class CompiledGraph:
         return results
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """What remains to be done for a built-in call that ended at ``node``.
+        """Finish a built-in call that ended at ``node``: assign what was reached, and raise.
 
         Args:
             node: the node that failed, or the outermost loop that a signal ended.
