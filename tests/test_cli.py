@@ -102,6 +102,7 @@ def test_compare_prints_a_table(run: Run) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "pair(x: float32[16, 3], y: float32[3])"
     assert any(line.startswith("time per call") for line in lines)
+    assert any(line.startswith("work ") and "operations in 1 step" in line for line in lines)
     assert max(map(len, lines)) <= 88
 
 
@@ -112,6 +113,7 @@ def test_compare_prints_json(run: Run) -> None:
     assert found["name"] == "pair"
     assert found["agrees"] is True
     assert found["eager_ops"] == {"exp": 1, "multiply": 1}
+    assert found["workload"]["steps"] == found["workload"]["parallelism"] == 1
 
 
 @pytest.mark.parametrize("function", ["model:grown", "model.py:grown"])

@@ -6,13 +6,74 @@ For people and tools at the edge: compiling never comes here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 
 import networkx as nx
 
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.axes import base_of
+from dualflow.graph.control_spec import loop_of
+from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Contraction, Element
+from dualflow.graph.scalars import bodies
+from dualflow.ops.forms import Choice, Contraction, Element, Fold, Literal, Loop, Scatter, Take, View
 
 Vertex = Node | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """How much a graph computes, and how much of that waits for each other.
+
+    A step is a node that computes: a kernel, a matrix product, an op that NumPy runs. Steps inside of choices
+    and loops belong to the step around them.
+
+    Attributes:
+        operations: the work of all steps in additions of two numbers, by the costs that the ops' records
+            state: a product of matrices counts two for each product of two numbers, an element that is only
+            moved one.
+        bytes_moved: what the steps read and write in bytes, each value once a step.
+        steps: how many steps there are.
+        span: the operations of the steps of ``path``, in additions.
+        path: the steps on the longest chain of steps that wait for each other, by cost, in order: the ops of
+            each, joined by ``+``.
+        complete: whether all is counted. If not, a loop whose turns only the run knows counts as one turn, or
+            a value whose size only the run knows as none.
+    """
+
+    operations: float
+    bytes_moved: int
+    steps: int
+    span: float
+    path: tuple[str, ...]
+    complete: bool
+
+    @property
+    def parallelism(self) -> float:
+        """How many steps could run at the same time on average: work divided by span."""
+        return self.operations / self.span if self.span else 1.0
+
+
+def workload(graph: Graph) -> Workload:
+    """The work and the span of ``graph``.
+
+    >>> import dualflow as df
+    >>> two = df.function(lambda x: (df.sort(x + 1.0), df.sort(x - 1.0)))
+    >>> found = workload(two.get_concrete_function(df.TensorSpec([10])).graph)
+    >>> found.operations, found.span, found.parallelism
+    (60.0, 30.0, 2.0)
+    """
+    path = critical_path(graph)
+    steps = [node for node in graph.nodes if _computes(node)]
+    return Workload(
+        operations=sum(map(work, steps)),
+        bytes_moved=sum(map(bytes_moved, steps)),
+        steps=len(steps),
+        span=sum(map(work, path)),
+        path=tuple([_called(node) for node in path]),
+        complete=_complete(graph),
+    )
 
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
@@ -31,26 +92,111 @@ def to_networkx(graph: Graph) -> nx.MultiDiGraph:
 
 
 def work(node: Node) -> float:
-    """A rough cost of a node in additions, from its op's form and its sizes; all sizes must be known."""
-    elements = float(sum(spec.size for spec in node.specs))
-    if isinstance(node.op.form, Contraction):
-        return 2 * elements * _contracted(node)
-    if isinstance(node.op.form, Element):
-        return elements * node.op.form.cost
-    return max([elements, *(float(v.spec.size) for v in node.inputs)])
+    """The cost of a node in additions, from its op's form and its sizes.
+
+    A kernel costs what its ops do, a choice its dearest branch, a loop all of its turns: one turn where their
+    number is not known. Sizes that are not known count as none.
+    """
+    form, body = node.op.form, body_of(node)
+    made = float(sum(_size(spec) for spec in node.specs))
+    read = [float(_size(v.spec)) for v in node.inputs]
+    if body is not None:
+        return sum(map(work, body.nodes))
+    if isinstance(form, View | Literal):
+        return 0.0
+    if isinstance(form, Choice):
+        return max(sum(map(work, branch.nodes)) for branch in bodies(node))
+    if isinstance(form, Loop):
+        return (_turns(node) or 1) * sum(work(n) for turn in bodies(node) for n in turn.nodes)
+    if isinstance(form, Contraction):
+        return 2 * made * _contracted(node)
+    if isinstance(form, Element):
+        return made * form.cost
+    if isinstance(form, Fold):
+        return read[0]
+    if isinstance(form, Take):
+        return made
+    if isinstance(form, Scatter):
+        return read[-1]
+    return max([made, *read])
+
+
+def bytes_moved(node: Node) -> int:
+    """What a node reads and writes in bytes, each value once; where it picks elements, those it picks."""
+    body = body_of(node)
+    read: dict[Value, int] = {}
+    for part in filter(_computes, (node,) if body is None else body.nodes):
+        for slot, value in enumerate(part.inputs):
+            base = base_of(value)
+            if body is None or base.node is None:
+                seen = _picked(part) if slot == 0 else None
+                found = min(_bytes(base.spec), _bytes(value.spec if seen is None else seen))
+                read[base] = max(read.get(base, 0), found)
+    put = _picked(node) if isinstance(node.op.form, Scatter) else None
+    return sum(read.values()) + sum(map(_bytes, node.specs if put is None else [put]))
 
 
 def critical_path(graph: Graph, cost: Callable[[Node], float] = work) -> list[Node]:
-    """The dependent nodes whose costs add up to the most: no number of threads runs the graph faster."""
+    """The steps that wait for each other and whose costs add up to the most.
+
+    However many steps run at once, the graph takes as long as these. Effects wait for those before them.
+    """
     weighted = nx.DiGraph()
-    weighted.add_nodes_from(graph.nodes)
     for node in graph.nodes:
+        here = cost(node)
+        weighted.add_edge(node, _END, weight=here)
         weighted.add_weighted_edges_from(
-            (v.node, node, cost(v.node)) for v in node.inputs if v.node is not None
+            (v.node, node, weighted.edges[v.node, _END]["weight"]) for v in node.inputs if v.node is not None
         )
-        weighted.add_edge(node, _END, weight=cost(node))
+    for one, other in pairwise([node for node in graph.nodes if node.effect is not None]):
+        weighted.add_edge(one, other, weight=weighted.edges[one, _END]["weight"])
     path = nx.dag_longest_path(weighted)
-    return [vertex for vertex in path if vertex is not _END]
+    return [node for node in path if node is not _END and _computes(node)]
+
+
+def _computes(node: Node) -> bool:
+    return not isinstance(node.op.form, View | Literal)
+
+
+def _picked(node: Node) -> TensorSpec | None:
+    """The elements of its first input that a node touches; None for all."""
+    form = node.op.form
+    if isinstance(form, Take):
+        return node.output.spec
+    return node.inputs[-1].spec if isinstance(form, Scatter) and form.onto else None
+
+
+def _called(node: Node) -> str:
+    body = body_of(node)
+    return node.op.name if body is None else body.name
+
+
+def _size(spec: TensorSpec) -> int:
+    return spec.shape.num_elements() or 0
+
+
+def _bytes(spec: TensorSpec) -> int:
+    return _size(spec) * spec.dtype.size
+
+
+def _turns(node: Node) -> int | None:
+    """How many turns a loop takes; None where only the run knows."""
+    loop = loop_of(node)
+    if loop.condition is not None:
+        return None
+    return loop.length if loop.length is not None else node.inputs[loop.carried].spec.shape[0]
+
+
+def _complete(graph: Graph) -> bool:
+    """Whether all sizes and numbers of turns are known."""
+    for node in graph.nodes:
+        if not all(spec.shape.is_static for spec in node.specs):
+            return False
+        if isinstance(node.op.form, Loop) and _turns(node) is None:
+            return False
+        if not all(_complete(body) for _, body in node.bodies):
+            return False
+    return True
 
 
 def _contracted(node: Node) -> float:

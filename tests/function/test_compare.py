@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
-from dualflow.function.decorator import function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare import compare
@@ -27,10 +27,12 @@ from dualflow.function.inspect.compare_report import (
     Costs,
     Difference,
     Fused,
-    Part,
     duration,
     size,
 )
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.graph.analysis import Workload
+from dualflow.graph.compiled import PartKind, PartReport
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +171,7 @@ def test_kernels_blas_calls_and_host_calls_are_those_of_the_executable() -> None
     f = function(lambda x: df.exp(df.sort(df.exp(x) @ x)))
     x = df.constant(np.random.default_rng(0).standard_normal((6, 6)), df.float32)
     report = compare(f, x)
-    executable = f.get_concrete_function(x).section.runner.executable
+    executable = f.get_concrete_function(x).subtrace.compiled.executable
     assert report.kernels == len(executable.program.kernels)
     assert report.blas_calls == 1
     assert report.host_calls == sum(p.kind == "numpy" for p in report.parts) > 0
@@ -320,7 +322,8 @@ def example(**changes: Any) -> Comparison:
         blas_calls=1,
         host_calls=0,
         fused=(Fused("k0", ("add", "exp", "add"), ("model.py:3", "model.py:4")),),
-        parts=(Part("native", "2 kernels"),),
+        parts=(PartReport(PartKind.NATIVE, "2 kernels"),),
+        workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True),
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
@@ -371,7 +374,10 @@ def tables() -> Iterator[Comparison]:
     yield from (example(costs=dataclasses.replace(example().costs, source=s)) for s in sources)
     yield example(parts=())
     yield example(
-        parts=(Part("numpy", "argsort", "NumPy sorts"), Part("python", "py_function", "Python runs it"))
+        parts=(
+            PartReport(PartKind.NUMPY, "argsort", "NumPy sorts"),
+            PartReport(PartKind.PYTHON, "py_function", "Python runs it"),
+        )
     )
 
 
@@ -402,8 +408,36 @@ def test_the_table_reads_as_intended() -> None:
         "",
         "results           agree: 1.0e-06 apart at most, 2.0e-07 relative; 1 updated variable too",
         "graph runs        natively",
+        "work              2.5 million operations in 3 steps, 19.5 KiB read and written",
+        "longest chain     2 million operations wait for each other: matmul, add+exp; 1.25 steps",
+        "                  could run at a time, on average",
         "fused             k0   2 add, exp  (model.py:3,4)",
     ]
+
+
+def test_a_long_chain_is_told_by_its_first_steps_and_the_last() -> None:
+    path = tuple(f"op{i}" for i in range(30))
+    told = " ".join(str(example(workload=Workload(30.0, 8, 30, 30.0, path, complete=True))).split())
+    assert "30 operations wait for each other: op0, op1, op2, ..., op29; 1 steps could" in told
+
+
+def test_work_that_depends_on_the_run_is_told_as_the_least() -> None:
+    found = str(example(workload=Workload(640.0, 2048, 1, 640.0, ("loop",), complete=False)))
+    assert "at least 640 operations in 1 step, at least 2 KiB read and written" in found
+    assert "longest chain" not in found
+
+
+def test_the_workload_is_that_of_the_graph_as_it_runs() -> None:
+    def two_branches(x: Any) -> Any:
+        return df.reduce_sum(x @ x) + df.reduce_sum(df.transpose(x) @ x)
+
+    report = compare(two_branches, df.ones([16, 16]))
+    product, kernels = 2 * 16**3, 2 * 16**2 + 1
+    assert report.workload.operations == 2 * product + kernels
+    assert report.workload.path[0] == "matmul"
+    assert report.workload.complete
+    data = report.as_dict()["workload"]
+    assert data["parallelism"] == report.workload.parallelism > 1.0
 
 
 def test_many_fused_kernels_are_counted_rather_than_listed() -> None:

@@ -17,7 +17,7 @@ from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
-from dualflow.function.arguments.match_structure import as_tensor, parts
+from dualflow.function.arguments.match_structure import as_tensor, match_structure
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 
 Key = tuple[Structure, tuple[Leaf, ...]]
@@ -127,7 +127,7 @@ class Signature:
         return bound.arguments
 
     def places(self, count: int, names: Sequence[str]) -> list[int]:
-        """The numbers of a call's values, first ``count`` without a name, in the order of the parameters.
+        """The places of a call's values in the order of the parameters; the first ``count`` have no name.
 
         >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
         [0, 2, 1]
@@ -168,7 +168,7 @@ class Signature:
         return args, kwargs
 
     def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
-        """Refuse that the function has changed ``values``, which were of ``structure`` with ``leaves``.
+        """Raise an error if the function has changed ``values``, which had this structure with these leaves.
 
         Raises:
             InvalidArgumentError: it has put something else into a list, a dict or an object.
@@ -204,7 +204,7 @@ class Signature:
         assert self.specs is not None, "called with an input signature"
         specs, structure = flatten(self.specs)
         try:
-            given = parts(structure, tuple(values[: len(self.specs)]))
+            given = match_structure(structure, tuple(values[: len(self.specs)]))
             head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(

@@ -14,6 +14,7 @@ from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError, Unsupported
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
+from dualflow.core.source_lines import source_lines
 from dualflow.function.autograph import branches, loops, raising, unpacking
 from dualflow.function.autograph.converted_calls import Converter
 from dualflow.function.autograph.lambdas import is_lambda, isolated
@@ -116,7 +117,7 @@ def convert(function: Any) -> Callable[..., Any]:
     try:
         with unforkable():  # malt has a lock of its own, which a child would inherit taken
             converted, _, lines = _transformed(function)
-    except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
+    except Exception as error:  # malt raises errors of any type for syntax that it doesn't know
         code = function.__code__
         reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
         if isinstance(error, InaccessibleSourceCodeError):
@@ -132,7 +133,9 @@ def convert(function: Any) -> Callable[..., Any]:
 
 
 def _transformed(function: FunctionType) -> Any:
-    """malt's answer; a lambda that it can't tell from its neighbours is tried by itself."""
+    """What malt makes of the function; a lambda that it can't tell from its neighbours is tried by itself."""
+    if not source_lines(function.__code__, function.__globals__):
+        raise InaccessibleSourceCodeError
     try:
         return _TRANSPILER.transform(function, _Context(function))
     except (UnsupportedLanguageElementError, AttributeError):  # the latter where a module is not registered

@@ -1,12 +1,12 @@
 """Whether a function may ask for the value of a tensor, seen from its source before it runs.
 
-Tracing a function as it is written ends where Python wants the value of a tensor; converted, it would be
-traced again from the start, and what its Python did by then, such as printing, would happen twice. So a
-function is converted first, unless its source shows that nothing that it tests, iterates or takes apart can
-be a tensor, nor in what it calls. Most functions show that, and loading the converter takes longer than most
-traces.
+A trace of a function as it is written ends where Python wants the value of a tensor. It would have to begin
+again with the converted function, and what the Python did by then, such as printing, would happen twice. So a
+function is converted first, unless its source, and that of what it calls, shows that nothing that is tested,
+iterated or unpacked can be a tensor. Most functions show that, and loading the converter takes longer than
+most traces.
 
-A wrong answer costs time, or a second run of the same Python, and never a wrong result.
+A wrong guess costs time, or a second run of the same Python, and never a wrong result.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.source_lines import source_lines
 from dualflow.core.spec import TensorSpec
 from dualflow.function.autograph.do_not_convert import python_function
 from dualflow.function.autograph.following import Following
@@ -43,7 +44,7 @@ _HARMLESS: Final = (AbstractTensor, AbstractVariable, TensorSpec, int, float, co
 _HARMLESS_BUILTINS: Final = frozenset({abs, pow, len, isinstance, print, type, repr, str, id, hasattr})
 
 
-def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def needs_conversion(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether ``function``, called so, may test, iterate or otherwise look into a tensor.
 
     Args:
@@ -53,7 +54,7 @@ def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
 
     >>> import dualflow as df
     >>> x = df.ones([2])
-    >>> foresees(lambda x: x + 1, [x], {})
+    >>> needs_conversion(lambda x: x + 1, [x], {})
     False
     """
     if isinstance(function, WeakMethod):
@@ -203,6 +204,8 @@ def _tree(function: FunctionType) -> ast.AST | None:
 
 
 def _parsed(function: FunctionType) -> ast.AST | None:
+    if not source_lines(function.__code__, function.__globals__):
+        return None
     try:
         alone = isolated(function) if is_lambda(function) else None
         source = inspect.getsource(function if alone is None else alone)

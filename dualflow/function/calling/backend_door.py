@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
-from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.facilities import Facility
     from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.compiled_graph import Runner
+    from dualflow.function.calling.builtin_call import Callee
     from dualflow.graph.compiled import Backend
 
 
@@ -31,15 +30,15 @@ def backend_of(name: str) -> Backend:
 
 
 def short_way(
-    runner: Runner,
+    callee: Callee,
     long_way: Callable[..., Any],
     pack: Packer | None = None,
     places: Sequence[int] | None = None,
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """``runner`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
+    """``callee`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
     module = imported("dualflow.function.calling.builtin_call")
-    found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
+    found: Callable[..., Any] = module.short_way(callee, long_way, pack, places, values)
     return found
 
 
@@ -55,10 +54,15 @@ def machine() -> dict[str, Any]:
     return found
 
 
-def numba_source(graph: Graph, options: CompileOptions, constants: Sequence[Any]) -> str:
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    compiled = backend_of("numba").build(graph, options)
-    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
+    found: str = imported("dualflow.backends.numba.export").export(graph, constants)
+    return found
+
+
+def kernel_listing(graph: Graph) -> str:
+    """See :func:`dualflow.backends.numba.listing.listing`."""
+    found: str = imported("dualflow.backends.numba.listing").listing(graph)
     return found
 
 

@@ -8,11 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dualflow.graph.compiled import PartKind, PartReport
+
+if TYPE_CHECKING:
+    from dualflow.graph.analysis import Workload
 
 _WIDTH = 88
 _LABEL, _COLUMN = 18, 13
 _MOST_FUSED = 16
+_MOST_NAMES = 5
 _TIED = "\N{NO-BREAK SPACE}"
 
 
@@ -23,15 +29,6 @@ class Fused:
     kernel: str
     ops: tuple[str, ...]
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the graph: ``native``, ``numpy`` or ``python``, what it does, and why it isn't native."""
-
-    kind: str
-    what: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,8 @@ class Comparison:
         kernels, blas_calls, host_calls: what one call of the compiled graph runs.
         fused: the kernels that compute several ops.
         parts: how each part of the graph runs.
+        workload: how much the graph computes in a call, and how much of that waits for each other; its steps
+            are those of the graph as it runs.
         costs: what the graph costs before its first result.
         difference: between the results, and between the variables after the call.
         updated: names of the variables that a call assigns.
@@ -121,7 +120,8 @@ class Comparison:
     blas_calls: int
     host_calls: int
     fused: tuple[Fused, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PartReport, ...]
+    workload: Workload
     costs: Costs
     difference: Difference
     updated: tuple[str, ...]
@@ -150,6 +150,7 @@ class Comparison:
         found: dict[str, Any] = _finite(dataclasses.asdict(self))
         found |= {"speedup": self.speedup, "break_even": self.break_even}
         found |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
+        found["workload"]["parallelism"] = self.workload.parallelism
         return found
 
     def table(self) -> str:
@@ -188,6 +189,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield ""
     yield from _wrapped("results", _verdict(c))
     yield from _wrapped("graph runs", _ways(c.parts))
+    yield from _workload_lines(c.workload)
     yield from _fused_lines(c.fused)
 
 
@@ -254,13 +256,30 @@ def _verdict(c: Comparison) -> str:
     return (f"agree: {far}" if c.difference.largest else "equal") + updated
 
 
-def _ways(parts: tuple[Part, ...]) -> str:
+def _ways(parts: tuple[PartReport, ...]) -> str:
     """How the graph runs: natively, but for what it says."""
-    ways = ["natively"] if any(p.kind == "native" for p in parts) else []
-    for kind, name in (("numpy", "NumPy"), ("python", "Python")):
-        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind == kind)
+    ways = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
+    for kind, name in ((PartKind.NUMPY, "NumPy"), (PartKind.PYTHON, "Python")):
+        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)
         ways += [f"by {name} for {', '.join(found)}"] if found else []
     return " and ".join(ways) or "nothing: the results are constants"
+
+
+def _workload_lines(w: Workload) -> Iterator[str]:
+    least = "" if w.complete else "at least "
+    work = f"{least}{amount(w.operations)} operations in {_plural(w.steps, 'step')}"
+    yield from _wrapped("work", f"{work}, {least}{size(w.bytes_moved)} read and written")
+    if len(w.path) > 1:
+        names = [_few(step.split("+"), "+") for step in w.path]
+        longest = f"{amount(w.span)} operations wait for each other: {_few(names, ', ')}"
+        at_once = f"{w.parallelism:.3g} steps could run at a time, on average"
+        yield from _wrapped("longest chain", f"{longest}; {at_once}")
+
+
+def _few(names: list[str], between: str) -> str:
+    """The first names and the last one."""
+    shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "...", names[-1]]
+    return between.join(shown)
 
 
 def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
@@ -306,6 +325,18 @@ def duration(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}"
     return f"{seconds / 1e-6:.3g} us"
+
+
+def amount(number: float) -> str:
+    """A number with the word that fits.
+
+    >>> amount(640), amount(52_100), amount(2.5e6), amount(3.25e9)
+    ('640', '52.1 thousand', '2.5 million', '3.25 billion')
+    """
+    for unit, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return f"{number:,.0f}"
 
 
 def size(nbytes: int) -> str:

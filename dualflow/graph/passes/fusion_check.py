@@ -69,7 +69,7 @@ def quotient(graph: Graph, groups: Sequence[Group]) -> nx.DiGraph:
         found.add_edges_from(
             [(home.get(m, m), unit) for m in makers if home.get(m, m) is not unit], why=_READS
         )
-        if node.op.effect is not None:
+        if node.effect is not None:
             earlier = [*unordered, *([] if effect is None else [effect])]
             found.add_edges_from([(u, unit) for u in earlier if not found.has_edge(u, unit)], why=_FOLLOWS)
             effect, unordered = node, []
