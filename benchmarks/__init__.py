@@ -1,5 +1,6 @@
 """Eager against graph against plain NumPy on this machine: ``python -m benchmarks`` at the project's root.
 
 ``workloads`` says what is computed, ``steady`` times calls once everything is compiled and measures their
-memory, ``first_call`` measures what compiling costs in fresh processes, ``report`` writes tables.
+memory, ``first_call`` measures what compiling costs in fresh processes, ``backends`` compares
+the Numba backend with the default, ``report`` writes tables.
 """

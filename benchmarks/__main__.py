@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="blocks of calls per engine (default: 7)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
     parser.add_argument("--no-first-call", action="store_true", help="leave out what compiling costs")
+    parser.add_argument("--no-numba", action="store_true", help="leave out the Numba backend")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     if [os.environ.pop(name) for name in DISTORTING if name in os.environ]:
@@ -39,7 +40,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
-    from benchmarks import first_call, report, steady
+    from benchmarks import backends, first_call, report, steady
     from benchmarks.workloads import workloads
 
     about = report.machine()
@@ -54,6 +55,13 @@ def run(options: argparse.Namespace) -> None:
     if not options.no_first_call:
         found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
         print(report.first_call_table(cases), flush=True)
+    if not options.no_numba and backends.installed():
+        compared = backends.compare(words, options.quick, rounds, block)
+        print(f"\n{report.backend_table(compared)}", flush=True)
+        found["backends"] = [dataclasses.asdict(row) for row in compared]
+        if not options.no_first_call:
+            found["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
+            print(f"\n{report.backend_first_call_table(firsts)}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
 

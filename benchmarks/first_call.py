@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +22,28 @@ ROOT = Path(__file__).parents[1]
 Figures = dict[str, float]
 
 
-def first_calls(rounds: int) -> dict[str, dict[str, Figures]]:
+def first_calls(
+    rounds: int, cases: Sequence[str] = CASES, backend: str = "llvm"
+) -> dict[str, dict[str, Figures]]:
     """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
 
     The figures are ``import`` (of dualflow, after NumPy's), ``first`` (trace, compile and call) and ``other
     sizes`` (the first calls at ten other sizes, together).
     """
-    found: dict[str, dict[str, Figures]] = {case: {} for case in CASES}
-    _child(CASES[0], "")  # leaves the modules' bytecode behind, which an installed package has
+    found: dict[str, dict[str, Figures]] = {case: {} for case in cases}
+    _child(cases[0], "", backend)  # leaves the modules' bytecode behind, which an installed package has
     for _ in range(rounds):
-        for case in CASES:
+        for case in cases:
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
-                    figures = _child(case, cache)
+                    figures = _child(case, cache, backend)
                     best = found[case].setdefault(state, figures)
                     found[case][state] = {k: min(best[k], v) for k, v in figures.items()}
     return found
 
 
-def _child(case: str, cache: str) -> Figures:
-    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache}
+def _child(case: str, cache: str, backend: str) -> Figures:
+    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend}
     command = [sys.executable, "-m", "benchmarks.first_call", case]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

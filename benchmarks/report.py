@@ -12,6 +12,7 @@ import llvmlite
 import numpy as np
 
 import dualflow as df
+from benchmarks.backends import Compared
 from benchmarks.first_call import OTHER_SIZES, Figures
 from benchmarks.steady import ENGINES, Measured
 from dualflow.backends.llvm.product import blas
@@ -74,6 +75,24 @@ def first_call_table(cases: dict[str, dict[str, Figures]]) -> str:
         lines.append([sizes, *(_milliseconds(case[s]["other sizes"]) for s in states)])
     imports = [_milliseconds(min(case[s]["import"] for case in cases.values())) for s in states]
     return markdown(["ms", *states], [["import dualflow, after NumPy", *imports], *lines])
+
+
+def backend_table(rows: Sequence[Compared]) -> str:
+    """Microseconds per call on each backend, and how they compare."""
+    lines = [
+        [r.name, _microseconds(r.default), _microseconds(r.numba), f"{r.numba / r.default:.2f}"] for r in rows
+    ]
+    return markdown(["us per call", "default", "Numba", "Numba / default"], lines)
+
+
+def backend_first_call_table(found: dict[str, dict[str, dict[str, Figures]]]) -> str:
+    """Milliseconds of first calls on each backend, in a process with an empty cache and in the next one."""
+    lines = []
+    for case in found["default"]:
+        figures = [found[backend][case][s]["first"] for backend in found for s in ("cold", "warm")]
+        lines.append([f"first call, {case}", *map(_milliseconds, figures)])
+    heads = [f"{backend}, {state}" for backend in found for state in ("cold", "warm")]
+    return markdown(["ms", *heads], lines)
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -62,6 +62,7 @@ from dualflow.function.control.maps import scan as scan
 from dualflow.function.control.maps import vectorized_map as vectorized_map
 from dualflow.function.control.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
+from dualflow.graph.draw import install as _install_drawing
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
 from dualflow.ops.arithmetic import add_n as add_n
@@ -195,6 +196,7 @@ from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
+_install_drawing()
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
 TensorShape = Shape

@@ -3,10 +3,10 @@
 from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
 from dualflow.function.decorator import Function as Function
 from dualflow.function.decorator import function as function
-from dualflow.function.decorator import functions_run_eagerly as functions_run_eagerly
-from dualflow.function.decorator import run_functions_eagerly as run_functions_eagerly
 from dualflow.function.errors import CapturedValueWarning as CapturedValueWarning
 from dualflow.function.errors import RecursiveTraceError as RecursiveTraceError
 from dualflow.function.errors import RetracingWarning as RetracingWarning
 from dualflow.function.errors import SymbolicValueError as SymbolicValueError
+from dualflow.function.run_eagerly import functions_run_eagerly as functions_run_eagerly
+from dualflow.function.run_eagerly import run_functions_eagerly as run_functions_eagerly
 from dualflow.function.tracing.symbol import Symbol as Symbol

@@ -1,22 +1,21 @@
-"""Traced methods: one function for each instance, which the instance outlives or takes with it."""
+"""Traced methods: each instance of a class has a traced function of its own, which dies with the instance."""
 
 from __future__ import annotations
 
 import copy
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import hide_frames
 
-if TYPE_CHECKING:
-    from dualflow.function.decorator import Function
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
 """The parameters and the result of the function that is traced."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+"""What a class's instances each have one of: a traced function."""
 
 
 class BoundFunction(Generic[P, R]):
@@ -29,7 +28,7 @@ class BoundFunction(Generic[P, R]):
     def __doc__(self) -> str | None:  # type: ignore[override]  # of the instance, not of the class
         return self.__wrapped__.__doc__
 
-    def __init__(self, function: Function[..., Any], instance: Any) -> None:
+    def __init__(self, function: Callable[..., Any], instance: Any) -> None:
         self.__wrapped__ = function
         self.__self__ = instance
 
@@ -85,16 +84,16 @@ class WeakMethod:
         return WeakMethod(change(self._function), self.__self__)
 
 
-class MethodTable:
-    """The functions of a class's instances, each dropped with its instance."""
+class MethodTable(Generic[F]):
+    """One traced function for each instance of a class, dropped with the instance."""
 
     __slots__ = ("_functions",)
 
     def __init__(self) -> None:
-        self._functions: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
+        self._functions: dict[int, tuple[weakref.ref[Any], F]] = {}
 
-    def get(self, instance: Any, make: Callable[[], Function[..., Any]]) -> Function[..., Any]:
-        """The function of ``instance``, made when first asked for.
+    def get(self, instance: Any, make: Callable[[Any], F]) -> F:
+        """The function of ``instance``, which ``make(instance)`` returns the first time.
 
         Raises:
             DTypeError: the instance can't be referred to weakly.
@@ -110,5 +109,5 @@ class MethodTable:
                     "A traced method needs an instance that can be referred to weakly: add '__weakref__' to "
                     f"the __slots__ of {type(instance).__name__}."
                 ) from None
-            found = functions.setdefault(key, (reference, make()))
+            found = functions.setdefault(key, (reference, make(instance)))
         return found[1]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
@@ -17,24 +14,19 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
-from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.arguments.match_structure import as_tensor, one_by_one, parts
-from dualflow.function.arguments.results import Packer, collect
+from dualflow.eager.tensor import EagerTensor
+from dualflow.function.arguments.match_structure import as_tensor, match_structure, match_tensors
+from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.recent_calls import LongWay, Names
-from dualflow.function.inspect.status import status
-from dualflow.function.tracing.specialise_sizes import Shaped
-from dualflow.function.tracing.subtrace import Section
-from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.function.tracing.variable_creation import Creation
-from dualflow.graph.ir import Graph, GraphBuilder
-from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.assignments import acting
-from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.function.calling.specialise_sizes import SpecialisedSizes
+from dualflow.function.calling.status import status
+from dualflow.function.calling.subtrace import Subtrace
+from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import PartReport
@@ -58,16 +50,16 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, section: Section, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
+        self, subtrace: Subtrace, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
     ) -> None:
-        self.section = section
+        self.subtrace = subtrace
         self.key = key
         self.used = 0
         self._signature = signature
         self._structure = structure
         self.pack = Packer(structure)
-        static = all(v.spec.shape.is_static for v in section.graph.arguments)
-        self._shaped = None if static else Shaped(section)
+        static = all(v.spec.shape.is_static for v in subtrace.graph.arguments)
+        self._specialised = None if static else SpecialisedSizes(subtrace)
         self._shared = tuple(shared)
         self._short: Callable[..., Any] | None = None
         self._long_way = LongWay(self._long)
@@ -76,7 +68,7 @@ class ConcreteFunction:
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self.pack(self._section(inputs)(inputs))
+        return self.pack(self.subtrace_for(inputs)(inputs))
 
     def short(
         self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
@@ -86,12 +78,12 @@ class ConcreteFunction:
         See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
         the last values by these names.
         """
-        runner = self._section([values[i] for i in places]).runner
+        compiled = self.subtrace_for([values[i] for i in places]).compiled
         way = len(values), names, long_way
-        found = runner.shorts.get(way)
+        found = compiled.shorts.get(way)
         if found is None:
-            found = short_way(runner, long_way.named(names), self.pack, places, values)
-            runner.shorts[way] = found
+            found = short_way(compiled, long_way.named(names), self.pack, places, values)
+            compiled.shorts[way] = found
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -113,42 +105,42 @@ class ConcreteFunction:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
-            v is same if same is not None else not any(v is c for c in self.section.captured)
+            v is same if same is not None else not any(v is c for c in self.subtrace.captured)
             for v, same in zip(variables, self._shared, strict=True)
         )
 
     # looking
 
     @property
-    def _runner(self) -> Runner:
+    def _compiled(self) -> CompiledGraph:
         """What runs: for open sizes, what ran last."""
-        return (self.section if self._shaped is None else self._shaped.latest()).runner
+        return (self.subtrace if self._specialised is None else self._specialised.latest()).compiled
 
     @property
     def sized(self) -> bool:
         """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
-        return self._shaped is None or self._shaped.called
+        return self._specialised is None or self._specialised.called
 
     @property
     def name(self) -> str:
-        return self.section.graph.name
+        return self.subtrace.graph.name
 
     @property
     def graph(self) -> Graph:
         """The computation as it was traced; print it."""
-        return self.section.graph
+        return self.subtrace.graph
 
     @property
     @entry
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes."""
-        return self._runner.optimised
+        return self._compiled.optimised
 
     @property
     @entry
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
-        return self._runner.executable.parts
+        return self._compiled.executable.parts
 
     @entry
     def status(self) -> str:
@@ -170,7 +162,7 @@ class ConcreteFunction:
     @entry
     def kernels(self) -> str:
         """The compiled loops as Python-like pseudo-code, with the calls between them."""
-        return self._runner.text
+        return self._compiled.text
 
     @entry
     def source(self, backend: str = "numba") -> str:
@@ -195,19 +187,21 @@ class ConcreteFunction:
         """
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
-        runner = self._runner
-        tensors = [array_of(c.source) for c in runner.optimised.captures if not c.variable]
-        return numba_source(runner.optimised, runner.options, tensors)
+        compiled = self._compiled
+        tensors = [array_of(c.source) for c in compiled.optimised.captures if not c.variable]
+        return numba_source(compiled.optimised, compiled.options, tensors)
 
     @entry
     def njit(self) -> Any:
         """This trace as a function that ``numba.njit`` code can call with arrays.
 
+        What it calls is the default backend's machine code, whichever backend the trace itself has.
+
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
-        runner = self._runner
-        return numba_function(runner.executable, [array_of(x) for x in runner.captured])
+        compiled = self._compiled
+        return numba_function(compiled.machine_code, [array_of(x) for x in compiled.captured])
 
     @property
     def variables(self) -> tuple[Any, ...]:
@@ -269,8 +263,8 @@ class ConcreteFunction:
 
     # inside
 
-    def _section(self, inputs: Sequence[Any]) -> Section:
-        return self.section if self._shaped is None else self._shaped.section(inputs)
+    def subtrace_for(self, inputs: Sequence[Any]) -> Subtrace:
+        return self.subtrace if self._specialised is None else self._specialised.subtrace_for(inputs)
 
     def _long(self, *args: Any) -> Any:
         return self._call(args, {})
@@ -278,7 +272,7 @@ class ConcreteFunction:
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
         as_given = not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args)
-        if as_given and self._section(inputs).runner.called and dispatch.current() is EAGER:
+        if as_given and self.subtrace_for(inputs).compiled.called and dispatch.current() is EAGER:
             self._short = self.short(range(len(args)), args, (), self._long_way)
         return self.run(inputs)
 
@@ -287,9 +281,9 @@ class ConcreteFunction:
         names = self._signature.leaf_names(structure)
         try:
             values = self._signature.completed(args, kwargs, self._static)
-            given = parts(structure, tuple(values.values()))
+            given = match_structure(structure, tuple(values.values()))
         except DTypeError as error:
-            flat = one_by_one(leaves, names, args, kwargs)
+            flat = match_tensors(leaves, names, args, kwargs)
             if flat is None:
                 raise DTypeError(
                     f"{error} It was traced as {self!r}, whose tensors may also come one by one."
@@ -332,81 +326,3 @@ class ConcreteFunction:
 
 def _variables(key: Key) -> list[Leaf]:
     return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
-
-
-def trace(
-    function: Callable[..., Any],
-    signature: Signature,
-    call: CallArguments,
-    name: str,
-    creation: Creation,
-    options: CompileOptions,
-    builder: GraphBuilder | None = None,
-) -> ConcreteFunction:
-    """Run ``function`` once with symbols for tensors, and keep the graph of what it did.
-
-    ``builder`` takes the nodes, in place of a plain one.
-    """
-    concrete = _trace(function, signature, call, name, creation, frozenset(), options, builder)
-    captured = {id(source) for source in concrete.section.captured}
-    variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
-    shared = frozenset(id(v) for v in variables if id(v) in captured)
-    if not shared:
-        return concrete
-    again = None if builder is None else builder.inner(name)
-    return _trace(function, signature, call, name, creation, shared, options, again)
-
-
-def _trace(
-    function: Callable[..., Any],
-    signature: Signature,
-    call: CallArguments,
-    name: str,
-    creation: Creation,
-    shared: frozenset[int],
-    options: CompileOptions,
-    builder: GraphBuilder | None,
-) -> ConcreteFunction:
-    """``shared`` are the ids of variables that are an argument and also captured: both are one input."""
-    tracer = Tracer(name, creation, options)
-    tracer.builder = builder or tracer.builder
-    leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
-    values = unflatten(call.structure, leaves)
-    args, kwargs = signature.spread(values)
-    with tracing(tracer):
-        result = function(*args, **kwargs)
-    signature.check_unmodified(values, call.structure, leaves)
-    structure, outputs = collect(result, tracer)
-    graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
-    section = Section(
-        tracer, graph, graph.inputs, graph.outputs, acting(graph.nodes), options=options, bound=tracer.bound
-    )
-    same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
-    return ConcreteFunction(section, signature, call.key, structure, same)
-
-
-def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
-    bound: dict[int, Any] = {}
-    found: list[Any] = []
-    for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
-        if isinstance(leaf, TensorLeaf):
-            found.append(
-                tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
-            )
-        elif isinstance(leaf, VariableLeaf):
-            if id(value) not in bound:
-                bound[id(value)] = value if id(value) in shared else _stand_in(value)
-                tracer.bind(bound[id(value)])
-            found.append(bound[id(value)])
-        else:
-            found.append(value)
-    return found
-
-
-def _stand_in(variable: Any) -> Any:
-    """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
-    found = copy.copy(variable)
-    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
-    return found

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.tracebacks import entry, hide_frames
-from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.open_sizes import relaxed
+from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
-from dualflow.function.arguments.trace_key import kinds_of
-from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
-from dualflow.function.calling.recent_calls import Found, LongWay, Names, as_tensors, form
-from dualflow.function.concrete import ConcreteFunction, trace
-from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
-from dualflow.function.inspect.debug import debug
-from dualflow.function.inspect.status import status
-from dualflow.function.inspect.stepping import Step
-from dualflow.function.options import compile_options, known_backend
+from dualflow.function.calling.recent_calls import KnownCall, LongWay, Names, as_tensors, kind_of_call
+from dualflow.function.calling.status import status
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.debugging.debug import debug
+from dualflow.function.debugging.stepping import Step
+from dualflow.function.options import known_backend
 from dualflow.function.pickling import Copied
+from dualflow.function.run_eagerly import EAGERLY
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
+from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
-from dualflow.function.tracing.retracing import TraceHistory
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import tracing_lock
-from dualflow.function.tracing.variable_creation import Creation
-from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.ir import Graph, GraphBuilder
 
 Q = ParamSpec("Q")
 """The parameters of a method, without self."""
@@ -76,17 +72,20 @@ class Function(Copied, Generic[P, R]):
             "strict": strict,
             "backend": None if backend is None else known_backend(backend),
         }
-        self._as_traced = python_function
-        self._as_written: set[Hashable] = set()
-        self._creation = Creation(self._name)
-        self._methods = MethodTable()
-        self._tracing: set[Key] = set()
+        self._tracer = FunctionTracer(
+            python_function,
+            self._signature,
+            self._name,
+            autograph=autograph,
+            backend=self._options["backend"],
+            strict=strict,
+        )
+        self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
-        self._misses = 0
         self._history = TraceHistory(self._name)
         self._captured = CapturedValues(self._name, python_function)
         self._cache = TraceCache()
-        self._latest = self._cache.latest
+        self._recent = self._cache.recent
         self._long_way = LongWay(self.long_way)
         functools.update_wrapper(self, python_function, updated=())
 
@@ -96,11 +95,11 @@ class Function(Copied, Generic[P, R]):
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
-            if _settings.eagerly:
+            if EAGERLY.on:
                 return self.python_function(*args, **kwargs)
             if kwargs:
                 return self._named(args, kwargs)
-            short = self._latest.short
+            short = self._recent.short
             return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
         except Exception as error:
             hide_frames(error)
@@ -109,22 +108,22 @@ class Function(Copied, Generic[P, R]):
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
         names = tuple(kwargs)
-        short = self._latest.named.get((len(args), names))
+        short = self._recent.named.get((len(args), names))
         if short is None or dispatch.current() is not EAGER:
             return self.long_way(*args, *kwargs.values(), names=names)
         return short(*args, *kwargs.values())
 
     def long_way(self, *values: Any, names: Names = ()) -> Any:
         """A call that no short way serves; the last values are keyword arguments of these names."""
-        key = form(values, names)
-        found = self._latest.find(key)
+        key = kind_of_call(values, names)
+        found = self._recent.find(key)
         if found is None:
             return self._call(values, names, key)
         found.trace.used = self._calls
         tensors = as_tensors(values)
         if dispatch.current() is not EAGER:
             return found.trace.run(found.inputs(tensors))
-        short = self._latest.turn_to(found, tensors, names, self._long_way)
+        short = self._recent.shorten(found, tensors, names, self._long_way)
         if np.ndarray in map(type, values):
             return short(*tensors)
         return found.trace.run(found.inputs(tensors))
@@ -138,7 +137,7 @@ class Function(Copied, Generic[P, R]):
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)
         if key is not None and len(inputs) == sum(type(x) in tensors for x in values):
             places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
-            self._latest.keep(key, Found(concrete, tuple(places)))
+            self._recent.keep(key, KnownCall(concrete, tuple(places)))
         return concrete.run(inputs)
 
     @entry
@@ -154,7 +153,6 @@ class Function(Copied, Generic[P, R]):
         call = self._signature.bind(args, kwargs)
         return self._concrete(call, call.inputs)
 
-    @entry
     @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
         """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
@@ -193,11 +191,13 @@ class Function(Copied, Generic[P, R]):
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
 
-        def again(builder: GraphBuilder) -> ConcreteFunction:
+        def again(builder: GraphBuilder) -> Graph:
             with tracing_lock.lock:
-                return self.traced(call, builder)
+                return self._tracer.record(call, builder).graph
 
-        return debug(self._concrete(call, inputs), inputs, step, again, self.python_function)
+        concrete = self._concrete(call, inputs)
+        subtrace = concrete.subtrace_for(inputs)
+        return debug(subtrace, concrete.pack, inputs, step, again, self.python_function)
 
     # traces
 
@@ -214,7 +214,7 @@ class Function(Copied, Generic[P, R]):
                 if self._options["strict"] and found.sized:
                     _ = found.parts  # compiled now, which is refused for what has no native code
                 self._history.add(
-                    self._signature, call.key, found.key, earlier, now, nested=bool(self._tracing)
+                    self._signature, call.key, found.key, earlier, now, nested=self._tracer.busy
                 )
                 self._cache.add(found, now)
                 self._captured.note(self._history.count)
@@ -224,64 +224,17 @@ class Function(Copied, Generic[P, R]):
         """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
         wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
         if wanted.key == call.key or self._history.sizes_needed:
-            return self._trace(call)
+            return self._tracer.new(call)
         try:
-            return self._trace(wanted)
+            return self._tracer.new(wanted)
         except Exception as error:
-            found = self._trace(call)
+            found = self._tracer.new(call)
             self._history.sizes_needed = f"{type(error).__name__}: {error}"
             return found
 
-    def _trace(self, call: CallArguments) -> ConcreteFunction:
-        if call.key in self._tracing:
-            raise RecursiveTraceError(
-                f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was "
-                "traced, which would never end. Let a Python value count down, or write the recursion as a "
-                "loop."
-            )
-        self._tracing.add(call.key)
-        try:
-            created = len(self._creation.sites)
-            self._misses += 1
-            found = self.traced(call)
-            self._creation.allowed = False
-            if len(self._creation.sites) > created:  # now the function finds its variables made
-                found = self.traced(call)
-            return found
-        finally:
-            self._tracing.discard(call.key)
-
-    def traced(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
-        """A new trace for ``call``, which nothing keeps; ``builder`` takes its nodes.
-
-        The function is converted from when a tensor first stands where Python wants a value.
-        """
-        recorded = functools.partial(
-            trace,
-            signature=self._signature,
-            call=call,
-            name=self._name,
-            creation=self._creation,
-            options=compile_options(self._options["backend"], self._options["strict"]),
-            builder=builder,
-        )
-        if not isinstance(self._as_traced, Converted) and self._options["autograph"]:
-            early, kinds = None, kinds_of(call.key)
-            if kinds not in self._as_written:
-                args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
-                early = converted_early(self.python_function, args, kwargs)
-            if early is None:
-                self._as_written.add(kinds)
-            try:
-                if early is None:
-                    plain = as_written(self.python_function)
-                    return recorded(plain)
-            except SymbolicValueError:
-                raise  # NumPy can't be converted
-            except OperatorNotAllowedInGraphError as error:
-                early = converted(self.python_function, error)
-            self._as_traced = early
-        return recorded(self._as_traced)
+    def traced(self, call: CallArguments) -> ConcreteFunction:
+        """A new trace for ``call``, which nothing keeps."""
+        return self._tracer.record(call)
 
     # looking
 
@@ -318,7 +271,8 @@ class Function(Copied, Generic[P, R]):
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses, and how many traces there may be and are."""
-        return CacheInfo(self._calls - self._misses, self._misses, MAX_TRACES, len(self.concrete_functions))
+        misses = self._tracer.attempts
+        return CacheInfo(self._calls - misses, misses, MAX_TRACES, len(self.concrete_functions))
 
     def clear_cache(self) -> None:
         """Forget all traces and free what they hold."""
@@ -346,7 +300,7 @@ class Function(Copied, Generic[P, R]):
         if instance is None:
             return self
         try:
-            return BoundFunction(self._methods.get(instance, lambda: self._method(instance)), instance)
+            return BoundFunction(self._methods.get(instance, self._method), instance)
         except Exception as error:
             hide_frames(error)
             raise
@@ -365,35 +319,6 @@ class Function(Copied, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<dualflow function {self._name}>"
-
-
-class _EagerSwitch:
-    """What :func:`run_functions_eagerly` switches."""
-
-    __slots__ = ("eagerly",)
-
-    def __init__(self) -> None:
-        self.eagerly = False
-
-
-_settings: Final = _EagerSwitch()
-
-
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let every :func:`function` run as the Python it wraps, to step through it in a debugger, or not.
-
-    >>> import dualflow as df
-    >>> df.config.run_functions_eagerly(True)
-    >>> df.function(lambda x: x.numpy() + 1)(df.constant(1.0))
-    np.float32(2.0)
-    >>> df.config.run_functions_eagerly(False)
-    """
-    _settings.eagerly = bool(run_eagerly)
-
-
-def functions_run_eagerly() -> bool:
-    """Whether :func:`run_functions_eagerly` is on."""
-    return _settings.eagerly
 
 
 class _FunctionOptions(TypedDict, total=False):
@@ -441,7 +366,7 @@ def function(
     at each call, in program order.
 
     Args:
-        func: the function; without it, a decorator is answered.
+        func: the function; without it, a decorator is returned.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
             converted to; then there is one trace, also for sizes left open by None, or one for each rank
             where the shape itself is None.

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dualflow.function.arguments.open_sizes import open_sizes, serves
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
-from dualflow.function.calling.recent_calls import Latest
+from dualflow.function.calling.recent_calls import RecentCalls
 from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
@@ -20,13 +20,13 @@ class TraceCache:
     """Traces by the key of the calls they serve, at most 256; the one that was used longest ago goes first.
 
     Attributes:
-        latest: how recent calls find their traces faster.
+        recent: how recent calls find their traces faster.
     """
 
-    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "latest")
+    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "recent")
 
     def __init__(self) -> None:
-        self.latest = Latest()
+        self.recent: RecentCalls[ConcreteFunction] = RecentCalls()
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
         self._open: list[Key] = []
@@ -62,26 +62,29 @@ class TraceCache:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]
         if len(self.traces) > MAX_TRACES:
-            self.latest.mark_used(now)
+            self.recent.mark_used(now)
             self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
 
     def forget(self, key: Key) -> None:
-        """Free the traces for ``key``, the tuple they are kept by: with a dead object it equals no other."""
+        """Free the traces for ``key``.
+
+        It must be the very tuple that they were added with: a key that holds a dead object equals no other.
+        """
         self._traces.pop(key, None)
         self._watched.pop(key, None)
         self._open = [other for other in self._open if other is not key]
-        self.latest.clear()
+        self.recent.clear()
 
     def clear(self) -> None:
         """Free all traces."""
         self._traces.clear()
         self._watched.clear()
         self._open = []
-        self.latest.clear()
+        self.recent.clear()
 
 
 def _forget(cache: weakref.ref[TraceCache], key: Key) -> None:
-    """What an object that traces depend on does when it dies."""
+    """Called when an object dies that the traces for ``key`` were made for."""
     found = cache()
     if found is not None:
         found.forget(key)

@@ -17,13 +17,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.graph import printer
 from dualflow.ops.record import Effect, Op
 
 
@@ -227,7 +225,7 @@ class Graph:
         ...     os.listdir(folder)
         ['softmax.svg']
         """
-        import_module("dualflow.graph.draw.drawing").draw(self, path)
+        PRESENTERS.draw(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The nodes as rows that name values by number: as flat for many nodes as for few."""
@@ -246,7 +244,25 @@ class Graph:
         return self  # it doesn't change
 
     def __str__(self) -> str:
-        return printer.text(self)
+        return PRESENTERS.text(self)
+
+
+class Presenters:
+    """What shows graphs to people. Files above this one set it; the methods of graphs call it.
+
+    Attributes:
+        text: returns what ``print(graph)`` prints.
+        draw: writes the picture of a graph to a path.
+    """
+
+    __slots__ = ("draw", "text")
+
+    def __init__(self) -> None:
+        self.text: Callable[[Graph], str] = repr
+        self.draw: Callable[[Graph, str | os.PathLike[str]], None]
+
+
+PRESENTERS: Final = Presenters()
 
 
 def _loaded(

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node, Value
 
 _INDENT = "    "
 _ELEMENTS = 6

@@ -13,7 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
@@ -51,13 +51,13 @@ class RunPlan:
     """A compiled part of a graph, for one session.
 
     Attributes:
-        runner: takes the feeds.
+        compiled: takes the feeds.
         reads: the variables whose values it needs, with their cells.
         writes: the cells that it gives values.
         calls_python: whether Python code runs on the way, which may keep what it is given.
     """
 
-    runner: Runner
+    compiled: CompiledGraph
     reads: tuple[tuple[Any, Cell], ...]
     writes: tuple[Cell, ...]
     calls_python: bool
@@ -132,8 +132,8 @@ class _Replay:
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        runner = Runner(graph, history=AssignmentHistory(graph, self._behind, self._begun))
-        return RunPlan(runner, tuple(reads), tuple(writes), calls_python)
+        compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._behind, self._begun))
+        return RunPlan(compiled, tuple(reads), tuple(writes), calls_python)
 
     def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:
         """What holds the value of a graph's variable in the session."""

@@ -179,10 +179,10 @@ class Session:
                 if not cell.started:
                     raise self._uninitialized(variable)
             if planned.calls_python:  # Python code may keep the arrays, which belong to the caller
-                results = planned.runner(*[wrap(a.copy()) for a in arrays])
+                results = planned.compiled(*[wrap(a.copy()) for a in arrays])
                 found = [_shown(np.array(t._array)) for t in results]
             else:
-                found = [_shown(t._array) for t in planned.runner(*[wrap(a) for a in arrays])]
+                found = [_shown(t._array) for t in planned.compiled(*[wrap(a) for a in arrays])]
             for cell in planned.writes:
                 cell.started = True
         return found

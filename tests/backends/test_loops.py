@@ -20,7 +20,7 @@ COUNT = df.TensorSpec((), df.int32)
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(function).get_concrete_function(*specs).section.runner.executable
+    found: Executable = df.function(function).get_concrete_function(*specs).subtrace.compiled.executable
     return found
 
 

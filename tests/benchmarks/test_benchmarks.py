@@ -70,12 +70,23 @@ def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, An
     output, _ = figures
     for word in ("processor: ", "threads: ", "NumPy ", "BLAS: "):
         assert word in output
-    assert output.count("\n| :---") == 3
+    assert output.count("\n| :---") == 5
     assert all(f"| {name}" in output for name in ROWS)
 
 
 @pytest.mark.slow
+def test_backends_are_compared(figures: tuple[str, dict[str, Any]]) -> None:
+    rows = {row["name"]: row for row in figures[1]["backends"]}
+    assert {"gelu, 4M", "sum of columns, 4096x1024", "softmax, 4096x1024"} <= set(rows)
+    assert all(row["default"] > 0 and row["numba"] > 0 for row in rows.values())
+    first = figures[1]["backends' first call"]
+    assert set(first) == {"default", "Numba"}
+    for cases in first.values():
+        assert all(set(case) == {"cold", "warm"} for case in cases.values())
+
+
+@pytest.mark.slow
 def test_rows_are_chosen_by_words() -> None:
-    output = run_benchmarks("--only", "gelu,softmax", "--no-first-call")
+    output = run_benchmarks("--only", "gelu,softmax", "--no-first-call", "--no-numba")
     assert {name for name in ROWS if f"| {name}" in output} == {"gelu, 4M", "softmax, 4096x1024"}
     assert "first call" not in output

@@ -218,7 +218,7 @@ FUNCTIONS = {
     "a test of a loop that is no scalar": (
         ["return df.while_loop(lambda y: y > x, lambda y: [y], [df.zeros([2], df.int32)])  #"],
         InvalidArgumentError,
-        "cond must answer a scalar, not shape (2,)",
+        "cond must return a scalar, not shape (2,)",
         "use df.reduce_all or df.reduce_any",
     ),
 }

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
-from dualflow.function.decorator import function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Outcome, compared
 from dualflow.function.inspect.compare import compare
@@ -27,11 +27,12 @@ from dualflow.function.inspect.compare_report import (
     Costs,
     Difference,
     Fused,
-    Part,
     duration,
     size,
 )
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.analysis import Workload
+from dualflow.graph.compiled import PartKind, PartReport
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +171,7 @@ def test_kernels_blas_calls_and_host_calls_are_those_of_the_executable() -> None
     f = function(lambda x: df.exp(df.sort(df.exp(x) @ x)))
     x = df.constant(np.random.default_rng(0).standard_normal((6, 6)), df.float32)
     report = compare(f, x)
-    executable = f.get_concrete_function(x).section.runner.executable
+    executable = f.get_concrete_function(x).subtrace.compiled.executable
     assert report.kernels == len(executable.program.kernels)
     assert report.blas_calls == 1
     assert report.host_calls == sum(p.kind == "numpy" for p in report.parts) > 0
@@ -321,7 +322,7 @@ def example(**changes: Any) -> Comparison:
         blas_calls=1,
         host_calls=0,
         fused=(Fused("k0", ("add", "exp", "add"), ("model.py:3", "model.py:4")),),
-        parts=(Part("native", "2 kernels"),),
+        parts=(PartReport(PartKind.NATIVE, "2 kernels"),),
         workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True),
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
@@ -373,7 +374,10 @@ def tables() -> Iterator[Comparison]:
     yield from (example(costs=dataclasses.replace(example().costs, source=s)) for s in sources)
     yield example(parts=())
     yield example(
-        parts=(Part("numpy", "argsort", "NumPy sorts"), Part("python", "py_function", "Python runs it"))
+        parts=(
+            PartReport(PartKind.NUMPY, "argsort", "NumPy sorts"),
+            PartReport(PartKind.PYTHON, "py_function", "Python runs it"),
+        )
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.function.calling.recent_calls import MAX_FORMS, Found, Latest
+from dualflow.function.calling.recent_calls import MAX_KINDS, KnownCall, RecentCalls
 
 X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
 
@@ -188,8 +188,8 @@ def test_a_function_called_by_name_is_freed():
 
 def test_shapes_without_end_take_bounded_memory():
     trace = df.function(lambda x: x).get_concrete_function(df.TensorSpec([None]))
-    latest = Latest()
-    for n in range(3 * MAX_FORMS):
-        latest.keep(n, Found(trace, (0,)))
-    assert latest.find(3 * MAX_FORMS - 1)
-    assert sum(latest.find(n) is not None for n in range(3 * MAX_FORMS)) <= MAX_FORMS
+    latest = RecentCalls()
+    for n in range(3 * MAX_KINDS):
+        latest.keep(n, KnownCall(trace, (0,)))
+    assert latest.find(3 * MAX_KINDS - 1)
+    assert sum(latest.find(n) is not None for n in range(3 * MAX_KINDS)) <= MAX_KINDS

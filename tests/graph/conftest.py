@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dualflow.core.spec import TensorSpec
-from dualflow.function.arguments.results import collect
+from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify

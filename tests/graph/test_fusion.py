@@ -175,13 +175,13 @@ def test_a_value_made_of_positions_never_gets_memory_when_only_loops_read_it() -
     function = df.function(lambda x: df.reduce_max(x * df.linspace(0.0, 1.0, MANY)))
     concrete = function.get_concrete_function(spec(MANY))
     assert len(concrete.optimised_graph.nodes) == 1
-    plan = concrete.section.runner.executable.plan
+    plan = concrete.subtrace.compiled.executable.plan
     assert (plan.inputs, plan.constants, plan.arena_bytes) == (1, (), 0)
 
 
 def test_a_value_made_of_positions_gets_memory_when_a_view_shows_it() -> None:
     function = df.function(lambda x: x * df.linspace(0.0, 1.0, MANY)[::-1])
-    plan = function.get_concrete_function(spec(MANY)).section.runner.executable.plan
+    plan = function.get_concrete_function(spec(MANY)).subtrace.compiled.executable.plan
     assert plan.arena_bytes == pytest.approx(4 * MANY, abs=64)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.function.arguments.results import collect
+from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify

@@ -31,7 +31,7 @@ from dualflow.schedule.loop_program import (
 def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
     """The one kernel of a function of float32 tensors, and what it is given."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-    (kernel,) = concrete.section.runner.executable.program.kernels
+    (kernel,) = concrete.subtrace.compiled.executable.program.kernels
     return run_of(kernel.nest, 16)
 
 

@@ -22,12 +22,13 @@ from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.ops.record import Effect
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, PlannedCall, plan
@@ -99,7 +100,7 @@ class Executable:
         return self._params
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.library))
 
@@ -251,26 +252,26 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 
 
-def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
-    reports: list[PartReport] = []
+def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:
+    reports: list[CompiledPart] = []
     kernels = len(program.kernels)
     detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
     for part in program.parts:
         if part.host is None:
             reports.append(
-                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
         reports.append(host_report(part.host))
     return reports
 
 
-def host_report(call: PlannedCall) -> PartReport:
+def host_report(call: PlannedCall) -> CompiledPart:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form
-    kind = "python" if node.effect is not None and node.effect.name == "PYTHON" else "numpy"
+    kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
     reason = (
         form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
     )
-    return PartReport(kind, node.op.name, reason, node)
+    return CompiledPart(kind, node.op.name, reason, node)

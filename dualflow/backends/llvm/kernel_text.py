@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.backends.llvm.entry import Kernel
+from dualflow.backends.llvm.entry import EmittedKernel
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Node, Value
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 class KernelText:
     """One kernel, in the order in which the emitter writes it."""
 
-    def __init__(self, kernel: Kernel, memory: Memory, executable: Executable) -> None:
+    def __init__(self, kernel: EmittedKernel, memory: Memory, executable: Executable) -> None:
         self.nest, self.name, self.memory = kernel.nest, kernel.name, memory
         self.lanes = kernel.lanes if kernel.nest.vector is not None else 1
         self.space = workspace(kernel.nest, kernel.lanes)

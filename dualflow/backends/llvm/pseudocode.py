@@ -24,14 +24,14 @@ from itertools import islice
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.kernel_text import WIDTH, KernelText, Row, call_text, lines_of
 from dualflow.backends.llvm.product.product import TRANSPOSED, Matrix, routine
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.naming import Memory
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.operands import readable
+from dualflow.schedule.operands import CallKind, readable
 from dualflow.schedule.plan import PlannedBody, PlannedCall, Turns
 
 
@@ -60,7 +60,7 @@ class _Listing:
         self.executable = executable
         self.memory = Memory(executable.graph, executable.plan)
         self.emitted = iter(executable.program.kernels)
-        self.reports = iter([part for part in executable.parts if part.kind != "native"])
+        self.reports = iter([part for part in executable.parts if part.kind is not PartKind.NATIVE])
 
     def calls(self, calls: Sequence[PlannedCall], depth: int, again: bool = False) -> Iterator[Row]:
         before = ""
@@ -68,30 +68,30 @@ class _Listing:
             self.memory.define(call, again)
             loops = list(islice(self.emitted, _loop_nests(call)))
             starts = call.turns is not None and bool(call.turns.start)
-            if loops or (not starts and (call.kind != before or call.kind == "control")):
+            if loops or (not starts and (call.kind != before or call.kind is CallKind.CONTROL)):
                 yield Row(0, "")
             before = call.kind
             if call.turns is not None:
                 yield from self._loop(call, call.turns, depth)
-            elif call.kind == "control":
+            elif call.kind is CallKind.CONTROL:
                 yield from self._choice(call, depth)
-            elif call.kind == "check":
+            elif call.kind is CallKind.CHECK:
                 holds = _whole(self.memory, call.inputs[0], call.node.inputs[0])
                 yield Row(depth, f"if not {holds}: raise {call.node.attrs['error']}", lines_of(call.node))
-            elif call.kind == "assembly":
+            elif call.kind is CallKind.ASSEMBLY:
                 yield Row(
                     depth, f"# {call.node.op.name}: {_plural(len(loops), 'piece')}", lines_of(call.node)
                 )
             for kernel in loops:
                 for row in KernelText(kernel, self.memory, self.executable).rows():
                     yield row._replace(depth=row.depth + depth - 1)
-            if call.kind == "host":
+            if call.kind is CallKind.HOST:
                 yield _host(call, self.memory, next(self.reports))._replace(depth=depth)
-            elif call.kind == "scatter":
+            elif call.kind is CallKind.SCATTER:
                 yield _scatter(call, self.memory)._replace(depth=depth)
-            elif call.kind == "bounds":
+            elif call.kind is CallKind.BOUNDS:
                 yield _bounds(call, self.memory)._replace(depth=depth)
-            elif call.kind == "move":
+            elif call.kind is CallKind.MOVE:
                 yield _move(call, self.memory)._replace(depth=depth)
             elif _is_product(call):
                 yield _product(call, self.memory, self.executable.plan.inputs)._replace(depth=depth)
@@ -133,16 +133,16 @@ class _Listing:
 
 def _loop_nests(call: PlannedCall) -> int:
     """How many kernels a call runs; a product that adds to what lies elsewhere copies that first."""
-    if call.kind == "product":
+    if call.kind is CallKind.PRODUCT:
         return int(call.inputs[2:] not in ((), call.outputs))
-    if call.kind == "scatter":
+    if call.kind is CallKind.SCATTER:
         return int(len(call.inputs) == 2 or call.inputs[:1] != call.outputs)
-    return len(pieces(call)) if call.kind == "assembly" else int(call.kind == "kernel")
+    return len(pieces(call)) if call.kind is CallKind.ASSEMBLY else int(call.kind is CallKind.KERNEL)
 
 
 def _is_product(call: PlannedCall) -> bool:
     """Whether matrices are multiplied: not for a result without elements."""
-    return call.kind == "product" and call.node.output.spec.nbytes > 0
+    return call.kind is CallKind.PRODUCT and call.node.output.spec.nbytes > 0
 
 
 def _summary(executable: Executable) -> Iterator[Row]:
@@ -151,7 +151,7 @@ def _summary(executable: Executable) -> Iterator[Row]:
     numbers = [
         _plural(len(program.kernels), "kernel"),
         _plural(sum(map(_is_product, calls)), "matrix product"),
-        _plural(sum(call.kind == "host" for call in calls), "host call"),
+        _plural(sum(call.kind is CallKind.HOST for call in calls), "host call"),
     ]
     yield Row(1, f"# {', '.join(numbers)}")
     if program.arena_bytes:
@@ -179,7 +179,7 @@ def _head(graph: Graph, memory: Memory) -> Iterator[Row]:
     yield Row(0, "):")
 
 
-def _host(call: PlannedCall, memory: Memory, part: PartReport) -> Row:
+def _host(call: PlannedCall, memory: Memory, part: CompiledPart) -> Row:
     """A call of NumPy or Python between native parts."""
     node = call.node
     given = [_whole(memory, layout, v) for layout, v in zip(call.inputs, node.inputs, strict=True)]

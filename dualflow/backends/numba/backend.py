@@ -12,6 +12,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.naming import input_names
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 
 
@@ -32,8 +33,8 @@ def figures(compiled: NumbaExecutable) -> Figures:
     kinds = [call.kind for call in compiled.plan.walk()]
     return Figures(
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.runs]),
-        products=kinds.count("product"),
-        hosts=kinds.count("host"),
+        products=kinds.count(CallKind.PRODUCT),
+        hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.plan.arena_bytes,
         arena_stays=False,
     )

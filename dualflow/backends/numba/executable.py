@@ -13,12 +13,12 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from dualflow.backends.llvm.executable import check_error, host_report
-from dualflow.backends.numba.program_source import Check, ProgramSource, program
+from dualflow.backends.numba.program_source import ProgramCheck, ProgramSource, program
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
@@ -50,11 +50,11 @@ class NumbaExecutable:
         self._main = self._compiled()
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
         kernels = len(self.source.kernels)
         loops = ", its loops in Python" if any(call.turns for call in self.plan.walk()) else ""
-        own = PartReport("native", f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
+        own = CompiledPart(PartKind.NATIVE, f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
         return (own, *map(_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
@@ -91,7 +91,7 @@ class NumbaExecutable:
 
         Its expression may read variables, so where there is a trail the error is made when these are settled.
         """
-        check: Check = self.source.checks[number - 1]
+        check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])
         trail = _trail.get()
         if trail is None:
@@ -147,7 +147,7 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
     return call
 
 
-def _error(check: Check, arrays: list[Array]) -> Exception:
+def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     if check.message is not None:
         return check_error(check.node, check.message)
     made: Exception = check.node.attrs["error"](arrays)
@@ -167,12 +167,12 @@ def _compile(kernel: Any, signature: Sequence[Any]) -> str:
     return "disk" if hit else "compiled"
 
 
-def _report(call: PlannedCall) -> PartReport:
+def _report(call: PlannedCall) -> CompiledPart:
     """How a call runs that no kernel serves, and why."""
     body = body_of(call.node)
     if body is None:
         return host_report(call)
-    return PartReport("numpy", body.name, "Numba computes with no float16", call.node)
+    return CompiledPart(PartKind.NUMPY, body.name, "Numba computes with no float16", call.node)
 
 
 def _host(call: PlannedCall) -> Callable[..., list[Array]]:

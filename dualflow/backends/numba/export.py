@@ -11,7 +11,7 @@ import numpy as np
 
 from dualflow.backends.llvm.executable import check_error, host_report
 from dualflow.backends.numba.executable import NumbaExecutable
-from dualflow.backends.numba.program_source import Check, ProgramSource
+from dualflow.backends.numba.program_source import ProgramCheck, ProgramSource
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.ir import Graph
@@ -94,7 +94,7 @@ def _kernels(source: ProgramSource) -> Iterator[str]:
             yield kernel.shared(name)
 
 
-def _failures(checks: Sequence[Check]) -> str:
+def _failures(checks: Sequence[ProgramCheck]) -> str:
     """What each number means that the program calls ``fail`` with."""
     rows = []
     for check in checks:

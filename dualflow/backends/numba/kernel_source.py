@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numba import from_dtype, types
 
-from dualflow.backends.llvm.text import I64, Type, Value
+from dualflow.backends.llvm.text import I64, EmittedValue, Type
 from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
@@ -217,9 +217,9 @@ class _Writer:
         if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
 
-    def _typed(self, result: Any, dtype: DType) -> Value:
+    def _typed(self, result: Any, dtype: DType) -> EmittedValue:
         type = Type.of_dtype(dtype.dtype)
-        if isinstance(result, Value):
+        if isinstance(result, EmittedValue):
             return result.cast(type)
         number = result.item() if isinstance(result, np.generic | np.ndarray) else result
         return self.builder.constant(type, number)
@@ -273,7 +273,7 @@ class _Writer:
             return self._register(register)
         return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
 
-    def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
+    def _place_in(self, index: Sequence[tuple[int, Number]]) -> EmittedValue:
         """The position along the reduced loops."""
         (loop, _), *rest = index
         text = f"i{loop}"
@@ -321,7 +321,7 @@ class _Writer:
         form, dtype = _fold(single.node), single.node.inputs[0].spec.dtype
         element = self._operand(single.value)
         start = form.start(self.maths, dtype)
-        begun = tuple([x if isinstance(x, Value) else self._typed(x, dtype) for x in start])
+        begun = tuple([x if isinstance(x, EmittedValue) else self._typed(x, dtype) for x in start])
         self._bind(
             single.register,
             form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))),
@@ -334,7 +334,7 @@ class _Writer:
         for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 
-    def _chosen(self, index: Value, branches: Sequence[lp.Branch]) -> list[Value]:
+    def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
         first, *others = branches
         if not others:
             return self._branch(first)
@@ -345,7 +345,7 @@ class _Writer:
             lambda: self._chosen(index.cast(I64) - 1, others),
         )
 
-    def _branch(self, branch: lp.Branch) -> list[Value]:
+    def _branch(self, branch: lp.Branch) -> list[EmittedValue]:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 

@@ -30,6 +30,7 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, contiguous_strides
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
@@ -41,12 +42,12 @@ FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
-ALIGNED = 16
+ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many turns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class ProgramCheck:
     """What has failed where the program calls ``fail`` with a number: a message; a check node has none."""
 
     node: Node
@@ -71,7 +72,7 @@ class ProgramSource:
     names: list[str]
     lines: Lines = field(default_factory=Lines)
     kernels: dict[str, KernelSource] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[ProgramCheck] = field(default_factory=list)
     hosts: list[PlannedCall] = field(default_factory=list)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
@@ -118,7 +119,7 @@ class ProgramSource:
         for call in calls:
             if call.turns is not None:
                 self._loop(call, call.turns)
-            elif isinstance(call.node.op.form, Choice) and call.kind == "control":
+            elif isinstance(call.node.op.form, Choice) and call.kind is CallKind.CONTROL:
                 self._choice(call)
             else:
                 _CALLS[call.kind](self, call)
@@ -167,7 +168,7 @@ class ProgramSource:
             self.lines.add("mark(-1)")
         if made.checks:
             first = len(self.checks)
-            self.checks += [Check(at, message) for message, at in made.checks]
+            self.checks += [ProgramCheck(at, message) for message, at in made.checks]
             with self.lines.block("if status[0]:"):
                 self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
@@ -229,14 +230,16 @@ class ProgramSource:
 
     def _bounded(self, call: PlannedCall) -> bool:
         """Whether a call before this one looks at the scatter's positions."""
-        return any(c.kind == "bounds" and c.node.attrs["scatter"] is call.node for c in self.plan.calls)
+        return any(
+            c.kind is CallKind.BOUNDS and c.node.attrs["scatter"] is call.node for c in self.plan.calls
+        )
 
     def _positions(self, node: Node, layout: Layout) -> str:
         _, count, *_ = table_of(node)
         return self._whole(layout, (count, depth_of(node)), node.inputs[-2].spec.dtype)
 
     def _require_inside(self, node: Node, positions: str) -> None:
-        self.checks.append(Check(node, OUTSIDE))
+        self.checks.append(ProgramCheck(node, OUTSIDE))
         with self.lines.block(f"if not scatter_inside({positions}, {_limits(node)}):"):
             self.lines.add(f"fail({len(self.checks)})")
 
@@ -249,7 +252,7 @@ class ProgramSource:
 
     def _check(self, call: PlannedCall) -> None:
         """A check in its own right: its error is made of what it reads."""
-        self.checks.append(Check(call.node))
+        self.checks.append(ProgramCheck(call.node))
         with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
             reads = zip(call.inputs[1:], call.node.inputs[1:], strict=True)
             arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]
@@ -428,12 +431,12 @@ def scalar(number: Any) -> str:
 
 
 _CALLS = {
-    "kernel": ProgramSource._kernel_call,
-    "assembly": ProgramSource._assembly,
-    "product": ProgramSource._product,
-    "scatter": ProgramSource._scatter,
-    "bounds": ProgramSource._bounds,
-    "move": ProgramSource._move,
-    "check": ProgramSource._check,
-    "host": ProgramSource._host,
+    CallKind.KERNEL: ProgramSource._kernel_call,
+    CallKind.ASSEMBLY: ProgramSource._assembly,
+    CallKind.PRODUCT: ProgramSource._product,
+    CallKind.SCATTER: ProgramSource._scatter,
+    CallKind.BOUNDS: ProgramSource._bounds,
+    CallKind.MOVE: ProgramSource._move,
+    CallKind.CHECK: ProgramSource._check,
+    CallKind.HOST: ProgramSource._host,
 }

@@ -1,4 +1,7 @@
-"""What stands at each leaf of a wanted structure, in values that may hold lists where a tensor is wanted."""
+"""Fits the arguments of a call to the structure and the specs that a trace or an input signature has.
+
+A list of numbers may stand where a tensor is wanted, so the structure that is wanted says what is a leaf.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 
 
-def parts(wanted: Structure, value: Any) -> list[Any]:
-    """What of ``value`` stands at each leaf of ``wanted``; lists and tuples serve for each other.
+def match_structure(wanted: Structure, value: Any) -> list[Any]:
+    """The part of ``value`` at each leaf of ``wanted``; a list may stand for a tuple, and a tuple for a list.
 
     Raises:
         DTypeError: the structures differ.
 
     >>> from dualflow.core.tree import flatten
-    >>> parts(flatten({"a": 0, "b": (0, None)})[1], {"a": [[1.0, 2.0]], "b": [3, None]})
+    >>> match_structure(flatten({"a": 0, "b": (0, None)})[1], {"a": [[1.0, 2.0]], "b": [3, None]})
     [[[1.0, 2.0]], 3]
     """
     found: list[Any] = []
@@ -57,13 +60,13 @@ def _children(wanted: Structure, value: Any) -> Sequence[Any] | None:
     return [getattr(value, k) for k in wanted.keys] if type(value) is kind else None
 
 
-def one_by_one(
+def match_tensors(
     leaves: Sequence[Leaf], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[Any] | None:
-    """A value for each leaf of a trace from those of its tensors alone, out of their structure.
+    """A value for each leaf of a trace, of which the call gives the tensors only, one by one.
 
-    Keywords are the names of arguments, or of their specs. None if the values are not as many, or are no
-    tensors, arrays or numbers.
+    Keywords are the names of arguments, or of their specs. Returns None if there are more or
+    fewer values than tensors, or one is no tensor, array or number.
     """
     if not all(isinstance(x, _SINGLE) for x in (*args, *kwargs.values())):
         return None

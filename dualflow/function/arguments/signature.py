@@ -17,7 +17,7 @@ from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tensor import wrap
-from dualflow.function.arguments.match_structure import as_tensor, parts
+from dualflow.function.arguments.match_structure import as_tensor, match_structure
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 
 Key = tuple[Structure, tuple[Leaf, ...]]
@@ -204,7 +204,7 @@ class Signature:
         assert self.specs is not None, "called with an input signature"
         specs, structure = flatten(self.specs)
         try:
-            given = parts(structure, tuple(values[: len(self.specs)]))
+            given = match_structure(structure, tuple(values[: len(self.specs)]))
             head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(

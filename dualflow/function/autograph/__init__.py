@@ -1,7 +1,8 @@
 """Python's own control flow over tensors, as nodes of the graph.
 
 ``@df.function`` converts a function before its first trace, unless its source shows that no tensor is tested,
-iterated or taken apart by it or by what it calls (``foresight.py``); so its Python runs once in each trace.
+iterated or unpacked by it or by what it calls (``needs_conversion.py``); so its Python runs once in each
+trace.
 What is called is converted when it is called, but for functions of other packages and those marked
 :func:`do_not_convert`.
 

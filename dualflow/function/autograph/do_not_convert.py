@@ -18,7 +18,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     """Decorator: ``func``, and what it calls, are not converted when a traced function calls it.
 
     Args:
-        func: a Python function; without it, a decorator is answered.
+        func: a Python function; without it, a decorator is returned.
 
     >>> import dualflow as df
     >>> @df.autograph.do_not_convert

@@ -173,7 +173,7 @@ class _Loop:
         Args:
             flag: whether there is a first turn, a symbol.
             counters: what else is carried, tensors.
-            turn: runs the body; of the counters, it answers the next ones and the next flag.
+            turn: runs the body: takes the counters, and returns the next ones and the next flag.
         """
         flag = truth(flag, "a loop")
         before = self._get_state()
@@ -368,7 +368,7 @@ def _outputs(after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
 
 
 def _first_argument(body: Body) -> Body:
-    """The body that answers the first of the arguments that ``body`` takes."""
+    """The body that takes the arguments of ``body`` and returns the first."""
     tracer = inner_tracer("loop_test")
     arguments = tuple(tracer.argument(v.spec)._value for v in body.arguments)
     return Body(tracer, arguments, LEAF, arguments[:1])

@@ -116,7 +116,7 @@ def convert(function: Any) -> Callable[..., Any]:
     try:
         with unforkable():  # malt has a lock of its own, which a child would inherit taken
             converted, _, lines = _transformed(function)
-    except Exception as error:  # malt answers syntax that it doesn't know with errors of any type
+    except Exception as error:  # malt raises errors of any type for syntax that it doesn't know
         code = function.__code__
         reason = error if isinstance(error, PyCTError) else f"{type(error).__name__}: {error}"
         if isinstance(error, InaccessibleSourceCodeError):
@@ -132,7 +132,7 @@ def convert(function: Any) -> Callable[..., Any]:
 
 
 def _transformed(function: FunctionType) -> Any:
-    """malt's answer; a lambda that it can't tell from its neighbours is tried by itself."""
+    """What malt makes of the function; a lambda that it can't tell from its neighbours is tried by itself."""
     try:
         return _TRANSPILER.transform(function, _Context(function))
     except (UnsupportedLanguageElementError, AttributeError):  # the latter where a module is not registered

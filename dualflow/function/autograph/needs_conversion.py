@@ -1,12 +1,12 @@
 """Whether a function may ask for the value of a tensor, seen from its source before it runs.
 
-Tracing a function as it is written ends where Python wants the value of a tensor; converted, it would be
-traced again from the start, and what its Python did by then, such as printing, would happen twice. So a
-function is converted first, unless its source shows that nothing that it tests, iterates or takes apart can
-be a tensor, nor in what it calls. Most functions show that, and loading the converter takes longer than most
-traces.
+A trace of a function as it is written ends where Python wants the value of a tensor. It would have to begin
+again with the converted function, and what the Python did by then, such as printing, would happen twice. So a
+function is converted first, unless its source, and that of what it calls, shows that nothing that is tested,
+iterated or unpacked can be a tensor. Most functions show that, and loading the converter takes longer than
+most traces.
 
-A wrong answer costs time, or a second run of the same Python, and never a wrong result.
+A wrong guess costs time, or a second run of the same Python, and never a wrong result.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def lowered(tree: ast.AST, class_name: str, new_name: Any) -> ast.AST:
     Args:
         tree: a function or lambda; it is changed.
         class_name: of the class that the function is written in, for names with two underscores.
-        new_name: answers a name that the function does not use, for a stem.
+        new_name: returns a name that begins with a stem and that the function does not use.
 
     Raises:
         UnsupportedLanguageElementError: a pattern of ``match`` or an assignment expression that has no

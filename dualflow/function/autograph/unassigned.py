@@ -6,8 +6,7 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.control.bodies import tracer_of
-from dualflow.function.tracing.symbol import Symbol
-from dualflow.function.tracing.tracer import Provisional
+from dualflow.function.tracing.symbol import Provisional, Symbol
 from dualflow.ops.checks import assigned
 
 

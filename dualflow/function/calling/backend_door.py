@@ -13,7 +13,7 @@ from dualflow.graph.options import CompileOptions
 if TYPE_CHECKING:
     from dualflow.backends.llvm.facilities import Facility
     from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.compiled_graph import Runner
+    from dualflow.function.calling.builtin_call import Callee
     from dualflow.graph.compiled import Backend
 
 
@@ -31,15 +31,15 @@ def backend_of(name: str) -> Backend:
 
 
 def short_way(
-    runner: Runner,
+    callee: Callee,
     long_way: Callable[..., Any],
     pack: Packer | None = None,
     places: Sequence[int] | None = None,
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """``runner`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
+    """``callee`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
     module = imported("dualflow.function.calling.builtin_call")
-    found: Callable[..., Any] = module.short_way(runner, long_way, pack, places, values)
+    found: Callable[..., Any] = module.short_way(callee, long_way, pack, places, values)
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime.fastcall import (
@@ -24,29 +24,44 @@ from dualflow.backends.llvm.runtime.fastcall import (
     variable_slots,
 )
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import lendable
 from dualflow.eager.variable import Variable
+from dualflow.function.arguments.results import Packer
+from dualflow.graph.compiled import Compiled
+from dualflow.graph.ir import Graph, Node
 
-if TYPE_CHECKING:
-    from dualflow.core.spec import TensorSpec
-    from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.compiled_graph import Runner
+
+class Callee(Protocol):
+    """A compiled graph, as far as a built-in call of it has to know; see ``compiled_graph.py``."""
+
+    @property
+    def executable(self) -> Compiled: ...
+    @property
+    def optimised(self) -> Graph: ...
+    @property
+    def captured(self) -> tuple[Any, ...]: ...
+    @property
+    def written(self) -> tuple[int, ...]: ...
+    def failed(
+        self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]
+    ) -> None: ...
 
 
 def short_way(
-    runner: Runner,
+    callee: Callee,
     long_way: Callable[..., Any],
     pack: Packer | None = None,
     places: Sequence[int] | None = None,
     values: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """``runner`` as a function of positional values; what it can't serve goes to ``long_way``.
+    """``callee`` as a function of positional values; what it can't serve goes to ``long_way``.
 
     ``pack`` puts the results into a structure; without it they are a tuple. Calls look like ``values``, of
     which those at ``places`` are the inputs; without ``places`` all values are.
     """
-    executable = runner.executable
+    executable = callee.executable
     if not isinstance(executable, Executable):
         return long_way
     layout = probe(EagerTensor)
@@ -54,11 +69,11 @@ def short_way(
 
     def fail(number: int, *given: Any) -> None:
         make = partial(executable.failure, number) if number > 0 else None
-        runner.failed(
+        callee.failed(
             executable.failing(number), make, given if places is None else [given[i] for i in places]
         )
 
-    descriptor = None if layout is None or slots is None else _descriptor(runner, slots, pack, fail)
+    descriptor = None if layout is None or slots is None else _descriptor(callee, slots, pack, fail)
     if descriptor is not None and places is not None:
         number = {place: i for i, place in enumerate(places)}
         arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
@@ -67,34 +82,34 @@ def short_way(
 
 
 def _descriptor(
-    runner: Runner, slots: Slots, pack: Packer | None, fail: Callable[..., object]
+    callee: Callee, slots: Slots, pack: Packer | None, fail: Callable[..., object]
 ) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
-    executable = runner.executable
+    executable = callee.executable
     assert isinstance(executable, Executable), "only it has a built-in call"
     plan, program = executable.plan, executable.program
-    variables = [c for c in runner.captured if isinstance(c, AbstractVariable)]
-    tensors = runner.captured[len(variables) :]
-    graph = runner.optimised
+    variables = [c for c in callee.captured if isinstance(c, AbstractVariable)]
+    tensors = callee.captured[len(variables) :]
+    graph = callee.optimised
     count = len(graph.arguments)
     simple = (
         len(program.parts) == 1
         and program.parts[0].entry is not None
         and not plan.temporaries
-        and all(i >= count for i in runner.written)
+        and all(i >= count for i in callee.written)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
     if not simple:
         return None
     if program.heavy:
-        for i in runner.written:
+        for i in callee.written:
             lendable(variables[i - count])
     return Descriptor(
         name=graph.name,
         kernel=executable.entry(program.parts[0].entry or ""),
         inputs=[_array_spec(v.spec) for v in graph.arguments],
         variables=[
-            VariableUse(v, _array_spec(value.spec), count + i in runner.written)
+            VariableUse(v, _array_spec(value.spec), count + i in callee.written)
             for i, (v, value) in enumerate(zip(variables, graph.inputs[count:], strict=False))
         ],
         constants=[*(t._array for t in tensors), *plan.constants],

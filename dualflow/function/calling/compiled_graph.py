@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, short_way
+from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.strict import require_native
 from dualflow.function.options import compile_options
-from dualflow.function.tracing.data_sized import as_one_node, sized_by_data
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
 
 
-class Runner:
+class CompiledGraph:
     """``graph`` as something that runs.
 
     Args:
@@ -73,7 +74,7 @@ class Runner:
         """The compiled graph.
 
         Raises:
-            NotNativeError: the runner is strict, and a part of the graph would not run natively.
+            NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
         backend, graph = self.backend, self.optimised
         with unforkable():  # a child would inherit the locks of what is imported and compiled
@@ -81,6 +82,15 @@ class Runner:
         if self.options.strict:
             require_native(made)
         return made
+
+    @computed_once(_compiling)
+    def machine_code(self) -> Compiled:
+        """The graph as the default backend compiles it, whatever runs it otherwise."""
+        if self.options.backend == "llvm":
+            return self.executable
+        graph, options = self.optimised, replace(self.options, backend="llvm")
+        with unforkable():
+            return backend_of("llvm").build(graph, options)
 
     @computed_once(_compiling)
     def captured(self) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
-"""What a call that failed leaves: variables hold what the lines before the failing one have assigned.
+"""After a failed call, variables hold what the lines before the failing one have assigned, as in eager code.
 
 Compiled code writes to variables last, when nothing can fail any more, so a call that fails has changed none.
-If assignments stand before the line that failed, the trace is then run again, node by node as eager code
-would: up to that line, from the values of before the call. Calls that succeed pay nothing for this.
+If assignments stand before the failing line, the trace is run again by the interpreter, from the variables'
+values before the call, up to that line. Calls that succeed pay nothing for this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 class AssignmentHistory:
-    """The assignments of a trace.
+    """Assigns to variables what a failed call of a trace had assigned by then.
 
     Args:
         graph: the trace, with its assignments.

@@ -1,30 +1,73 @@
-"""What makes the next call of a function fast: the traces found last, and short ways into some of them."""
+"""The calls that a function served last: the trace that each kind of call needs, and the short way into it.
+
+A *short way* is a callable that goes from the arguments straight to machine code (``builtin_call.py``). Calls
+that it doesn't serve go to its *long way*, which binds the arguments and finds or makes a trace.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.eager.tensor import EagerTensor, wrap
 
-if TYPE_CHECKING:
-    from dualflow.function.concrete import ConcreteFunction
-
-MAX_FORMS: Final = 1024
+MAX_KINDS: Final = 1024
 _STATIC: Final = frozenset({bool, int, str, type(None)})
 
 Names = tuple[str, ...]
 """Of the keywords of a call, in its order: they name the last ones of its values."""
 
 
-class Found(NamedTuple):
-    """A trace, and which of a call's values are its inputs, in their order."""
+class LongWay:
+    """A bound method as a callable that holds the method's object weakly.
 
-    trace: ConcreteFunction
+    The object holds the short way, which holds this.
+    """
+
+    __slots__ = ("_method", "_names")
+
+    def __init__(self, method: Callable[..., Any], names: Names = ()) -> None:
+        self._method = method if isinstance(method, weakref.WeakMethod) else weakref.WeakMethod(method)
+        self._names = names
+
+    def named(self, names: Names) -> LongWay:
+        """The same for calls whose last values have these names."""
+        return LongWay(self._method, names) if names else self
+
+    def __call__(self, *values: Any) -> Any:
+        method = self._method()
+        assert method is not None, "the short way is called through its object"
+        return method(*values, names=self._names) if self._names else method(*values)
+
+
+class Shortened(Protocol):
+    """What can be called in a short way.
+
+    Attributes:
+        used: the number of the call that used it last.
+    """
+
+    used: int
+
+    def short(
+        self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
+    ) -> Callable[..., Any]:
+        """A short way for calls that look like ``values``, of which those at ``places`` are the inputs."""
+        ...
+
+
+T = TypeVar("T", bound=Shortened)
+"""What the table keeps: traces."""
+
+
+class KnownCall(NamedTuple, Generic[T]):
+    """The trace for calls of one kind, and which of a call's values are its inputs, in their order."""
+
+    trace: T
     places: tuple[int, ...]
 
     def inputs(self, values: Sequence[Any]) -> list[Any]:
@@ -32,61 +75,61 @@ class Found(NamedTuple):
         return [values[i] for i in self.places]
 
 
-class Latest:
-    """Traces by the shapes, dtypes and Python values of arguments, and one short way for each form of call.
+class RecentCalls(Generic[T]):
+    """Traces by the kind of call that they serve, and the short ways that calls try first.
 
     Attributes:
-        short: serves calls without keywords,
-        named: those with keywords, by the number of values without and the names of the others.
+        short: the short way of the latest call without keywords; None if there is none.
+        named: those of calls with keywords, by the number of values without a keyword and the keywords.
     """
 
-    __slots__ = ("_found", "_turned", "named", "short")
+    __slots__ = ("_known", "_shortened", "named", "short")
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, Found] = {}
-        self._turned: dict[tuple[int, Names], ConcreteFunction] = {}
+        self._known: dict[Hashable, KnownCall[T]] = {}
+        self._shortened: dict[tuple[int, Names], T] = {}
         self.short: Callable[..., Any] | None = None
         self.named: dict[tuple[int, Names], Callable[..., Any]] = {}
 
-    def find(self, key: Hashable) -> Found | None:
-        """What :meth:`keep` was given for ``key``."""
-        return self._found.get(key)
+    def find(self, kind: Hashable) -> KnownCall[T] | None:
+        """What :meth:`keep` was given for ``kind``."""
+        return self._known.get(kind)
 
-    def keep(self, key: Hashable, found: Found) -> None:
-        """Find a trace by :func:`form` next time."""
-        if len(self._found) >= MAX_FORMS:
+    def keep(self, kind: Hashable, known: KnownCall[T]) -> None:
+        """Serve the next calls of this kind, as :func:`kind_of_call` returns it, by ``known``."""
+        if len(self._known) >= MAX_KINDS:
             self.clear()
-        self._found[key] = found
+        self._known[kind] = known
 
-    def turn_to(
-        self, found: Found, values: Sequence[Any], names: Names, long_way: LongWay
+    def shorten(
+        self, known: KnownCall[T], values: Sequence[Any], names: Names, long_way: LongWay
     ) -> Callable[..., Any]:
-        """Let the next call that looks like this one try the short way into its trace, and answer it."""
-        short = found.trace.short(found.places, values, names, long_way)
+        """Let the next call that looks like ``values`` try the short way first, which is also returned."""
+        short = known.trace.short(known.places, values, names, long_way)
         way = len(values) - len(names), names
         if names:
             self.named[way] = short
         else:
             way = 0, names  # there is one short way without keywords
             self.short = short
-        self._turned[way] = found.trace
+        self._shortened[way] = known.trace
         return short
 
     def mark_used(self, call: int) -> None:
-        """Note on the traces with a short way, which keeps no account, that they were used up to ``call``."""
-        for trace in self._turned.values():
+        """Set ``used`` of the traces that have a short way, which doesn't count its calls, to ``call``."""
+        for trace in self._shortened.values():
             trace.used = call
 
     def clear(self) -> None:
         """Forget all."""
-        self._found.clear()
-        self._turned.clear()
+        self._known.clear()
+        self._shortened.clear()
         self.named.clear()
         self.short = None
 
 
-def form(values: Sequence[Any], names: Names) -> Hashable | None:
-    """What tells calls of different traces apart; None where only the whole signature does."""
+def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
+    """A key that calls of different traces don't share; None where only the whole signature tells."""
     key: list[Any] = [names]
     for x in values:
         kind = type(x)
@@ -107,22 +150,3 @@ def form(values: Sequence[Any], names: Names) -> Hashable | None:
 def as_tensors(values: Sequence[Any]) -> list[Any]:
     """``values`` with arrays made tensors."""
     return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in values]
-
-
-class LongWay:
-    """A method as a callable that doesn't keep its object, which holds the short way to it, alive."""
-
-    __slots__ = ("_method", "_names")
-
-    def __init__(self, method: Callable[..., Any], names: Names = ()) -> None:
-        self._method = method if isinstance(method, weakref.WeakMethod) else weakref.WeakMethod(method)
-        self._names = names
-
-    def named(self, names: Names) -> LongWay:
-        """The same for calls whose last values have these names."""
-        return LongWay(self._method, names) if names else self
-
-    def __call__(self, *values: Any) -> Any:
-        method = self._method()
-        assert method is not None, "the short way is called through its object"
-        return method(*values, names=self._names) if self._names else method(*values)

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
-from dualflow.function.arguments.results import collect
+from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
@@ -64,7 +64,7 @@ def trace_body(
 
 
 def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
-    """``function`` of symbols, which answers a list of them, as a graph that reads nothing but its inputs."""
+    """``function`` of symbols, which returns a list of them, as a graph that reads nothing but its inputs."""
     body = trace_body(function, specs, lambda symbols: symbols)
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)

@@ -12,12 +12,12 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.arguments.results import collect
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import choice_node, loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, check
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
+from dualflow.function.tracing.collect_results import collect
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
 from dualflow.ops.choice import where
@@ -139,8 +139,8 @@ def while_loop(
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
 
     Args:
-        cond: answers a scalar.
-        body: answers the new loop variables, in the structure, dtypes and shapes of the old.
+        cond: returns a scalar.
+        body: returns the new loop variables, in the structure, dtypes and shapes of the old.
         loop_vars: a list, tuple or other structure of tensors or what can become them.
         back_prop: whether gradients flow through the loop.
         maximum_iterations: the most turns, a Python int; any number by default.
@@ -305,7 +305,7 @@ def _loop_node(
     _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
-            f"cond must answer a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
+            f"cond must return a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
             f"df.reduce_any.{here()}"
         )
     return unflatten(structure, loop_node(test, turn, initial, limit))

@@ -1,4 +1,4 @@
-"""Traced bodies as nodes: a choice between them, and one that runs while another holds."""
+"""Adds a choice between traced branches, or a loop with a traced body, to the graph as one node."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     """What is carried from turn to turn while ``test`` holds, from ``initial``; assigned variables likewise.
 
     Args:
-        test: of the carried values, answers a bool scalar.
-        turn: of the carried values, answers the next ones.
+        test: takes the carried values and returns a bool scalar.
+        turn: takes the carried values and returns the next ones.
         initial: tensors of the current engine.
         limit: the most turns.
     """

@@ -26,7 +26,7 @@ from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import Halves, Source, halve
+from dualflow.graph.split_forward_backward import Halves, Source, SourceKind, halve
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.record import Effect
@@ -148,15 +148,15 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
 def _kept(loop: LoopSpec, halves: Halves) -> dict[Source, Value]:
     """What the way back reads of each turn, beside what is stacked anyway."""
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
-    before = [i for kind, i in halves.sources if kind == "input" and i < carried]
+    before = [i for kind, i in halves.sources if kind is SourceKind.INPUT and i < carried]
     if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
         before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
-    after = [i for kind, i in halves.sources if kind == "output" and i < carried]
+    after = [i for kind, i in halves.sources if kind is SourceKind.OUTPUT and i < carried]
     residuals = range(len(first.outputs) - count)
     return {
-        **{("input", i): first.inputs[i] for i in before},
-        **{("output", i): first.outputs[i] for i in after},
-        **{("residual", k): first.outputs[count + k] for k in residuals},
+        **{(SourceKind.INPUT, i): first.inputs[i] for i in before},
+        **{(SourceKind.OUTPUT, i): first.outputs[i] for i in after},
+        **{(SourceKind.RESIDUAL, k): first.outputs[count + k] for k in residuals},
     }
 
 
@@ -205,7 +205,7 @@ def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict
     """Run the loop once more, with stacks of what is kept: these, by what they are stacks of."""
     loop = pulled.loop
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
-    rows: list[Source] = [("output", i) for i in range(carried, count)]
+    rows: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]
     if not stacked and not any(source in rows for source in halves.sources):
         return {}
     graph = replace(first, outputs=(*first.outputs[:count], *stacked.values()))
@@ -224,7 +224,7 @@ def _go_back(pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Seq
     where: list[tuple[str, int]] = []  # of each argument of the second half
     for source in halves.sources:
         kind, i = source
-        if source in stacks or (kind == "input" and loop.carried <= i < loop.end):
+        if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
             where.append(("rows", len(rows)))
             rows.append(stacks[source] if source in stacks else inputs[i])
         elif i >= count:

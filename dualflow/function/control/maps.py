@@ -34,7 +34,7 @@ def map_fn(
     Args:
         fn: takes the rows, in the structure of ``elems``.
         elems: a tensor or a structure of them, whose first sizes are equal.
-        fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of what ``fn`` answers, in its
+        fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of what ``fn`` returns, in its
             structure; those of ``elems`` by default.
         dtype: the older name of ``fn_output_signature``.
         back_prop: whether gradients flow through it.
@@ -42,7 +42,7 @@ def map_fn(
     The other arguments are TensorFlow's, and ignored: rows are taken in order.
 
     Returns:
-        Tensors in the structure of what ``fn`` answers, whose first size is that of ``elems``. Eagerly no
+        Tensors in the structure of what ``fn`` returns, whose first size is that of ``elems``. Eagerly no
         rows call no ``fn``: results then have the shape of their TensorSpecs, or ``(0,)`` without one.
 
     Raises:
@@ -76,7 +76,7 @@ def map_fn(
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
-    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may answer any structure.
+    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may return any structure.
 
     >>> import dualflow as df
     >>> df.vectorized_map(lambda row: {"sum": df.reduce_sum(row)}, df.ones([2, 3]))["sum"].numpy()
@@ -86,10 +86,10 @@ def vectorized_map(
     found: list[Structure] = []
 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
-        flat, answered = flatten(fn(unflatten(structure, row)))
-        found.append(answered)
-        if answered != found[0]:
-            raise InvalidArgumentError("The function must answer the same structure for each row.")
+        flat, returned = flatten(fn(unflatten(structure, row)))
+        found.append(returned)
+        if returned != found[0]:
+            raise InvalidArgumentError("The function must return the same structure for each row.")
         return [], [convert_to_tensor(y) for y in flat]
 
     columns = repeat(step, [], rows, length, False)[1]
@@ -111,7 +111,7 @@ def scan(
     """Every value that ``acc = fn(acc, row)`` takes over the rows of ``elems``, stacked.
 
     Args:
-        fn: takes the value so far and the next row, and answers the next value, of the same structure, shapes
+        fn: takes the value so far and the next row, and returns the next value, of the same structure, shapes
             and dtypes.
         elems: a tensor or a structure of them, whose first sizes are equal.
         initializer: the value to begin with; by default the first row, which then is the first result.
@@ -244,13 +244,13 @@ def _joined(column: Any, first: Any, reverse: bool) -> Any:
 
 
 def _flat(value: Any, wanted: Structure) -> Sequence[Any]:
-    """The leaves of what a function answered; a list where one tensor is wanted becomes it."""
+    """The leaves of what a function returned; a list where one tensor is wanted becomes it."""
     if wanted == LEAF:
         return [value]
     flat, found = flatten(value)
     if found != wanted:
         raise InvalidArgumentError(
-            f"The function answered {value!r}, which has another structure than asked for; map_fn takes "
+            f"The function returned {value!r}, which has another structure than asked for; map_fn takes "
             "another one as fn_output_signature."
         )
     return flat
@@ -261,6 +261,6 @@ def _declared(value: Any, spec: TensorSpec, shaped: bool) -> Any:
     if tensor.dtype is not spec.dtype or (shaped and not spec.is_compatible_with(tensor)):
         wanted = str(spec) if shaped else spec.dtype.name
         raise InvalidArgumentError(
-            f"map_fn's function answered {tensor.spec}, not {wanted}; declare it with fn_output_signature."
+            f"map_fn's function returned {tensor.spec}, not {wanted}; declare it with fn_output_signature."
         )
     return tensor

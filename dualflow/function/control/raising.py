@@ -158,7 +158,7 @@ class TracedBranch:
     ended: Ended | None = None
 
     def trace(self, run: Callable[[], Any]) -> Any:
-        """What ``run`` answers, traced; None if it ended."""
+        """What ``run`` returns, traced; None if it ended."""
         with tracing(self.tracer), conditional(self.tracer):
             try:
                 return run()

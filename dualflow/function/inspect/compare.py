@@ -19,11 +19,12 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, compared
-from dualflow.function.inspect.compare_report import Comparison, Costs, Fused, Part
+from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State, TimedCall, best_times, peak_bytes
-from dualflow.graph.compiled import Figures, KernelReport
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.graph.compiled import Figures, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -93,13 +94,13 @@ class _Comparing:
             run_functions_eagerly(eagerly)
 
         self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
-        self.runner = concrete._section(inputs).runner
+        self.compiled = concrete.subtrace_for(inputs).compiled
         self.eager = TimedCall(traced.python_function, args, kwargs, partial(prepare, True))
         self.graph = TimedCall(traced, args, kwargs, partial(prepare, False))
 
     def report(self) -> Comparison:
-        executable = self.runner.executable
-        figures = self.runner.backend.figures(executable)
+        executable = self.compiled.executable
+        figures = self.compiled.backend.figures(executable)
         counting = Counting()
         with dispatch.using(counting):
             expected = self._outcome(self.eager)
@@ -119,8 +120,8 @@ class _Comparing:
             blas_calls=figures.products,
             host_calls=figures.hosts,
             fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
-            parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
-            workload=import_module("dualflow.graph.analysis").workload(self.runner.optimised),
+            parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
+            workload=import_module("dualflow.graph.analysis").workload(self.compiled.optimised),
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
@@ -132,25 +133,25 @@ class _Comparing:
         return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
 
     def _outcome(self, call: TimedCall) -> Outcome:
-        """What one call answers and leaves in the variables."""
+        """What one call returns and leaves in the variables."""
         leaves, structure = flatten(call())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
 
     def _graph_peak(self, figures: Figures) -> int:
         """The peak of a call, and the arena, which is there already unless it is too large to keep."""
         peak, arena = peak_bytes(self.graph), figures.arena_bytes
-        outputs = sum(v.spec.nbytes for v in self.runner.optimised.outputs)
+        outputs = sum(v.spec.nbytes for v in self.compiled.optimised.outputs)
         there = figures.arena_stays or peak < arena + outputs
         return peak + arena if there else peak
 
     def _costs(self) -> Costs:
-        traced, runner = self.traced, self.runner
+        traced, compiled = self.traced, self.compiled
         self.graph.prepare()
         call = traced._signature.bind(self.graph.args, self.graph.kwargs)
-        compiling = runner.backend.costs(runner.executable)
+        compiling = compiled.backend.costs(compiled.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
-            passes=_median_seconds(lambda: optimise(runner.graph, runner.options)),
+            passes=_median_seconds(lambda: optimise(compiled.graph, compiled.options)),
             emission=compiling.emission,
             compilation=compiling.compilation,
             linking=compiling.linking,

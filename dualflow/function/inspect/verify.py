@@ -24,14 +24,15 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calling.data_sized import sized_by_data
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function, functions_run_eagerly, run_functions_eagerly
+from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, agree, compared, distance, first_apart
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
-from dualflow.function.tracing.data_sized import sized_by_data
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -131,7 +132,7 @@ class _Verifying:
 
     def __init__(self, traced: Any, concrete: ConcreteFunction, inputs: Sequence[Any], state: State) -> None:
         self._traced, self._concrete, self._state = traced, concrete, state
-        self._section = concrete._section(inputs)
+        self._subtrace = concrete.subtrace_for(inputs)
         self._inputs = inputs
         self._steps: list[_Ran] = []
 
@@ -143,13 +144,13 @@ class _Verifying:
         culprit = None
         if not difference.agrees:
             known = self._reference()
-            results = [known[v] for v in self._section.graph.results]
+            results = [known[v] for v in self._subtrace.graph.results]
             culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
         structure, leaves = self._concrete.key
         names = self._traced._signature.leaf_names(structure)
         arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
         return Verification(
-            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._section.runner)
+            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._subtrace.compiled)
         )
 
     def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
@@ -161,8 +162,8 @@ class _Verifying:
     def _reference(self) -> dict[Value, Array]:
         """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""
         self._state.renew()
-        graph = self._section.graph
-        arrays = [array_of(x).copy() for x in (*self._inputs, *self._section.captured)]
+        graph = self._subtrace.graph
+        arrays = [array_of(x).copy() for x in (*self._inputs, *self._subtrace.captured)]
         known = dict(zip(graph.inputs, arrays, strict=True))
 
         def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
@@ -178,12 +179,12 @@ class _Verifying:
 
     def _miscompiled(self, known: dict[Value, Array], results: Sequence[Array]) -> Culprit | None:
         """The op at which compiled code differs from ``known``; None if its results don't differ."""
-        graph = self._section.graph
+        graph = self._subtrace.graph
         found = self._compiled_results()
         wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known, self._section.runner)
+        search = _Search(graph, known, self._subtrace.compiled)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -195,18 +196,18 @@ class _Verifying:
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
         self._state.renew()
-        runner: Runner = self._section.runner
-        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *runner.captured)]
-        outputs = runner.executable.run(given)
-        return [*outputs, *(given[i] for i in runner.written)]
+        compiled: CompiledGraph = self._subtrace.compiled
+        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.captured)]
+        outputs = compiled.executable.run(given)
+        return [*outputs, *(given[i] for i in compiled.written)]
 
 
 class _Search:
     """Which op of a graph differs when compiled, given all values as they should be."""
 
-    def __init__(self, graph: Graph, known: dict[Value, Array], runner: Runner) -> None:
+    def __init__(self, graph: Graph, known: dict[Value, Array], whole: CompiledGraph) -> None:
         self._graph = graph
-        self._runner = runner
+        self._whole = whole
         self._known = known
         drawn = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
         self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
@@ -245,9 +246,9 @@ class _Search:
 
     def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
         """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
-        runner = self._runner
-        part = optimise(extract(self._graph, given, node.outputs), runner.options)
-        compiled = runner.backend.build(part, runner.options)
+        whole = self._whole
+        part = optimise(extract(self._graph, given, node.outputs), whole.options)
+        compiled = whole.backend.build(part, whole.options)
         return compiled.run([np.array(self._known[v], order="C") for v in given])
 
     def _behind(self, value: Value) -> list[Node]:
@@ -268,12 +269,12 @@ class _Search:
         return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
 
 
-def _fusion_faults(runner: Runner) -> tuple[str, ...]:
+def _fusion_faults(compiled: CompiledGraph) -> tuple[str, ...]:
     """What is wrong with the kernels of a graph; a graph with sizes that depend on data has none."""
-    if sized_by_data(runner.graph) is not None:
+    if sized_by_data(compiled.graph) is not None:
         return ()
     check = import_module("dualflow.graph.passes.fusion_check")
-    return tuple(check.check_fusion(runner.graph, runner.options))
+    return tuple(check.check_fusion(compiled.graph, compiled.options))
 
 
 def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:

@@ -46,7 +46,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What :func:`dualflow.verify` answers; print it.
+    """What :func:`dualflow.verify` returns; print it.
 
     Attributes:
         name: the function's.

@@ -1,26 +1,113 @@
-"""The tensor without a value: what a function's arguments and results are while it is traced."""
+"""The tensor without a value: what a function's arguments and results are while it is traced.
+
+What a symbol can say of itself depends on the engine that made it: a function that is traced, or a graph that
+is built to be run later. :class:`SymbolicEngine` is the part of such engines that symbols ask.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import DTypeError, MissingAttributeError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    MissingAttributeError,
+    OperatorNotAllowedInGraphError,
+)
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
-from dualflow.graph.ir import Value
+from dualflow.graph.ir import Origin, Value
 from dualflow.graph.origin import caller
 from dualflow.ops.tensor import Tensor
 
-if TYPE_CHECKING:
-    from dualflow.function.tracing.tracer import Tracer
+
+class Provisional(NamedTuple):
+    """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
+
+    x: Any
+    ran: Any
+    name: str
+
+
+class SymbolicEngine(Engine):
+    """An engine whose tensors are symbols, with the defaults of a function that is traced.
+
+    Attributes:
+        name: the traced function's.
+        symbols: the one symbol of each value that :meth:`symbol` was asked for.
+        provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
+            makes it anew, so that it fails where it is read.
+    """
+
+    __slots__ = ("name", "provisional", "symbols")
+
+    keys_feeds = False
+    """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
+
+    hint = ""
+    """A sentence for errors about a missing value."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.symbols: dict[Value, Symbol] = {}
+        self.provisional: dict[Value, Provisional] = {}
+
+    def symbol(self, value: Value) -> Symbol:
+        """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
+        found = self.symbols.get(value)
+        if found is None:
+            found = self.symbols[value] = Symbol(value, self)
+        return found
+
+    def refuse(self, error: Exception) -> None:
+        """Note that ``error`` is about to be raised, which the user's code might catch."""
+        raise NotImplementedError
+
+    def static_value(self, value: Value) -> Any:
+        """``value`` as an array if it is computed from small constants alone, else None."""
+        raise NotImplementedError
+
+    def tensor_name(self, value: Value) -> str:
+        """The argument's name, or the op's, and which of its results ``value`` is."""
+        if value.node is None:
+            return f"{value.spec.name or 'input'}:0"
+        return f"{value.node.op.name}:{value.index}"
+
+    def pending(self) -> str:
+        """When symbols have no value yet."""
+        return f"while {self.name!r} is traced"
+
+    def way_to_value(self) -> str:
+        """How to come to a symbol's value."""
+        return "Return it and call .numpy() on the result"
+
+    def origin(self, value: Value) -> Origin | None:
+        """The user's line that made ``value``; None for an argument."""
+        return None if value.node is None else value.node.origin
+
+    def operation(self, symbol: Symbol) -> Any:
+        """What an explicit graph calls the maker of ``symbol``."""
+        raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
+
+    def graph_of(self, symbol: Symbol) -> Any:
+        """The explicit graph of ``symbol``."""
+        raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
+
+    def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
+        """The value of ``symbol`` by a session."""
+        raise FailedPreconditionError(
+            f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
+            f"{self.way_to_value()}."
+        )
 
 
 class Symbol(Tensor):
@@ -32,7 +119,7 @@ class Symbol(Tensor):
 
     __slots__ = ("__weakref__", "_tracer", "_value")
 
-    def __init__(self, value: Value, tracer: Tracer) -> None:
+    def __init__(self, value: Value, tracer: SymbolicEngine) -> None:
         self._value = value
         self._tracer = tracer
 

@@ -6,30 +6,25 @@ import math
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import (
-    FailedPreconditionError,
-    InaccessibleTensorError,
-    InvalidArgumentError,
-    MissingAttributeError,
-)
+from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.locks import SharedLock
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.options import compile_options
-from dualflow.function.tracing.symbol import Symbol
-from dualflow.function.tracing.variable_creation import Creation
+from dualflow.function.tracing.symbol import Provisional, Symbol, SymbolicEngine
+from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
-from dualflow.graph.ir import GraphBuilder, Node, Origin, Update, Value
+from dualflow.graph.ir import GraphBuilder, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
@@ -51,15 +46,7 @@ class _State:
     current: Symbol
 
 
-class Provisional(NamedTuple):
-    """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
-
-    x: Any
-    ran: Any
-    name: str
-
-
-class Tracer(Engine):
+class Tracer(SymbolicEngine):
     """Records ops as the nodes of one graph.
 
     Args:
@@ -70,8 +57,6 @@ class Tracer(Engine):
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
         settled: bool scalars that checks have made sure of, for what follows.
-        provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
-            makes it anew, so that it fails where it is read.
     """
 
     __slots__ = (
@@ -81,19 +66,16 @@ class Tracer(Engine):
         "_static",
         "builder",
         "creation",
-        "name",
         "options",
         "outer",
-        "provisional",
         "refusal",
         "settled",
-        "symbols",
     )
 
     def __init__(
-        self, name: str, creation: Creation | None = None, options: CompileOptions | None = None
+        self, name: str, creation: VariableCreation | None = None, options: CompileOptions | None = None
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
         if options is None:
@@ -102,10 +84,8 @@ class Tracer(Engine):
         self.builder: GraphBuilder = (
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )
-        self.symbols: dict[Value, Symbol] = {}
         self.refusal: Exception | None = None
         self.settled: dict[Value, bool] = {}
-        self.provisional: dict[Value, Provisional] = {}
         self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
@@ -177,53 +157,12 @@ class Tracer(Engine):
 
     # what the function room asks
 
-    keys_feeds = False
-    """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
-
     def refuse(self, error: Exception) -> None:
         """Note that ``error`` is about to be raised, which the user's code might catch."""
         tracer: Tracer | None = self
         while tracer is not None:
             tracer.refusal = tracer.refusal or error
             tracer = tracer.outer
-
-    def tensor_name(self, value: Value) -> str:
-        """The argument's name, or the op's, and which of its results ``value`` is."""
-        if value.node is None:
-            return f"{value.spec.name or 'input'}:0"
-        return f"{value.node.op.name}:{value.index}"
-
-    # what a symbol asks: the explicit graph's tensors have more to say
-
-    hint = ""
-    """A sentence for errors about a missing value."""
-
-    def pending(self) -> str:
-        """When symbols have no value yet."""
-        return f"while {self.name!r} is traced"
-
-    def way_to_value(self) -> str:
-        """How to come to a symbol's value."""
-        return "Return it and call .numpy() on the result"
-
-    def origin(self, value: Value) -> Origin | None:
-        """The user's line that made ``value``; None for an argument."""
-        return None if value.node is None else value.node.origin
-
-    def operation(self, symbol: Symbol) -> Any:
-        """What an explicit graph calls the maker of ``symbol``."""
-        raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
-
-    def graph_of(self, symbol: Symbol) -> Any:
-        """The explicit graph of ``symbol``."""
-        raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
-
-    def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
-        """The value of ``symbol`` by a session."""
-        raise FailedPreconditionError(
-            f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
-            f"{self.way_to_value()}."
-        )
 
     def argument(self, spec: TensorSpec) -> Symbol:
         """A new input that the caller gives."""
@@ -234,13 +173,6 @@ class Tracer(Engine):
         value = self.builder.argument(_variable_spec(variable))
         self._states[id(variable)] = _State(variable, value, Symbol(value, self))
         return value
-
-    def symbol(self, value: Value) -> Symbol:
-        """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
-        found = self.symbols.get(value)
-        if found is None:
-            found = self.symbols[value] = Symbol(value, self)
-        return found
 
     @property
     def bound(self) -> dict[int, int]:
@@ -324,7 +256,7 @@ class Tracer(Engine):
             state = self._states[id(variable)] = _State(variable, value, self.symbol(value))
         return state
 
-    def _is_inside(self, other: Tracer) -> bool:
+    def _is_inside(self, other: SymbolicEngine) -> bool:
         """Whether ``other`` is a trace that goes on around this one."""
         outer = self.outer
         while outer is not None and outer is not other:

@@ -17,7 +17,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph.ir import Origin
 
 
-class Creation:
+class VariableCreation:
     """The variables that one function has created, and whether it still may."""
 
     __slots__ = ("_name", "allowed", "sites")

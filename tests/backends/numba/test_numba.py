@@ -30,7 +30,7 @@ def compiled(f: Callable[..., Any], *specs: Any) -> Any:
 
 
 def kernels(concrete: Any) -> dict[str, Any]:
-    return concrete.section.runner.executable.source.kernels
+    return concrete.subtrace.compiled.executable.source.kernels
 
 
 # Source
@@ -73,7 +73,7 @@ def test_numba_loads_what_an_earlier_process_compiled(cache: Path) -> None:
         "import dualflow as df\n"
         "f = df.function(lambda x: df.sinh(x) * 3.0, backend='numba')\n"
         "f(df.ones([5]))\n"
-        "print(f.concrete_functions[0].section.runner.executable.origin)\n"
+        "print(f.concrete_functions[0].subtrace.compiled.executable.origin)\n"
     )
     told = [
         subprocess.run(

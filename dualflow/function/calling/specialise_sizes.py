@@ -1,4 +1,4 @@
-"""A trace that leaves sizes open, recorded anew for the sizes of a call, without the user's Python."""
+"""A trace that leaves sizes open is recorded anew for the sizes of a call, by replaying its graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.tracing.subtrace import Section
+from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Update
@@ -17,51 +17,51 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 MAX_SHAPES: Final = 256
 
 
-class Shaped:
-    """The sections of a trace for the sizes that it was called with, the latest last.
+class SpecialisedSizes:
+    """A trace with open sizes, recorded anew for each combination of sizes that it was called with.
 
     Args:
-        section: the trace, with open sizes.
+        subtrace: the trace, with open sizes.
     """
 
-    def __init__(self, section: Section) -> None:
-        self._open = section
-        self._sections: dict[tuple[Any, ...], Section] = {}
+    def __init__(self, subtrace: Subtrace) -> None:
+        self._open = subtrace
+        self._specialised: dict[tuple[Any, ...], Subtrace] = {}
 
-    def section(self, inputs: Sequence[Any]) -> Section:
+    def subtrace_for(self, inputs: Sequence[Any]) -> Subtrace:
         """The trace for the sizes of ``inputs``, tensors and variables."""
         key = tuple([x.shape for x in inputs])
-        found = self._sections.get(key)
+        found = self._specialised.get(key)
         if found is None:
             with tracing_lock.lock:
-                found = self._sections.get(key) or specialise(self._open, inputs)
-                self._sections[key] = found
-                while len(self._sections) > MAX_SHAPES:
-                    del self._sections[next(iter(self._sections))]
+                found = self._specialised.get(key) or specialise(self._open, inputs)
+                self._specialised[key] = found
+                while len(self._specialised) > MAX_SHAPES:
+                    del self._specialised[next(iter(self._specialised))]
         return found
 
     @property
     def called(self) -> bool:
-        """Whether there is a section."""
-        return bool(self._sections)
+        """Whether the trace was called, so that sizes are known."""
+        return bool(self._specialised)
 
-    def latest(self) -> Section:
-        """The section made last.
+    def latest(self) -> Subtrace:
+        """The trace for the sizes that were new last.
 
         Raises:
             FailedPreconditionError: the trace has not been called yet, so that no size is known.
         """
-        if not self._sections:
+        if not self._specialised:
             raise FailedPreconditionError(
                 f"{self._open.graph.name!r} leaves sizes open and is compiled for those of a call; call it."
             )
-        return next(reversed(self._sections.values()))
+        return next(reversed(self._specialised.values()))
 
 
-def specialise(section: Section, inputs: Sequence[Any]) -> Section:
-    """``section`` recorded anew, with the shapes of ``inputs`` for its arguments."""
-    graph = section.graph
-    tracer = Tracer(graph.name, options=section.options)
+def specialise(subtrace: Subtrace, inputs: Sequence[Any]) -> Subtrace:
+    """``subtrace`` recorded anew, with the shapes of ``inputs`` for its arguments."""
+    graph = subtrace.graph
+    tracer = Tracer(graph.name, options=subtrace.options)
     with tracing(tracer):
         arguments = [
             tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))
@@ -80,12 +80,12 @@ def specialise(section: Section, inputs: Sequence[Any]) -> Section:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
     outputs = [tracer.adopt(x)._value for x in results[:count]]
     made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    return Section(
+    return Subtrace(
         tracer,
         made,
         made.inputs,
         made.outputs,
         acting(made.nodes),
-        options=section.options,
-        bound=section.bound,
+        options=subtrace.options,
+        bound=subtrace.bound,
     )

@@ -16,14 +16,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import halve
+from dualflow.graph.split_forward_backward import SourceKind, halve
 from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
@@ -52,14 +52,15 @@ def differentiate(
         return values(cotangents), [None if g is None else tracer.adopt(g)._value for g in flows]
 
 
-class Linear:
-    """A section of a trace with the gradient of its outputs with respect to some of its inputs.
+class ForwardBackward:
+    """A graph and its gradient with respect to some of its inputs, as two graphs: one forward, one backward.
 
     Args:
-        joint: the section's inputs, then a cotangent for each output that can have one; its outputs, then the
-            values held for higher orders, then the cotangents of the inputs.
+        joint: computes both. Its inputs are the graph's, then a cotangent for each output that can have one;
+            its outputs are the graph's, then the values held for higher orders, then the cotangents of the
+            inputs.
         inputs, outputs, held: how many there are of each.
-        effects: how many of the nodes with effects belong to the section itself.
+        effects: how many of the nodes with effects belong to the graph itself.
         flowing: which of the inputs get a cotangent, and
         taking: which of the outputs take one.
         whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
@@ -81,12 +82,12 @@ class Linear:
         options: CompileOptions,
     ) -> None:
         halves = halve(optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
-        self.forward = Runner(halves.forward, options)
+        self.forward = CompiledGraph(halves.forward, options)
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
         self._sources = halves.sources
-        self._runners: dict[tuple[int, ...], Runner] = {}
+        self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_whole = whole
         self._options = options
 
@@ -95,15 +96,15 @@ class Linear:
         """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
         return self._make_whole()
 
-    def runner(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], Runner]:
+    def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
         wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
-        found = self._runners.get(wanted)
+        found = self._backward_graphs.get(wanted)
         if found is None:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._runners[wanted] = Runner(part, self._options)
+            found = self._backward_graphs[wanted] = CompiledGraph(part, self._options)
         return tuple([self.flowing[k] for k in wanted]), found
 
     def pick(
@@ -112,32 +113,32 @@ class Linear:
         """The arguments of the backward graph."""
         held = self.held
         tables = {
-            "input": (*inputs, *cotangents),
-            "output": (*outputs, *saved[:held]),
-            "residual": saved[held:],
+            SourceKind.INPUT: (*inputs, *cotangents),
+            SourceKind.OUTPUT: (*outputs, *saved[:held]),
+            SourceKind.RESIDUAL: saved[held:],
         }
         return [tables[kind][i] for kind, i in self._sources]
 
 
 class TapedCall:
-    """One call of a section under a tape: what it leaves for the gradient.
+    """One call under a tape: runs forward, and keeps what the gradient needs.
 
     Attributes:
         updated: the new values of the inputs that are variables with updates.
         trail: what the call did outside of machine code, where that matters if it fails.
     """
 
-    __slots__ = ("_linear", "_saved", "trail", "updated")
+    __slots__ = ("_pair", "_saved", "trail", "updated")
 
-    def __init__(self, linear: Linear, trail: Trail | None) -> None:
-        self._linear = linear
+    def __init__(self, pair: ForwardBackward, trail: Trail | None) -> None:
+        self._pair = pair
         self.trail = trail
         self._saved: list[EagerTensor] = []
         self.updated: list[Array] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """The section's outputs."""
-        forward, count = self._linear.forward, self._linear.outputs
+        """The outputs of the call."""
+        forward, count = self._pair.forward, self._pair.outputs
         if not forward.written and self.trail is None:
             tensors = forward(*map(wrap, arrays))
             self._saved = list(tensors[count:])
@@ -152,16 +153,16 @@ class TapedCall:
 
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
         """The cotangent of each input; by compiled code unless somebody is to see the ops."""
-        linear = self._linear
+        pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
-        cotangents = [gs[i] for i in linear.taking]
+        cotangents = [gs[i] for i in pair.taking]
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
-            places, runner = linear.runner(needed)
-            found = runner(*linear.pick(inputs, cotangents, outs, self._saved))
+            places, backward = pair.backward_for(needed)
+            found = backward(*pair.pick(inputs, cotangents, outs, self._saved))
         else:
-            held = self._saved[: linear.held]
-            places, found = linear.flowing, linear.whole([*inputs, *held, *cotangents])
+            held = self._saved[: pair.held]
+            places, found = pair.flowing, pair.whole([*inputs, *held, *cotangents])
         for place, flow in zip(places, found, strict=True):
             flows[place] = flow
         return flows

@@ -1,7 +1,7 @@
-"""A stretch of a trace that can be called with tensors, under whatever engine is current, and has a gradient.
+"""Part of a trace that can be called: compiled, inlined into another trace, or recorded by a tape.
 
-A traced function is one; so is its gradient, and the gradient's gradient, all in the graph of one trace:
-there the symbols that a custom gradient's closure holds keep their meaning.
+The part is the whole of a traced function, or its gradient, or the gradient of that. They are nodes of one
+trace, so that the symbols that the closure of a custom gradient holds keep their meaning in all of them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, hold
-from dualflow.function.calling.compiled_graph import Runner
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
-from dualflow.function.tracing.taped_call import CALL, Linear, TapedCall, differentiate
+from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
@@ -30,12 +30,12 @@ from dualflow.graph.passes.assignments import acting, with_variables
 _NONE: Final[Mapping[int, int]] = {}
 
 
-class Section:
-    """Values of a trace as a function of other values of it.
+class Subtrace:
+    """Some values of a trace as a function of others, callable under any engine.
 
     Args:
         tracer: the trace.
-        graph: the section as a graph of its own.
+        graph: these values' part of the trace as a graph of its own.
         inputs: the trace's values behind the graph's inputs,
         outputs: and behind its outputs.
         effects: the trace's nodes that run whoever reads them, in program order.
@@ -62,8 +62,8 @@ class Section:
         self.options = options
         self.bound = bound
         self._history = AssignmentHistory(graph, self._behind)
-        self.runner = Runner(graph, options, history=self._history)
-        self._linear: dict[tuple[bool, ...], Linear] = {}
+        self.compiled = CompiledGraph(graph, options, history=self._history)
+        self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_property
     def captured(self) -> tuple[Any, ...]:
@@ -73,17 +73,17 @@ class Section:
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The outputs as tensors of the current engine, for a tensor or variable behind each argument.
 
-        Assigns the variables that the section updates.
+        Assigns the variables that the graph updates.
         """
         engine = dispatch.current()
         if engine is EAGER:
-            return self.runner(*arguments)
+            return self.compiled(*arguments)
         sources = [*arguments, *self.captured]
         tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self._inline(engine, sources, tensors)
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, wanted) if any(wanted) else self.runner(*arguments)
+        return self._record(engine, sources, wanted) if any(wanted) else self.compiled(*arguments)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
@@ -108,13 +108,13 @@ class Section:
         return results[:count]
 
     def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
-        linear = self._linear.get(wanted)
-        if linear is None:
+        halves = self._by_sources.get(wanted)
+        if halves is None:
             with tracing_lock.lock:
-                linear = self._linear.get(wanted) or self._linearise(wanted)
-                self._linear[wanted] = linear
-        written = linear.forward.written
-        call = TapedCall(linear, self._history.trail())
+                halves = self._by_sources.get(wanted) or self._differentiated(wanted)
+                self._by_sources[wanted] = halves
+        written = halves.forward.written
+        call = TapedCall(halves, self._history.trail())
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as claims:
@@ -136,8 +136,8 @@ class Section:
         place = self.bound.get(id(variable))
         return variable if place is None else arguments[place]
 
-    def _linearise(self, wanted: Sequence[bool]) -> Linear:
-        """The section with the gradient of its outputs with respect to the inputs ``wanted``."""
+    def _differentiated(self, wanted: Sequence[bool]) -> ForwardBackward:
+        """The graph and the gradient of its outputs with respect to the inputs ``wanted``."""
         tracer = self.tracer
         before = tracer.builder.finish(())
         results = [*self.outputs, *(u.value for u in self.graph.updates)]
@@ -164,14 +164,14 @@ class Section:
             effects=[*self.effects, *effects],
         )
 
-        def whole() -> Section:
+        def whole() -> Subtrace:
             self._check_held(held, [self.inputs[i] for i in places])
             inputs = [*self.inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return Section(tracer, graph, given, flows, effects, options=self.options)
+            return Subtrace(tracer, graph, given, flows, effects, options=self.options)
 
-        return Linear(
+        return ForwardBackward(
             joint,
             inputs=len(self.inputs),
             outputs=len(self.outputs),

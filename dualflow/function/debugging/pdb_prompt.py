@@ -18,8 +18,8 @@ from typing import Any
 
 from dualflow.core.errors import DualflowError
 from dualflow.eager.tensor import wrap
-from dualflow.function.inspect.local_names import Names
-from dualflow.function.inspect.stepping import Outputs, Step, step_of
+from dualflow.function.debugging.local_names import Names
+from dualflow.function.debugging.stepping import Outputs, Step, step_of
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.origin import PACKAGE
 

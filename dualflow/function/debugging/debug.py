@@ -17,23 +17,25 @@ from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.inspect.local_names import LocalNames, Names, NamingBuilder
-from dualflow.function.inspect.stepping import Observer, Outputs, Step, Walk, step_of
+from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.debugging.local_names import LocalNames, Names, NamingBuilder
+from dualflow.function.debugging.stepping import Observer, Outputs, Step, Walk, step_of
 from dualflow.graph.ir import Graph, GraphBuilder, Node
 
 
 def debug(
-    concrete: ConcreteFunction,
+    subtrace: Subtrace,
+    pack: Callable[[Sequence[Any]], Any],
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
-    again: Callable[[GraphBuilder], ConcreteFunction],
+    again: Callable[[GraphBuilder], Graph],
     function: Callable[..., Any],
 ) -> Any:
-    """Run ``concrete`` op by op on ``inputs``; see :meth:`Function.debug`.
+    """Run a trace op by op on ``inputs``; see :meth:`Function.debug`.
 
     Args:
-        concrete: the trace.
+        subtrace: the trace, for the sizes of the inputs.
+        pack: puts the outputs into the structure that the function returns.
         inputs: the tensors and variables among the arguments.
         step: called after each op; without it, pdb's prompt.
         again: traces the function once more, into a builder, to see what its local names stand for.
@@ -49,14 +51,13 @@ def debug(
             "debug runs a function by itself, which can't be traced, recorded or checked: call it outside of "
             "functions and tapes, and without df.debugging.enable_check_numerics."
         )
-    section = concrete._section(inputs)
-    sources = [*inputs, *section.captured]
-    walk = Walk(_telling(step)) if step is not None else _prompting(section.graph, again, function)
-    results = walk.evaluate(section.graph, [array_of(x) for x in sources])
-    count = len(section.graph.outputs)
-    for update, array in zip(section.graph.updates, results[count:], strict=True):
-        EAGER.assign(sources[section.graph.inputs.index(update.input)], wrap(array))
-    return concrete.pack([wrap(array) for array in results[:count]])
+    graph, sources = subtrace.graph, [*inputs, *subtrace.captured]
+    walk = Walk(_telling(step)) if step is not None else _prompting(graph, again, function)
+    results = walk.evaluate(graph, [array_of(x) for x in sources])
+    count = len(graph.outputs)
+    for update, array in zip(graph.updates, results[count:], strict=True):
+        EAGER.assign(sources[graph.inputs.index(update.input)], wrap(array))
+    return pack([wrap(array) for array in results[:count]])
 
 
 def _telling(step: Callable[[Step], object]) -> Observer:
@@ -68,16 +69,14 @@ def _telling(step: Callable[[Step], object]) -> Observer:
     return observer
 
 
-def _prompting(
-    graph: Graph, again: Callable[[GraphBuilder], ConcreteFunction], function: Callable[..., Any]
-) -> Walk:
+def _prompting(graph: Graph, again: Callable[[GraphBuilder], Graph], function: Callable[..., Any]) -> Walk:
     names = LocalNames()
     try:
-        other = again(NamingBuilder(graph.name, names)).graph
+        other = again(NamingBuilder(graph.name, names))
     except Exception:
         other = None  # a function that can't be traced twice: its names have no values
     names.end()
     found = Names(graph, function, None if other is None else (other, names))
     home = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
-    prompt = imported("dualflow.function.inspect.pdb_prompt").Prompt(home, found)
+    prompt = imported("dualflow.function.debugging.pdb_prompt").Prompt(home, found)
     return Walk(prompt, prompt.begin)

@@ -1,23 +1,35 @@
-"""The text of ``status()``: how the parts of traces run, and what of the fast ways works in this process."""
+"""The text of ``status()``: how the parts of traces run, and which fast parts are on in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dualflow.function.calling.backend_door import facilities
-
-if TYPE_CHECKING:
-    from dualflow.function.concrete import ConcreteFunction
+from dualflow.graph.compiled import PartReport
 
 
-def status(traces: Sequence[ConcreteFunction]) -> str:
+class Reporting(Protocol):
+    """A trace, whose ``repr`` names it.
+
+    Attributes:
+        sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
+        parts: how each part runs; read only if ``sized`` holds.
+    """
+
+    @property
+    def sized(self) -> bool: ...
+    @property
+    def parts(self) -> Sequence[PartReport]: ...
+
+
+def status(traces: Sequence[Reporting]) -> str:
     """A line for each trace and for each of its parts, then one for each facility of this process."""
     lines = [line for trace in traces for line in _trace(trace)]
     return "\n".join([*lines, "in this process", *(f"    {facility}" for facility in facilities())])
 
 
-def _trace(trace: ConcreteFunction) -> Iterator[str]:
+def _trace(trace: Reporting) -> Iterator[str]:
     yield repr(trace)
     if not trace.sized:
         yield "    leaves sizes open; compiled for those of a call, and not called yet"

@@ -1,0 +1,204 @@
+"""From a Python function and a call's arguments to a trace: the function runs once, with symbols for tensors.
+
+It runs as it is written unless it may look into a tensor; then its control flow is converted first.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import unflatten
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import wrap
+from dualflow.function.arguments.signature import CallArguments, Key, Signature
+from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf, kinds_of
+from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
+from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
+from dualflow.function.options import compile_options
+from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.variable_creation import VariableCreation
+from dualflow.graph.ir import GraphBuilder
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.assignments import acting
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+
+_NO_IDS: Final[frozenset[int]] = frozenset()
+
+
+class FunctionTracer:
+    """Makes the traces of one function.
+
+    Args:
+        function: the user's.
+        signature: how it takes arguments.
+        name: what its traces are called.
+        autograph: whether it may be converted.
+        backend: what compiles its traces; None for the process's own choice at each trace.
+        strict: whether all of a trace must run natively.
+
+    Attributes:
+        attempts: how many traces were asked for, those that failed included.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        name: str,
+        *,
+        autograph: bool,
+        backend: str | None,
+        strict: bool,
+    ) -> None:
+        self.attempts = 0
+        self._function = function
+        self._signature = signature
+        self._name = name
+        self._autograph = autograph
+        self._backend = backend
+        self._strict = strict
+        self._converted: Converted | None = None
+        self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
+        self._creation = VariableCreation(name)
+        self._tracing: set[Key] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the function is being traced now."""
+        return bool(self._tracing)
+
+    def new(self, call: CallArguments) -> ConcreteFunction:
+        """A new trace for ``call``, in which the variables that the function creates exist already.
+
+        Raises:
+            RecursiveTraceError: the function is being traced for such a call.
+        """
+        if call.key in self._tracing:
+            raise RecursiveTraceError(
+                f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was "
+                "traced, which would never end. Let a Python value count down, or write the recursion as a "
+                "loop."
+            )
+        self._tracing.add(call.key)
+        try:
+            created = len(self._creation.sites)
+            self.attempts += 1
+            found = self.record(call)
+            self._creation.allowed = False
+            if len(self._creation.sites) > created:  # now the function finds its variables made
+                found = self.record(call)
+            return found
+        finally:
+            self._tracing.discard(call.key)
+
+    def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
+        """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
+
+        The function is converted from when its source doesn't show that it looks into no tensor, or when it
+        has done so.
+        """
+        recorded = functools.partial(self._recorded, call=call, builder=builder)
+        if self._converted is None and self._autograph:
+            early, kinds = None, kinds_of(call.key)
+            if kinds not in self._unconverted:
+                args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
+                early = converted_early(self._function, args, kwargs)
+            if early is None:
+                self._unconverted.add(kinds)
+            try:
+                if early is None:
+                    return recorded(as_written(self._function))
+            except SymbolicValueError:
+                raise  # NumPy can't be converted
+            except OperatorNotAllowedInGraphError as error:
+                early = converted(self._function, error)
+            self._converted = early
+        return recorded(self._converted or self._function)
+
+    def _recorded(
+        self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None
+    ) -> ConcreteFunction:
+        """``function``, which is the user's or made of it, run once; twice if it uses an argument's variable.
+
+        A variable that is an argument and also captured must be one input of the graph: the first run shows
+        which are.
+        """
+        options = compile_options(self._backend, self._strict)
+        concrete = self._run(function, call, options, _NO_IDS, builder)
+        captured = {id(source) for source in concrete.subtrace.captured}
+        variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
+        shared = frozenset(id(v) for v in variables if id(v) in captured)
+        if not shared:
+            return concrete
+        again = None if builder is None else builder.inner(self._name)
+        return self._run(function, call, options, shared, again)
+
+    def _run(
+        self,
+        function: Callable[..., Any],
+        call: CallArguments,
+        options: CompileOptions,
+        shared: frozenset[int],
+        builder: GraphBuilder | None,
+    ) -> ConcreteFunction:
+        """One run; ``shared`` are the ids of variables that are arguments and captured too."""
+        signature = self._signature
+        tracer = Tracer(self._name, self._creation, options)
+        tracer.builder = builder or tracer.builder
+        leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
+        values = unflatten(call.structure, leaves)
+        args, kwargs = signature.spread(values)
+        with tracing(tracer):
+            result = function(*args, **kwargs)
+        signature.check_unmodified(values, call.structure, leaves)
+        structure, outputs = collect(result, tracer)
+        graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
+        subtrace = Subtrace(
+            tracer,
+            graph,
+            graph.inputs,
+            graph.outputs,
+            acting(graph.nodes),
+            options=options,
+            bound=tracer.bound,
+        )
+        same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
+        return ConcreteFunction(subtrace, signature, call.key, structure, same)
+
+
+def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
+    """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
+    bound: dict[int, Any] = {}
+    found: list[Any] = []
+    for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
+        if isinstance(leaf, TensorLeaf):
+            found.append(
+                tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
+            )
+        elif isinstance(leaf, VariableLeaf):
+            if id(value) not in bound:
+                bound[id(value)] = value if id(value) in shared else _stand_in(value)
+                tracer.bind(bound[id(value)])
+            found.append(bound[id(value)])
+        else:
+            found.append(value)
+    return found
+
+
+def _stand_in(variable: Any) -> Any:
+    """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
+    found = copy.copy(variable)
+    shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
+    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
+    return found

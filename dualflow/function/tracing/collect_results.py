@@ -1,0 +1,41 @@
+"""What a traced function returns, as values of its graph."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.errors import DTypeError
+from dualflow.core.tree import Structure, flatten
+from dualflow.function.tracing.tracer import Tracer
+from dualflow.graph.ir import Value
+
+_NUMBERS: Final = (bool, int, float, complex, np.generic, np.ndarray)
+
+
+def collect(result: Any, tracer: Tracer) -> tuple[Structure, list[Value]]:
+    """The structure of what a traced function returned, and its leaves as values of the graph.
+
+    Python numbers and arrays become tensors, a variable gives its value, ``None`` stays.
+
+    Raises:
+        DTypeError: a leaf of another type.
+    """
+    leaves, structure = flatten(result)
+    return structure, [_value(leaf, tracer) for leaf in leaves]
+
+
+def _value(leaf: Any, tracer: Tracer) -> Value:
+    if isinstance(leaf, AbstractTensor):
+        return tracer.adopt(leaf)._value
+    if isinstance(leaf, AbstractVariable):
+        return tracer.read(leaf)._value
+    if isinstance(leaf, _NUMBERS):
+        return tracer.constant(as_array(leaf))._value
+    raise DTypeError(
+        f"A function that is traced returns tensors, numbers, arrays, None, or structures of them; "
+        f"{tracer.name!r} returned an object of type {type(leaf).__name__}. Return what tensors it holds."
+    )
