@@ -23,6 +23,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.source_lines import source_lines
 from dualflow.core.spec import TensorSpec
 from dualflow.function.autograph.do_not_convert import python_function
 from dualflow.function.autograph.following import Following
@@ -203,6 +204,8 @@ def _tree(function: FunctionType) -> ast.AST | None:
 
 
 def _parsed(function: FunctionType) -> ast.AST | None:
+    if not source_lines(function.__code__, function.__globals__):
+        return None
     try:
         alone = isolated(function) if is_lambda(function) else None
         source = inspect.getsource(function if alone is None else alone)
