@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.graph.compiled import CompileCosts, Figures, PartReport
+from dualflow.graph.compiled import CompileCosts, CompiledPart, Figures, PartKind
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -32,10 +32,10 @@ class Interpreted:
         self._written = [place[u.input] for u in graph.updates]
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs: all of it through NumPy."""
         count = len(self.graph.nodes)
-        return (PartReport("numpy", f"{count} nodes, one by one", "the backend is numpy"),)
+        return (CompiledPart(PartKind.NUMPY, f"{count} nodes, one by one", "the backend is numpy"),)
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs; variables are written to when all is computed.
@@ -62,11 +62,6 @@ class Interpreted:
 def build(graph: Graph, options: CompileOptions) -> Interpreted:
     """``graph`` as it is."""
     return Interpreted(graph)
-
-
-def text(compiled: Interpreted) -> str:
-    """The graph's own text."""
-    return str(compiled.graph)
 
 
 def figures(compiled: Interpreted) -> Figures:

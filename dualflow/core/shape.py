@@ -212,7 +212,7 @@ class _UnknownRank(Shape):
 
 
 UNKNOWN_RANK: Final = _UnknownRank()
-MAX_BYTES = 1 << 46
+MOST_ELEMENTS = 1 << 46
 SCALAR = Shape()
 
 
@@ -246,7 +246,7 @@ def check_size(shape: Sequence[Dim]) -> None:
             f"A shape has no negative sizes, but got {tuple(shape)}; only df.reshape takes a -1."
         )
     known = [d for d in shape if d is not None]
-    if math.prod(known) > MAX_BYTES:
+    if math.prod(known) > MOST_ELEMENTS:
         raise ResourceExhaustedError(
             f"A tensor of shape {tuple(shape)} has more elements than memory can hold; make it smaller."
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,20 +19,37 @@ from dualflow.graph.trail import Trail
 Array = np.ndarray[Any, Any]
 
 
+class PartKind(StrEnum):
+    """What runs a part of a graph."""
+
+    NATIVE = "native"
+    NUMPY = "numpy"
+    PYTHON = "python"
+
+
 @dataclass(frozen=True, slots=True)
 class PartReport:
     """How a part of a graph runs.
 
     Attributes:
-        kind: ``native``, ``numpy`` or ``python``.
+        kind: what runs it.
         what: what it does.
         reason: why it isn't native, or what it does without.
+    """
+
+    kind: PartKind
+    what: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPart(PartReport):
+    """A part of a compiled graph.
+
+    Attributes:
         node: the node that has no native code; None for a part that has.
     """
 
-    kind: str
-    what: str
-    reason: str = ""
     node: Node | None = None
 
 
@@ -92,7 +110,7 @@ class Compiled(Protocol):
     graph: Graph
 
     @property
-    def parts(self) -> Sequence[PartReport]:
+    def parts(self) -> Sequence[CompiledPart]:
         """How each part runs."""
         ...
 
@@ -110,10 +128,6 @@ class Backend(Protocol):
 
     def build(self, graph: Graph, options: CompileOptions) -> Compiled:
         """Compile ``graph``, whose sizes are static and whose passes have run."""
-        ...
-
-    def text(self, compiled: Any) -> str:
-        """The program as a person reads it: kernels, and the calls between them."""
         ...
 
     def figures(self, compiled: Any) -> Figures:

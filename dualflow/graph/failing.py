@@ -11,7 +11,8 @@ import numpy as np
 
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
-from dualflow.graph.scalars import LOOP_KINDS, bodies
+from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.scalars import bodies
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Assemble, Choice, Contraction, Element, Fold, Literal, View
 from dualflow.ops.record import Effect
@@ -38,7 +39,7 @@ def _in_machine_code(node: Node) -> bool:
     product = isinstance(node.op.form, Contraction)
     for value in (*node.inputs, *node.outputs):
         dtype = value.spec.dtype
-        if dtype.kind not in LOOP_KINDS or (product and (dtype.kind != "f" or dtype.size < 4)):
+        if not in_loops(dtype) or (product and (dtype.kind != "f" or dtype.size < 4)):
             return False
     return True
 

@@ -7,6 +7,10 @@ on every machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+STACK_BYTES: Final = 64 << 20
+"""The most memory that passes take for the new stacks of a loop, if loops may take so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,8 @@ class CompileOptions:
     def loop_budget(self) -> int:
         """The bytes that loops may keep of their turns; a quarter of the memory where nothing is said."""
         return self.memory // 4 if self.kept_by_loops is None else self.kept_by_loops
+
+    @property
+    def stack_budget(self) -> int:
+        """The bytes that a loop's new stacks may take where a pass makes them to save time."""
+        return min(STACK_BYTES, self.loop_budget)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal as Choice
+from enum import Enum
 
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Literal, View
 
-Source = tuple[Choice["input", "output", "residual"], int]
+
+class SourceKind(Enum):
+    """What the way back reads of the joint graph."""
+
+    INPUT = "an input"
+    OUTPUT = "one of the first outputs"
+    RESIDUAL = "a value that the way forward hands out beside them"
+
+
+Source = tuple[SourceKind, int]
+"""Which, and its place among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +60,10 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequen
     residuals = [v for v in saved if v not in place]
     slot = {v: i for i, v in enumerate(residuals)}
     at = {v: i for i, v in enumerate(joint.arguments)}
-    sources: list[Source] = [("input", at[v]) for v in given]
-    sources += [("output", place[v]) if v in place else ("residual", slot[v]) for v in saved]
+    sources: list[Source] = [(SourceKind.INPUT, at[v]) for v in given]
+    sources += [
+        (SourceKind.OUTPUT, place[v]) if v in place else (SourceKind.RESIDUAL, slot[v]) for v in saved
+    ]
     return Halves(
         extract(
             joint,

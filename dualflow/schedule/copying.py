@@ -12,7 +12,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.fused import FUSED, Axes, LoopDomain
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.scalars import LOOP_KINDS
+from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op
 
@@ -43,7 +43,7 @@ MOVE = Op(
 
 def is_native(value: Value) -> bool:
     """Whether loops can hold elements of ``value``."""
-    return value.spec.dtype.kind in LOOP_KINDS
+    return in_loops(value.spec.dtype)
 
 
 def move_node(value: Value) -> Node:

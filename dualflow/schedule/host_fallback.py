@@ -10,7 +10,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Literal, Opaque
-from dualflow.schedule.operands import is_control, kind_of
+from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
 def with_host_fallbacks(graph: Graph) -> Graph:
@@ -44,7 +44,7 @@ def why_not(node: Node) -> str | None:
 def _is_host(node: Node) -> bool:
     if isinstance(node.op.form, Literal) or is_view(node):
         return False
-    return why_not(node) is not None if is_control(node) else kind_of(node) == "host"
+    return why_not(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
 
 
 def _strangers(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:

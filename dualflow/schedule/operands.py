@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
-from dualflow.graph.scalars import LOOP_KINDS
+from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
@@ -26,30 +27,49 @@ class StridedNode:
     inputs: tuple[Value, ...]
 
 
-def kind_of(node: Node) -> str:
-    """How a node is called.
+class CallKind(StrEnum):
+    """How a node is called."""
 
-    ``kernel`` is a loop nest, ``assembly`` a loop nest for each piece, ``product`` a matrix product,
-    ``scatter`` rows put where integers say, ``control`` a choice or loop over bodies of such calls,
-    ``check`` what may end them all, ``bounds`` a check of a scatter's integers, ``move`` a copy of memory,
-    ``host`` a call of the op's NumPy or Python kernel.
-    """
+    KERNEL = "kernel"
+    """A loop nest."""
+    ASSEMBLY = "assembly"
+    """A loop nest for each piece."""
+    PRODUCT = "product"
+    """A matrix product."""
+    SCATTER = "scatter"
+    """Rows put where integers say."""
+    BOUNDS = "bounds"
+    """A check of a scatter's integers."""
+    CONTROL = "control"
+    """A choice or loop over bodies of such calls."""
+    CHECK = "check"
+    """What may end them all."""
+    MOVE = "move"
+    """A copy of memory."""
+    HOST = "host"
+    """The op's NumPy or Python kernel."""
+
+
+def kind_of(node: Node) -> CallKind:
+    """How a node is called."""
     form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
-        return "kernel"
-    if node.op in (BOUNDS, MOVE):
-        return node.op.name
+        return CallKind.KERNEL
+    if node.op is BOUNDS:
+        return CallKind.BOUNDS
+    if node.op is MOVE:
+        return CallKind.MOVE
     if is_control(node):
-        return "control"
+        return CallKind.CONTROL
     if isinstance(form, Check):
-        return "check"
-    if isinstance(form, Assemble) and dtype is not None and dtype.kind in LOOP_KINDS:
-        return "assembly"
+        return CallKind.CHECK
+    if isinstance(form, Assemble) and dtype is not None and in_loops(dtype):
+        return CallKind.ASSEMBLY
     if isinstance(form, Contraction) and dtype is not None and dtype.char in PRODUCT_CHARS:
-        return "product"
+        return CallKind.PRODUCT
     if isinstance(form, Scatter) and dtype is not None and scatters(form, dtype):
-        return "scatter"
-    return "host"
+        return CallKind.SCATTER
+    return CallKind.HOST
 
 
 def is_control(node: Node) -> bool:
@@ -96,10 +116,10 @@ class _Resolver:
             self.steps.append(StridedNode(node, inputs))
         return self.steps
 
-    def _operand(self, kind: str, i: int, value: Value) -> Value:
+    def _operand(self, kind: CallKind, i: int, value: Value) -> Value:
         if kind in _WHOLE:
             return self._whole(value)
-        return self._matrix(value) if kind == "product" and i < 2 else self._resolve(value)
+        return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 
     def _resolve(self, value: Value) -> Value:
         """A value with the same elements whose strides are known."""
@@ -150,5 +170,5 @@ class _Resolver:
         self.strides[found] = strides
 
 
-_WHOLE = ("control", "scatter", "check", "bounds", "move")
+_WHOLE = (CallKind.CONTROL, CallKind.SCATTER, CallKind.CHECK, CallKind.BOUNDS, CallKind.MOVE)
 """The kinds of calls that read elements one behind another."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.failing import may_fail
@@ -12,19 +13,26 @@ from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
-from dualflow.schedule.operands import kind_of
+from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.scattering import bounds_node
+
+
+class BufferKind(Enum):
+    """Whose memory a buffer is."""
+
+    INPUT = "an input's"
+    CONSTANT = "the graph's own"
+    OUTPUT = "a result's"
+    TEMPORARY = "what host calls read and write"
+    ARENA = "the arena, where all other values are"
+    STACK = "rows that a loop keeps of turns whose number only the run knows"
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A buffer of one of the classes of a plan, and the first element of a value in it.
+    """A buffer of one of the kinds in a plan, and the first element of a value in it."""
 
-    The kinds: ``input``, ``constant``, ``output``, ``temporary`` (what host calls read and write), ``arena``,
-    and ``stack``: rows that a loop keeps of turns whose number only the run knows.
-    """
-
-    kind: str
+    kind: BufferKind
     index: int = 0
     offset: int = 0
 
@@ -60,7 +68,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
 
     updated = {u.value for u in graph.updates}
     for i, value in enumerate(graph.outputs):
-        home = Home("output", i)
+        home = Home(BufferKind.OUTPUT, i)
         if value.node in place and value not in targets and value not in updated:
             targets[value] = home
         else:
@@ -70,7 +78,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
-        value, home = whole[update], Home("input", inputs[update.input])
+        value, home = whole[update], Home(BufferKind.INPUT, inputs[update.input])
         if value is update.input:
             continue
         sure = value.node is not None and place.get(value.node, -1) > settled
@@ -101,7 +109,7 @@ def fails(node: Node) -> bool:
     A scatter can't once its indices are known to be inside.
     """
     kind = kind_of(node)
-    return kind == "host" or (kind not in ("scatter", "move") and may_fail(node))
+    return kind is CallKind.HOST or (kind not in (CallKind.SCATTER, CallKind.MOVE) and may_fail(node))
 
 
 def _last_failure(nodes: Sequence[Node], failing: Fails) -> int:
@@ -117,7 +125,7 @@ def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
     made: dict[Node, int] = {}
     last = -1
     for i, node in enumerate(body):
-        if kind_of(node) == "scatter":
+        if kind_of(node) is CallKind.SCATTER:
             maker = base_of(node.inputs[-2]).node
             at = last if maker is None else max(last, made.get(maker, -1))
             checks.setdefault(at, []).append(bounds_node(node))
@@ -152,7 +160,7 @@ def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
     """
     for update in updates:
         node = update.value.node
-        if node is None or kind_of(node) != "scatter" or update.input not in node.inputs[:1]:
+        if node is None or kind_of(node) is not CallKind.SCATTER or update.input not in node.inputs[:1]:
             continue
         at = body.index(node)
         last = _last_reads(body)[update.input]
@@ -171,9 +179,9 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
     node = new.node
     if node is None or node not in place or last_read.get(old, -1) > place[node]:
         return False
-    if kind_of(node) == "product":
+    if kind_of(node) is CallKind.PRODUCT:
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
-    if kind_of(node) == "scatter":
+    if kind_of(node) is CallKind.SCATTER:
         return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
     return node.op is FUSED and _reads_what_it_writes(node, old, new)
 

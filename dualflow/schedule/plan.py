@@ -26,8 +26,8 @@ from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.operands import StridedNode, is_control, kind_of, view_layout, with_copies
-from dualflow.schedule.order import Home, ordered
+from dualflow.schedule.operands import CallKind, StridedNode, is_control, kind_of, view_layout, with_copies
+from dualflow.schedule.order import BufferKind, Home, ordered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class PlannedCall:
     turns: Turns | None = None
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> CallKind:
         """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
         return kind_of(self.node)
 
@@ -139,10 +139,11 @@ def plan(graph: Graph, *, strided_products: bool) -> Plan:
     """
     table = _Table(strided_products)
     scope = _Scope(graph, table, lasting=True)
-    starts = {"input": 0, "constant": len(graph.inputs), "output": len(graph.inputs) + len(table.constants)}
-    starts["temporary"] = starts["output"] + len(graph.outputs)
-    starts["arena"] = starts["temporary"] + len(table.temporaries)
-    starts["stack"] = starts["arena"] + 1
+    starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
+    starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
+    starts[BufferKind.TEMPORARY] = starts[BufferKind.OUTPUT] + len(graph.outputs)
+    starts[BufferKind.ARENA] = starts[BufferKind.TEMPORARY] + len(table.temporaries)
+    starts[BufferKind.STACK] = starts[BufferKind.ARENA] + 1
     calls = scope.calls(_Places(starts, scope.homes))
     return Plan(
         calls,
@@ -179,10 +180,10 @@ class _Table:
 class _Places:
     """Where the buffers of a scope are: a body's inputs and outputs are other values of the graph around it.
 
-    ``starts`` has the first place of each class in the table; the scope's arena begins at byte ``base``.
+    ``starts`` has the first place of each kind in the table; the scope's arena begins at byte ``base``.
     """
 
-    starts: dict[str, int]
+    starts: dict[BufferKind, int]
     homes: dict[Value, Home]
     base: int = 0
     inputs: tuple[Layout, ...] | None = None
@@ -203,11 +204,11 @@ class _Places:
         return layout
 
     def _base(self, value: Value, home: Home) -> Layout:
-        if home.kind == "input" and self.inputs is not None:
+        if home.kind is BufferKind.INPUT and self.inputs is not None:
             return self.inputs[home.index]
-        if home.kind == "output" and self.outputs is not None:
+        if home.kind is BufferKind.OUTPUT and self.outputs is not None:
             return self.outputs[home.index]
-        offset = home.offset + (self.base // value.spec.dtype.size if home.kind == "arena" else 0)
+        offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
         return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
 
 
@@ -224,7 +225,7 @@ class _Scope:
         self.table = table
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.steps = with_copies(nodes, strided_products=table.strided_products)
-        self.homes: dict[Value, Home] = {v: Home("input", i) for i, v in enumerate(graph.inputs)}
+        self.homes: dict[Value, Home] = {v: Home(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)}
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
         self.at: dict[StridedNode, int] = {}
@@ -236,24 +237,24 @@ class _Scope:
         constants, homes = self.table.constants, self.homes
         for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
             if base.node is not None and isinstance(base.node.op.form, Literal) and base not in homes:
-                homes[base] = Home("constant", len(constants))
+                homes[base] = Home(BufferKind.CONSTANT, len(constants))
                 constants.append(np.ascontiguousarray(base.node.attrs["value"]))
 
     def _place_made(self) -> None:
         """Homes for what the steps make."""
-        hosts = [s for s in self.steps if kind_of(s.node) == "host"]
+        hosts = [s for s in self.steps if kind_of(s.node) is CallKind.HOST]
         met = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
         temporaries = self.table.temporaries
         for value in (v for s in self.steps for v in s.node.outputs):
             if value in self.targets:
                 self.homes[value] = self.targets[value]
             elif value in met:
-                self.homes[value] = Home("temporary", len(temporaries))
+                self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
             elif not value.spec.shape.is_static:
-                self.homes[value] = Home("stack", self.table.slot())
+                self.homes[value] = Home(BufferKind.STACK, self.table.slot())
             else:
-                self.homes[value] = Home("arena")
+                self.homes[value] = Home(BufferKind.ARENA)
 
     def _fill_arena(self) -> int:
         """Offsets in the arena, from the steps at which each value is made and last read; answers its bytes.
@@ -265,7 +266,7 @@ class _Scope:
         inner: list[StridedNode] = []
         for at, step in enumerate(self.steps):
             for value in step.node.outputs:
-                if self.homes[value].kind == "arena":
+                if self.homes[value].kind is BufferKind.ARENA:
                     birth[value] = death[value] = at
             for base in map(base_of, step.inputs):
                 if base in birth:
@@ -282,7 +283,7 @@ class _Scope:
             blocks.append(Lifetime(order[step], order[step], most))
         offsets, size = assign(blocks)
         for value, offset in zip(birth, offsets, strict=False):
-            self.homes[value] = Home("arena", 0, offset // value.spec.dtype.size)
+            self.homes[value] = Home(BufferKind.ARENA, 0, offset // value.spec.dtype.size)
         self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
         return size
 
@@ -346,7 +347,7 @@ class _Scope:
 
     def _row(self, value: Value, stack: Layout, places: _Places) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
-        slot = places.starts["stack"] + self.table.slot()
+        slot = places.starts[BufferKind.STACK] + self.table.slot()
         return StackRow(slot, stack, row.nbytes, value.spec.dtype.size)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.graph.scalars import LOOP_KINDS
+from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.ops.forms import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
@@ -32,9 +32,7 @@ def bounds_node(scatter: Node) -> Node:
 
 def scatters(form: Scatter, dtype: DType) -> bool:
     """Whether the routine works on elements of ``dtype``."""
-    if form.add and dtype.kind == "b":
-        return False
-    return dtype.kind in LOOP_KINDS and dtype.size > (dtype.kind == "f") * 2
+    return computed_in_loops(dtype) and not (form.add and dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:

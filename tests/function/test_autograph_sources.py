@@ -64,13 +64,34 @@ def test_a_called_function_without_source_is_named():
     assert any("f can't be converted" in n and '"<string>", line 1' in n for n in caught.value.__notes__)
 
 
-def test_python_c_says_that_there_is_no_source():
-    code = "import dualflow as df\nf = df.function(lambda x: x if x > 0 else -x)\nf(df.constant(1))\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+KEPT = sys.version_info >= (3, 13)
+"""Whether Python keeps the source of ``python -c``."""
+
+CHOICE = (
+    "import dualflow as df\nf = df.function(lambda x: x if x > 0 else -x)\nprint(int(f(df.constant(-7))))\n"
+)
+
+
+def test_python_c_is_converted_where_python_keeps_its_source():
+    done = subprocess.run([sys.executable, "-c", CHOICE], capture_output=True, text=True, check=False)
+    if KEPT:
+        assert done.stdout == "7\n"
+    else:
+        assert done.returncode == 1
+        assert "OperatorNotAllowedInGraphError" in done.stderr
+        assert "The function was not converted" in done.stderr
+        assert "Define it in a file" in done.stderr
+
+
+def test_code_from_exec_is_not_taken_for_that_of_python_c():
+    """Both are called <string>, and begin at line 1."""
+    code = "def f(x): return x if x > 0 else -x\n"
+    other = "def f(x): return x if x < 0 else -x\n"
+    program = f"{code}names = {{}}\nexec({other!r}, names)\n"
+    program += "import dualflow as df\ndf.function(names['f'])(df.constant(2))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "OperatorNotAllowedInGraphError" in done.stderr
-    assert "The function was not converted" in done.stderr
-    assert "Define it in a file" in done.stderr
+    assert "its source is not to be found" in done.stderr
 
 
 def test_a_script_is_converted(tmp_path):
@@ -264,13 +285,19 @@ f(df.constant(1.0))
 
 
 @pytest.mark.parametrize(
-    ("words", "typed"),
-    [(["-c", NO_SOURCE], None), (["-c", f"exec({NO_SOURCE!r})"], None), (["-"], NO_SOURCE)],
+    ("words", "typed", "kept"),
+    [
+        (["-c", NO_SOURCE], None, KEPT),
+        (["-c", f"exec({NO_SOURCE!r})"], None, False),
+        (["-"], NO_SOURCE, False),
+    ],
     ids=["python -c", "exec", "standard input"],
 )
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="Python keeps the source of such code")
-def test_code_without_source_is_refused_in_one_traceback(words, typed):
+def test_code_without_source_is_refused_in_one_traceback(words, typed, kept):
     done = subprocess.run([sys.executable, *words], input=typed, capture_output=True, text=True, check=False)
+    if kept:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
     assert done.stderr.count("Traceback") == 1
     assert "its source is not to be found" in done.stderr
     assert "malt" not in done.stderr

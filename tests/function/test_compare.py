@@ -27,12 +27,12 @@ from dualflow.function.inspect.compare_report import (
     Costs,
     Difference,
     Fused,
-    Part,
     duration,
     size,
 )
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.analysis import Workload
+from dualflow.graph.compiled import PartKind, PartReport
 
 
 @pytest.fixture(autouse=True)
@@ -322,7 +322,7 @@ def example(**changes: Any) -> Comparison:
         blas_calls=1,
         host_calls=0,
         fused=(Fused("k0", ("add", "exp", "add"), ("model.py:3", "model.py:4")),),
-        parts=(Part("native", "2 kernels"),),
+        parts=(PartReport(PartKind.NATIVE, "2 kernels"),),
         workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True),
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
@@ -374,7 +374,10 @@ def tables() -> Iterator[Comparison]:
     yield from (example(costs=dataclasses.replace(example().costs, source=s)) for s in sources)
     yield example(parts=())
     yield example(
-        parts=(Part("numpy", "argsort", "NumPy sorts"), Part("python", "py_function", "Python runs it"))
+        parts=(
+            PartReport(PartKind.NUMPY, "argsort", "NumPy sorts"),
+            PartReport(PartKind.PYTHON, "py_function", "Python runs it"),
+        )
     )
 
 

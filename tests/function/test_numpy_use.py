@@ -62,7 +62,7 @@ def test_the_methods_of_arrays_are_refused_with_advice(name, words):
 
 
 def test_code_without_source_is_told_what_is_known(tmp_path: Path):
-    code = "import dualflow as df, numpy as np\ndf.function(lambda x: np.sin(x))(df.ones([2]))"
+    code = "exec('import dualflow as df, numpy as np\\ndf.function(lambda x: np.sin(x))(df.ones([2]))')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
     )

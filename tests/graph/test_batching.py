@@ -17,7 +17,7 @@ from dualflow.ops.forms import Contraction, Loop
 
 T, B, K = 40, 3, 4
 random = np.random.default_rng(7)
-ROOM = 1 << 30
+ROOM = CompileOptions().stack_budget
 
 
 def numbers(*shape):

@@ -51,7 +51,9 @@ EFFECTS = {
     Effect.CHECK: checks,
     None: adds,
 }
-with_each_effect = pytest.mark.parametrize(("effect", "step"), EFFECTS.items(), ids=str)
+with_each_effect = pytest.mark.parametrize(
+    ("effect", "step"), EFFECTS.items(), ids=[str(effect) for effect in EFFECTS]
+)
 
 
 def graph_of(step):

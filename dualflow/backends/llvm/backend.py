@@ -12,6 +12,7 @@ from dualflow.core.locks import imported
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 
 _COST_RUNS = 3
@@ -22,20 +23,14 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
     return Executable(graph, options)
 
 
-def text(compiled: Executable) -> str:
-    """See :func:`dualflow.backends.llvm.pseudocode.kernels`."""
-    found: str = imported("dualflow.backends.llvm.pseudocode").kernels(compiled)
-    return found
-
-
 def figures(compiled: Executable) -> Figures:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]
     made = [KernelReport(k.name, tuple([s.node for s in k.nest.steps])) for k in compiled.program.kernels]
     return Figures(
         kernels=tuple(made),
-        products=kinds.count("product"),
-        hosts=kinds.count("host"),
+        products=kinds.count(CallKind.PRODUCT),
+        hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.program.arena_bytes,
         arena_stays=compiled.program.arena_bytes <= KEPT_ARENA,
     )

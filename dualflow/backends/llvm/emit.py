@@ -19,7 +19,7 @@ from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
-from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Module, Type, Value
+from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
@@ -43,7 +43,7 @@ OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its s
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class KernelCheck:
     """What it means that a kernel has failed, and the statement that has."""
 
     message: str
@@ -53,28 +53,28 @@ class Check:
 class _ElementMaths(Maths):
     """The maths namespace inside a kernel: numbers are constants, an element knows its place."""
 
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, emitter: KernelEmitter) -> None:
         super().__init__(emitter.module, inline=not emitter.large)
         self._emitter = emitter
         self.let: Let
 
-    def cast(self, x: Value | float, target: DType) -> Value:
+    def cast(self, x: EmittedValue | float, target: DType) -> EmittedValue:
         """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, Value):
+        if isinstance(x, EmittedValue):
             return super().cast(x, target)
         return self._emitter.b.constant(Type.of_dtype(target.dtype), x)
 
-    def index(self, axis: int) -> Value:
+    def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""
         loop = self.let.positions[axis]
         return self._emitter.zero if loop is None else self._emitter.position(loop)
 
-    def check(self, ok: Value, message: str) -> None:
+    def check(self, ok: EmittedValue, message: str) -> None:
         """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
         self._emitter.fail_unless(ok, message, self.let)
 
 
-class Emitter:
+class KernelEmitter:
     """Emits one kernel as the function ``name``; lane loops run ``lanes`` turns at once.
 
     Attributes:
@@ -83,10 +83,10 @@ class Emitter:
         mask: the live lanes, None where all are.
     """
 
-    def __init__(self, module: Module, run: Run, name: str, lanes: int) -> None:
+    def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
         self.module, self.run, self.kernel = module, run, run.kernel
         self.large = is_large(run)
-        self.checks: dict[Check, int] = {}
+        self.checks: dict[KernelCheck, int] = {}
         lane_loops = (
             s for s in lp.walk(run.kernel.body) if isinstance(s, lp.For) and s.kind is LoopKind.LANES
         )
@@ -96,11 +96,11 @@ class Emitter:
         function = module.function(name, VOID, KERNEL_ARGS)
         self.b = function.builder
         self.zero = self.b.constant(I64, 0)
-        self.mask: Value | None = None
+        self.mask: EmittedValue | None = None
         self._outermost: Repeat | None = None
-        self._registers: dict[int, Value] = {}
-        self._index: dict[int, Value] = {}
-        self._edges: dict[tuple[int, int], tuple[Value, Value]] = {}
+        self._registers: dict[int, EmittedValue] = {}
+        self._index: dict[int, EmittedValue] = {}
+        self._edges: dict[tuple[int, int], tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, slot = function.args
         self._given = read(self.b, context, slot, run)
         self.m = _ElementMaths(self)
@@ -131,8 +131,8 @@ class Emitter:
     def _turns(
         self,
         loop: lp.For,
-        start: Value,
-        stop: Value,
+        start: EmittedValue,
+        stop: EmittedValue,
         step: int,
         registers: Sequence[Register],
         *,
@@ -166,11 +166,13 @@ class Emitter:
             self._stretch((shares.loop, lp.SHARE), turn.index * size, size, extent)
             self._statements(shares.body)
 
-    def _stretch(self, key: tuple[int, int], begin: Value, size: Value, stop: Value) -> None:
+    def _stretch(
+        self, key: tuple[int, int], begin: EmittedValue, size: EmittedValue, stop: EmittedValue
+    ) -> None:
         end = begin + size
         self._edges[key] = begin, (end < stop).select(end, stop)
 
-    def _bound(self, bound: lp.Bound) -> Value:
+    def _bound(self, bound: lp.Bound) -> EmittedValue:
         if isinstance(bound, Number):
             return self._given.numbers[bound.place]
         if isinstance(bound, lp.Edge):
@@ -179,7 +181,7 @@ class Emitter:
             return self.b.constant(I64, bound)
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
 
-    def position(self, loop: int) -> Value:
+    def position(self, loop: int) -> EmittedValue:
         """The index of a loop, for each lane of the lane loop."""
         index = self._index[loop]
         if loop != self.lane_loop:
@@ -188,20 +190,20 @@ class Emitter:
 
     # Values
 
-    def _values(self, registers: Sequence[Register]) -> list[Value]:
+    def _values(self, registers: Sequence[Register]) -> list[EmittedValue]:
         return [self._registers[r.number] for r in registers]
 
-    def _set(self, registers: Sequence[Register], values: Sequence[Value]) -> None:
+    def _set(self, registers: Sequence[Register], values: Sequence[EmittedValue]) -> None:
         for register, value in zip(registers, values, strict=True):
             self._registers[register.number] = value
 
     def _bind(self, register: Register, result: Any) -> None:
         type = Type.of_dtype(register.dtype.dtype)
-        if not isinstance(result, Value):
+        if not isinstance(result, EmittedValue):
             result = self.b.constant(type, result)
         self._registers[register.number] = result.cast(type.vector(result.type.lanes))
 
-    def _operand(self, operand: lp.Operand) -> Value:
+    def _operand(self, operand: lp.Operand) -> EmittedValue:
         if isinstance(operand, Register):
             return self._registers[operand.number]
         if isinstance(operand, lp.Scalar):
@@ -212,7 +214,7 @@ class Emitter:
             )
         return self._constant(operand.value)
 
-    def _constant(self, number: np.generic) -> Value:
+    def _constant(self, number: np.generic) -> EmittedValue:
         return self.b.constant(Type.of_dtype(number.dtype), number.item())
 
     def _let(self, let: Let) -> None:
@@ -226,12 +228,12 @@ class Emitter:
     def _fold_start(self, fold: lp.FoldStart) -> None:
         self._set(fold.accumulator, self._start(fold.node, self.lanes))
 
-    def _start(self, node: Node, lanes: int) -> list[Value]:
+    def _start(self, node: Node, lanes: int) -> list[EmittedValue]:
         dtype = node.inputs[0].spec.dtype
         return [self._typed(x, dtype.dtype).splat(lanes) for x in _fold(node).start(self.m, dtype)]
 
-    def _typed(self, start: Any, dtype: np.dtype[Any]) -> Value:
-        if isinstance(start, Value):
+    def _typed(self, start: Any, dtype: np.dtype[Any]) -> EmittedValue:
+        if isinstance(start, EmittedValue):
             return start
         if isinstance(start, np.generic):
             return self._constant(start)
@@ -245,7 +247,7 @@ class Emitter:
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
         self._set(fold.accumulator, after)
 
-    def _place_in(self, index: Sequence[tuple[int, Number]]) -> Value:
+    def _place_in(self, index: Sequence[tuple[int, Number]]) -> EmittedValue:
         """The element's place along the reduced loops, for each lane."""
         (first, _), *rest = index
         place = self.position(first)
@@ -257,7 +259,9 @@ class Emitter:
         left, right = self._values(fold.accumulator), self._values(fold.other)
         self._set(fold.accumulator, self._merged(fold.node, left, right))
 
-    def _merged(self, node: Node, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+    def _merged(
+        self, node: Node, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
+    ) -> list[EmittedValue]:
         merged = _fold(node).merge(self.m, tuple(left), tuple(right))
         return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
 
@@ -284,7 +288,7 @@ class Emitter:
     def _choose(self, choose: lp.Choose) -> None:
         self._set(choose.registers, self._chosen(self._operand(choose.index), choose.branches))
 
-    def _chosen(self, index: Value, branches: Sequence[lp.Branch]) -> list[Value]:
+    def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
         first, *others = branches
         if not others:
             return self._branch(first)
@@ -292,14 +296,14 @@ class Emitter:
             index.eq(0), lambda: self._branch(first), lambda: self._chosen(index - 1, others)
         )
 
-    def _branch(self, branch: lp.Branch) -> list[Value]:
+    def _branch(self, branch: lp.Branch) -> list[EmittedValue]:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 
     def _repeat(self, repeat: Repeat) -> None:
         b, last, count = self.b, clock(self.b), len(repeat.registers)
         outer, self._outermost = self._outermost, self._outermost or repeat
-        stopped = self._number(Check("a signal has come", self._outermost))
+        stopped = self._number(KernelCheck("a signal has come", self._outermost))
         fine = b.constant(BOOL, True)
         with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
             *carried, turns, alive = loop.carried
@@ -313,7 +317,7 @@ class Emitter:
             )
             after = self._branch(repeat.body)
 
-            def ask_python() -> list[Value]:
+            def ask_python() -> list[EmittedValue]:
                 ask(self.module, b, last, self._given.status, stopped)
                 return [b.load(self._given.status, 0, I64).eq(0)]
 
@@ -385,7 +389,7 @@ class Emitter:
         """Whether each lane has an element of its own."""
         return any(loop == self.lane_loop for loop, _ in place.terms)
 
-    def _place(self, place: Place) -> tuple[Value, Value, Value | None]:
+    def _place(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
         """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
         numbers, steps = self._given.numbers, None
         index = None if place.offset is None else numbers[place.offset.place]
@@ -408,15 +412,15 @@ class Emitter:
 
     # Failures
 
-    def _number(self, check: Check) -> Value:
+    def _number(self, check: KernelCheck) -> EmittedValue:
         """What the status is where that has happened."""
         return self._given.first_check + self.checks.setdefault(check, len(self.checks))
 
-    def fail_unless(self, ok: Value, message: str, statement: Let | Bounds) -> None:
+    def fail_unless(self, ok: EmittedValue, message: str, statement: Let | Bounds) -> None:
         """Note in the status word that a check failed, unless it holds in every live lane."""
         if ok.text == "true":
             return
-        number, failed = self._number(Check(message, statement)), ~ok
+        number, failed = self._number(KernelCheck(message, statement)), ~ok
         if self.mask is not None and ok.type.lanes == self.lanes:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
@@ -429,26 +433,26 @@ def _fold(node: Node) -> Fold:
     return form
 
 
-def _lanes_from(value: Value, start: int, count: int) -> Value:
+def _lanes_from(value: EmittedValue, start: int, count: int) -> EmittedValue:
     return value.lane(start) if count == 1 else value.shuffle(range(start, start + count))
 
 
-_EMITTERS: dict[type, Callable[[Emitter, Any], None]] = {
-    lp.For: Emitter._for,
-    lp.Blocks: Emitter._blocks,
-    lp.Shares: Emitter._shares,
-    lp.Let: Emitter._let,
-    lp.Choose: Emitter._choose,
-    lp.Repeat: Emitter._repeat,
-    lp.Load: Emitter._load,
-    lp.Store: Emitter._store,
-    lp.Bounds: Emitter._bounds,
-    lp.Guarded: Emitter._guarded,
-    lp.FoldStart: Emitter._fold_start,
-    lp.FoldStep: Emitter._fold_step,
-    lp.FoldMerge: Emitter._fold_merge,
-    lp.FoldAcross: Emitter._fold_across,
-    lp.FoldFinish: Emitter._fold_finish,
-    lp.Single: Emitter._single,
-    lp.Row: Emitter._row,
+_EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
+    lp.For: KernelEmitter._for,
+    lp.Blocks: KernelEmitter._blocks,
+    lp.Shares: KernelEmitter._shares,
+    lp.Let: KernelEmitter._let,
+    lp.Choose: KernelEmitter._choose,
+    lp.Repeat: KernelEmitter._repeat,
+    lp.Load: KernelEmitter._load,
+    lp.Store: KernelEmitter._store,
+    lp.Bounds: KernelEmitter._bounds,
+    lp.Guarded: KernelEmitter._guarded,
+    lp.FoldStart: KernelEmitter._fold_start,
+    lp.FoldStep: KernelEmitter._fold_step,
+    lp.FoldMerge: KernelEmitter._fold_merge,
+    lp.FoldAcross: KernelEmitter._fold_across,
+    lp.FoldFinish: KernelEmitter._fold_finish,
+    lp.Single: KernelEmitter._single,
+    lp.Row: KernelEmitter._row,
 }

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dualflow.backends.llvm.check_values import Kept
-from dualflow.backends.llvm.kernel_table import Memory, table
+from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import Written, write
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
@@ -25,10 +25,11 @@ from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Row, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
 
-HEAVY_NS = 0.02
+ELEMENT_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
 
 Measured, for chunk sizes.
@@ -45,7 +46,7 @@ LIGHT = 24.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
+class EmittedKernel:
     """One emitted loop nest, for readers and reports."""
 
     name: str
@@ -71,9 +72,9 @@ class Unit:
     plan: Plan
     threads: int
     memory_bytes: int
-    module: Module
+    module: LlvmModule
     code: Code = field(default_factory=lambda: Code([0, 0]))
-    kernels: list[Kernel] = field(default_factory=list)
+    kernels: list[EmittedKernel] = field(default_factory=list)
     written: dict[Written, str] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
     workspace_bytes: int = 0
@@ -101,13 +102,13 @@ class Unit:
             self.written[written] = name
         return self.written[written]
 
-    def memory(self, run: Run, lanes: int) -> Memory:
+    def memory(self, run: Run, lanes: int) -> KernelMemory:
         """A place for the kernel's own memory, behind the arena's values."""
         start = self.plan.arena_bytes
         if run.partials:
             each = run.total * PARTIAL_BYTES
             self.reserve(each * len(run.partials))
-            return Memory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
+            return KernelMemory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
             _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
             for s in run.kernel.body
@@ -115,7 +116,7 @@ class Unit:
         ]
         self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
-        return Memory(self.plan.arena, starts, sum(sizes))
+        return KernelMemory(self.plan.arena, starts, sum(sizes))
 
 
 @dataclass(slots=True)
@@ -133,10 +134,10 @@ class Entry:
 
     unit: Unit
     b: Builder
-    context: Value
-    buffers: Value
-    params: Value
-    status: Value
+    context: EmittedValue
+    buffers: EmittedValue
+    params: EmittedValue
+    status: EmittedValue
 
     @classmethod
     def begin(cls, unit: Unit, name: str) -> Entry:
@@ -150,16 +151,16 @@ class Entry:
 
     def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop."""
-        if call.kind == "kernel":
+        if call.kind is CallKind.KERNEL:
             self.kernel(call.node, call.inputs, call.outputs)
-        elif call.kind == "assembly":
+        elif call.kind is CallKind.ASSEMBLY:
             for node, source, target in pieces(call):
                 self.kernel(node, source, (target,))
-        elif call.kind == "scatter":
+        elif call.kind is CallKind.SCATTER:
             self.scatter(call)
-        elif call.kind == "bounds":
+        elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
-        elif call.kind == "move":
+        elif call.kind is CallKind.MOVE:
             self.move(call)
         else:
             self.product(call)
@@ -180,7 +181,7 @@ class Entry:
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
         unit.code.messages.append((OUTSIDE, node))
-        unit.work_ns += HEAVY_NS * math.prod(sizes(rows))
+        unit.work_ns += ELEMENT_NS * math.prod(sizes(rows))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
@@ -203,12 +204,12 @@ class Entry:
         copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
         b.call(copy, [target, source, self.param(spec.nbytes)])
 
-    def bytes_at(self, layout: Layout, itemsize: int) -> Value:
+    def bytes_at(self, layout: Layout, itemsize: int) -> EmittedValue:
         """The address of what lies at ``layout``, whatever its dtype."""
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset * itemsize), I8)
 
-    def pointer(self, value: ir.Value, layout: Layout) -> Value:
+    def pointer(self, value: ir.Value, layout: Layout) -> EmittedValue:
         """The address of a value that lies at ``layout``."""
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
@@ -217,7 +218,7 @@ class Entry:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
         nest = lower(node, inputs, outputs)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
-        kernel = Kernel(f"k{len(self.unit.kernels)}", nest, lanes)
+        kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
         run = run_of(nest, lanes)
         memory = self.unit.memory(run, lanes)
@@ -225,7 +226,7 @@ class Entry:
         if run.join is not None:
             self._run(f"{kernel.name}.join", run.join, lanes, memory)
 
-    def _run(self, name: str, run: Run, lanes: int, memory: Memory) -> None:
+    def _run(self, name: str, run: Run, lanes: int, memory: KernelMemory) -> None:
         unit, b = self.unit, self.b
         written = write(run, lanes, unit.module.vector_bits)
         name = unit.symbol(written, name)
@@ -235,11 +236,11 @@ class Entry:
         chunk = self._chunk(run, lanes)
         n, per_chunk = self.param(run.total), self.param(chunk)
 
-        def alone() -> list[Value]:
+        def alone() -> list[EmittedValue]:
             b.call(name, [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
             return []
 
-        def shared() -> list[Value]:
+        def shared() -> list[EmittedValue]:
             function = b.address(name)
             pool, pfor = (b.load(self.params, i, I64).cast(PTR) for i in (0, 1))
             b.call_pointer(pfor, VOID, [pool, function, self.context, n, per_chunk])
@@ -255,7 +256,7 @@ class Entry:
         total, outermost, threads = run.total, run.kernel.outermost, self.unit.threads
         if outermost is None:
             return total
-        work = run.work * HEAVY_NS
+        work = run.work * ELEMENT_NS
         self.unit.work_ns += work
         chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
         chunk = max(chunk, -(-total // (8 * threads)))
@@ -266,7 +267,7 @@ class Entry:
         self.unit.parallel = True
         return chunk
 
-    def param(self, number: int) -> Value:
+    def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)
 
     def product(self, call: PlannedCall) -> None:
@@ -300,7 +301,9 @@ class Entry:
         else:
             calls.call_blas(products)
 
-    def _shared_product(self, products: Batch) -> tuple[Value, Value, Value, Value]:
+    def _shared_product(
+        self, products: Batch
+    ) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
         """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
         unit, b = self.unit, self.b
         table = products.table(unit.threads)

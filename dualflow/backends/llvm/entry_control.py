@@ -18,12 +18,13 @@ from dualflow.backends.llvm.check_values import Kept
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
-from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Type, Value
+from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.graph.control import memory_message
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Choice
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
 from dualflow.schedule.plan import PlannedBody, PlannedCall, StackRow, Turns
 
@@ -49,8 +50,8 @@ class _Control:
     """Writes calls, and what stands around them."""
 
     entry: Entry
-    turns: Value | None = None
-    room: Value | None = None
+    turns: EmittedValue | None = None
+    room: EmittedValue | None = None
     outermost: Node | None = None
     """The loop that is being written, of several the outermost."""
 
@@ -95,7 +96,7 @@ class _Control:
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 self._write(call)
-                if any(c.kind == "check" for c in call.walk()):
+                if any(c.kind is CallKind.CHECK for c in call.walk()):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 elif fails(call.node):
@@ -107,7 +108,7 @@ class _Control:
         elif isinstance(call.node.op.form, Choice):
             index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
             self._choose(index.cast(I64), call.blocks)
-        elif call.kind == "check":
+        elif call.kind is CallKind.CHECK:
             self._check(call)
         else:
             self.entry.call(call)
@@ -128,18 +129,18 @@ class _Control:
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
             note_failure(b, entry.status, number)
 
-    def _choose(self, index: Value, branches: Sequence[PlannedBody]) -> None:
+    def _choose(self, index: EmittedValue, branches: Sequence[PlannedBody]) -> None:
         """The branch of number ``index``, the last for any other number."""
         first, *others = branches
         if not others:
             self.run(first.calls)
             return
 
-        def then() -> list[Value]:
+        def then() -> list[EmittedValue]:
             self.run(first.calls)
             return []
 
-        def otherwise() -> list[Value]:
+        def otherwise() -> list[EmittedValue]:
             self._choose(index - 1, others)
             return []
 
@@ -173,7 +174,7 @@ class _Control:
         length = loop_of(call.node).length
         unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)
 
-    def _count(self, call: PlannedCall, turns: Turns) -> Value | None:
+    def _count(self, call: PlannedCall, turns: Turns) -> EmittedValue | None:
         """The largest number of turns; None for any."""
         if turns.counted is not None:
             assert self.turns is not None
@@ -181,36 +182,38 @@ class _Control:
         length = loop_of(call.node).length
         return None if length is None else self.entry.param(length)
 
-    def _fine(self) -> Value:
+    def _fine(self) -> EmittedValue:
         """Whether no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
-    def _tested(self, call: PlannedCall, goes_on: Value) -> Value:
+    def _tested(self, call: PlannedCall, goes_on: EmittedValue) -> EmittedValue:
         """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
         test, condition = call.blocks[0], loop_of(call.node).condition
         assert condition is not None, "nothing but a condition is tested"
         dtype = condition.outputs[0].spec.dtype.dtype
 
-        def ask() -> list[Value]:
+        def ask() -> list[EmittedValue]:
             self.run(test.calls)
             return [self._scalar(test.results[0], dtype) & self._fine()]
 
         b = self.entry.b
         return b.if_else(goes_on, ask, lambda: [goes_on])[0]
 
-    def _scalar(self, layout: Layout, dtype: np.dtype[Any]) -> Value:
+    def _scalar(self, layout: Layout, dtype: np.dtype[Any]) -> EmittedValue:
         b, entry = self.entry.b, self.entry
         pointer = b.load(entry.buffers, layout.buffer, PTR)
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(dtype))
 
-    def _move(self, row: StackRow, index: Value) -> None:
+    def _move(self, row: StackRow, index: EmittedValue) -> None:
         """Point the row's buffer at row ``index`` of its stack."""
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
         place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.itemsize)
         b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
 
-    def _grow(self, call: PlannedCall, turns: Turns, turn: Value, goes_on: Value) -> Value:
+    def _grow(
+        self, call: PlannedCall, turns: Turns, turn: EmittedValue, goes_on: EmittedValue
+    ) -> EmittedValue:
         """Make room for the rows of ``turn``; answers whether the loop goes on, which it does not without."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None

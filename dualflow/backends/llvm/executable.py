@@ -19,15 +19,15 @@ from dualflow.backends.llvm.check_values import Kept
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
-from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.compiled import PartReport
+from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
-from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.schedule.call_reports import check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, PlannedCall, plan
@@ -36,11 +36,6 @@ Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
 """An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
 
-_ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
-    Take: OutOfRangeError,
-    Scatter: OutOfRangeError,
-    Loop: ResourceExhaustedError,
-}
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
@@ -99,7 +94,7 @@ class Executable:
         return self._params
 
     @property
-    def parts(self) -> tuple[PartReport, ...]:
+    def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.library))
 
@@ -191,15 +186,6 @@ class Executable:
             self._arenas.append(arena)
 
 
-def check_error(node: Node, message: str) -> Exception:
-    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
-    form = node.op.form
-    own = form.error if isinstance(form, Element) else None
-    error = own or _ERRORS.get(type(form), InvalidArgumentError)
-    where = f"\n{node.origin}" if node.origin else ""
-    return error(f"{node.op.name}: {message}{where}")
-
-
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
     """The machine code of a program, and whether this process had it already."""
     exports = [p.entry for p in program.parts if p.entry is not None]
@@ -251,26 +237,15 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
 
 
-def _reports(program: Program, library: jit.Library | None) -> list[PartReport]:
-    reports: list[PartReport] = []
+def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:
+    reports: list[CompiledPart] = []
     kernels = len(program.kernels)
     detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
     for part in program.parts:
         if part.host is None:
             reports.append(
-                PartReport("native", f"{kernels} kernels, {len(program.routines)} routines", detour)
+                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {len(program.routines)} routines", detour)
             )
             continue
         reports.append(host_report(part.host))
     return reports
-
-
-def host_report(call: PlannedCall) -> PartReport:
-    """How a host call runs, and why."""
-    node = call.node
-    form = node.op.form
-    kind = "python" if node.effect is not None and node.effect.name == "PYTHON" else "numpy"
-    reason = (
-        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
-    )
-    return PartReport(kind, node.op.name, reason, node)

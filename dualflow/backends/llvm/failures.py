@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.text import Builder, Value
+from dualflow.backends.llvm.text import Builder, EmittedValue
 
 
-def note_failure(b: Builder, status: Value, number: Value) -> None:
+def note_failure(b: Builder, status: EmittedValue, number: EmittedValue) -> None:
     """Put ``number`` into the status, unless something has failed before."""
     with b.if_then(b.load(status, 0, number.type).eq(0)):
         b.store(number, status, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.text import I64, PTR, U8, Builder, Type, Value
+from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.schedule.loop_program import Row, Run
 
 LARGE = 96
@@ -13,7 +13,7 @@ LARGE = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KernelMemory:
     """A kernel's own memory in the arena: partial results of its stretches, or rows, which each slot has.
 
     Attributes:
@@ -32,7 +32,7 @@ def is_large(run: Run) -> bool:
     return run.kernel.steps > LARGE
 
 
-def table(run: Run, memory: Memory, first_check: int) -> list[int]:
+def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
     """The integers that the kernel of ``run`` reads, in the order in which :func:`read` expects them."""
     scalars = () if is_large(run) else run.scalars
     return [
@@ -56,20 +56,20 @@ class Given:
         first_check: what the status then is for the first check.
     """
 
-    numbers: Sequence[Value]
-    scalars: Sequence[Value]
-    pointers: Sequence[Value]
+    numbers: Sequence[EmittedValue]
+    scalars: Sequence[EmittedValue]
+    pointers: Sequence[EmittedValue]
     own: range
-    status: Value
-    first_check: Value
+    status: EmittedValue
+    first_check: EmittedValue
 
 
-def read(b: Builder, context: Value, slot: Value, run: Run) -> Given:
+def read(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> Given:
     """Load all that is in the table of ``run``."""
     buffers, integers, status = (b.load(context, i, PTR) for i in range(3))
     count = 0
 
-    def following(type: Type = I64) -> Value:
+    def following(type: Type = I64) -> EmittedValue:
         nonlocal count
         count += 1
         return b.load(integers, (count - 1) * (8 // type.nbytes), type)

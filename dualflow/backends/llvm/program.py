@@ -11,15 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.check_values import Kept
-from dualflow.backends.llvm.entry import Kernel, Unit
+from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
 from dualflow.backends.llvm.runtime import interrupts, target, threads
-from dualflow.backends.llvm.text import Module
+from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
 
-HEAVY_NS = 20_000
+LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
@@ -54,14 +55,14 @@ class Program:
     messages: tuple[tuple[str | Kept, Node], ...]
     routines: tuple[str, ...]
     arena_bytes: int
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
 
 
 def write(plan: Plan, options: CompileOptions) -> Program:
     """The program of ``plan``."""
-    module = Module(options.vector_bits or target.vector_bits())
+    module = LlvmModule(options.vector_bits or target.vector_bits())
     unit = Unit(plan, threads.seats(options.threads), options.memory, module)
     parts = _parts(unit)
     return Program(
@@ -73,7 +74,7 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         arena_bytes=plan.arena_bytes + unit.workspace_bytes,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > HEAVY_NS or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
     )
 
 
@@ -90,7 +91,7 @@ def _parts(unit: Unit) -> list[ProgramPart]:
             run.clear()
 
     for call in unit.plan.calls:
-        if call.kind == "host":
+        if call.kind is CallKind.HOST:
             flush()
             parts.append(ProgramPart(None, call))
         else:

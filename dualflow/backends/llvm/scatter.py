@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 
 _LANES = 16
@@ -20,7 +20,7 @@ _ARGUMENTS = (
 )
 
 
-def routine(module: Module, element: DType, index: DType, depth: int, add: bool, lanes: int) -> str:
+def routine(module: LlvmModule, element: DType, index: DType, depth: int, add: bool, lanes: int) -> str:
     """The name of ``void f(table, out, indices, rows, status, failure)``, written at the first call.
 
     A row whose position is outside is left out, and ``failure`` noted in the status.
@@ -46,7 +46,7 @@ def routine(module: Module, element: DType, index: DType, depth: int, add: bool,
     return name
 
 
-def bounds_routine(module: Module, index: DType, depth: int) -> str:
+def bounds_routine(module: LlvmModule, index: DType, depth: int) -> str:
     """The name of ``void f(table, indices, status, failure)``, which notes a position that is outside."""
     name = f"bounds_{index.name}_{depth}"
     if name in module.functions:
@@ -72,8 +72,13 @@ def bounds_routine(module: Module, index: DType, depth: int) -> str:
 
 
 def _position(
-    b: Builder, indices: Value, index: DType, row: Value, extents: Sequence[Value], distances: Sequence[Value]
-) -> tuple[Value, Value]:
+    b: Builder,
+    indices: EmittedValue,
+    index: DType,
+    row: EmittedValue,
+    extents: Sequence[EmittedValue],
+    distances: Sequence[EmittedValue],
+) -> tuple[EmittedValue, EmittedValue]:
     """Whether the position of ``row`` is inside, and which place it names."""
     inside, place = b.constant(BOOL, True), b.constant(I64, 0)
     for i, (size, distance) in enumerate(zip(extents, distances, strict=True)):

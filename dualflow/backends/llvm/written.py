@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.emit import Emitter
+from dualflow.backends.llvm.emit import KernelEmitter
 from dualflow.backends.llvm.kernel_table import is_large
-from dualflow.backends.llvm.text import Fragment, Module
+from dualflow.backends.llvm.text import Fragment, LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
 from dualflow.schedule.structure import blamed, structure
@@ -56,7 +56,7 @@ def write(run: Run, lanes: int, bits: int) -> Written:
 
 
 def _written(run: Run, lanes: int, bits: int) -> Written:
-    emitter = Emitter(Module(bits), run, _NAME, lanes)
+    emitter = KernelEmitter(LlvmModule(bits), run, _NAME, lanes)
     emitter.emit()
     numbers = (
         {id(statement): i for i, statement in enumerate(walk(run.kernel.body))} if emitter.checks else {}

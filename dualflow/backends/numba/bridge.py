@@ -22,7 +22,9 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.numba.requirement import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.graph.compiled import PartKind
 from dualflow.schedule.arena import ALIGNMENT
+from dualflow.schedule.operands import CallKind
 
 Array = np.ndarray[Any, Any]
 _POINTER = ir.IntType(8).as_pointer()
@@ -250,14 +252,14 @@ _BYTES = types.Array(types.uint8, 1, "C")
 
 def _require_native(executable: Executable) -> None:
     graph = executable.graph
-    hosts = [part for part in executable.parts if part.kind != "native"]
+    hosts = [part for part in executable.parts if part.kind is not PartKind.NATIVE]
     if hosts:
         why = ", ".join(f"{part.what} ({part.reason})" for part in hosts)
         raise InvalidArgumentError(
             f"Numba can't call {graph.name!r}, which is not all native code: it needs {why}. "
             "Leave these to the Python around it."
         )
-    if any(call.kind == "check" for call in executable.plan.walk()):
+    if any(call.kind is CallKind.CHECK for call in executable.plan.walk()):
         raise InvalidArgumentError(
             f"Numba can't call {graph.name!r}, which raises exceptions that Python makes. Return a flag, and "
             "raise in the code around it."

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow.backends.llvm.maths.floating import Partial
 from dualflow.backends.llvm.maths.namespace import Maths
-from dualflow.backends.llvm.text import I64, Type, Value
+from dualflow.backends.llvm.text import I64, EmittedValue, Type
 from dualflow.backends.numba.support import Support
 from dualflow.backends.numba.values import SourceBuilder, SourceValue
 from dualflow.core.dtypes import DType
@@ -32,9 +32,9 @@ class ElementMaths(Maths):
     ) -> None:
         super().__init__(support)  # type: ignore[arg-type]  # support functions stand for the module
         self._builder, self._fail_unless = builder, fail_unless
-        self.wrong: list[Value] | None = None
+        self.wrong: list[EmittedValue] | None = None
 
-    def _called(self, name: str, code: Callable[..., Value], *args: Value) -> Value:
+    def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
         """A call of a function; where ``wrong`` is a list, the code itself of one that may be wrong."""
         if self.wrong is None:
             return super()._called(name, code, *args)
@@ -46,39 +46,39 @@ class ElementMaths(Maths):
         del lines.text[length:]
         return super()._called(name, code, *args)
 
-    def _completed(self, b: Any, result: Value | Partial) -> Value:
+    def _completed(self, b: Any, result: EmittedValue | Partial) -> EmittedValue:
         """The whole result; or where ``wrong`` is a list, what is right in most lanes, the others noted."""
-        if self.wrong is None or isinstance(result, Value):
+        if self.wrong is None or isinstance(result, EmittedValue):
             return super()._completed(b, result)
         self.wrong.append(result.wrong)
         return result.value
 
-    def maximum(self, x: Any, y: Any) -> Value:
+    def maximum(self, x: Any, y: Any) -> EmittedValue:
         """The larger; of what a fold carries along lanes, by one instruction, which lanes can do."""
         if isinstance(x, Accumulator) and x.type.kind == "f":
             return x.emitter.intrinsic("llvm.maximum", x, y)
         return super().maximum(x, y)
 
-    def minimum(self, x: Any, y: Any) -> Value:
+    def minimum(self, x: Any, y: Any) -> EmittedValue:
         """The smaller; of what a fold carries along lanes, by one instruction, which lanes can do."""
         if isinstance(x, Accumulator) and x.type.kind == "f":
             return x.emitter.intrinsic("llvm.minimum", x, y)
         return super().minimum(x, y)
 
-    def cast(self, x: Value | float, target: DType) -> Value:
+    def cast(self, x: EmittedValue | float, target: DType) -> EmittedValue:
         """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, Value):
+        if isinstance(x, EmittedValue):
             return super().cast(x, target)
         return self._builder.constant(Type.of_dtype(target.dtype), x)
 
-    def index(self, axis: int) -> Value:
+    def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""
         loop = self.positions[axis]
         if loop is None:
             return self._builder.constant(I64, 0)
         return self._builder.named(I64, f"i64(i{loop})")
 
-    def check(self, ok: Value, message: str) -> None:
+    def check(self, ok: EmittedValue, message: str) -> None:
         """Stop the graph with ``message`` unless ``ok`` holds."""
         self._fail_unless(ok.text, message, self.node)
 
@@ -88,12 +88,12 @@ class Accumulator(SourceValue):
 
     __slots__ = ()
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Any) -> EmittedValue:
         return self._joined("plus", other) if self.type.kind == "f" else super().__add__(other)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Any) -> EmittedValue:
         return self._joined("times", other) if self.type.kind == "f" else super().__mul__(other)
 
-    def _joined(self, name: str, other: Any) -> Value:
+    def _joined(self, name: str, other: Any) -> EmittedValue:
         call = f"{self.emitter.support.primitive(name)}({self.text}, {self._other(other).text})"
         return self.emitter.expression(self.type, call)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from dualflow.backends.llvm.text import Type, Value
+from dualflow.backends.llvm.text import EmittedValue, Type
 from dualflow.core.errors import DTypeError
 
-Operand = Value | float
+Operand = EmittedValue | float
 
 
-class Support(Protocol):
+class SupportCalls(Protocol):
     """Where a builder learns how the source calls functions beside its own code."""
 
     def instruction(self, name: str, arity: int) -> str:
@@ -78,7 +78,7 @@ class Lines:
         self.depth -= 1
 
 
-class SourceValue(Value):
+class SourceValue(EmittedValue):
     """A name or a constant of a scalar type; ``bits`` are those of an integer constant."""
 
     __slots__ = ("bits",)
@@ -94,7 +94,7 @@ class SourceValue(Value):
 
     # Operators
 
-    def _binary(self, opcodes: dict[str, str], other: Operand) -> Value:
+    def _binary(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
         left, right = self, self._other(other)
         if left.type is not right.type:
             raise DTypeError(f"operands are {left.type} and {right.type}: cast one of them")
@@ -106,35 +106,35 @@ class SourceValue(Value):
     def _other(self, other: Operand) -> SourceValue:
         if isinstance(other, SourceValue):
             return other
-        assert not isinstance(other, Value)
+        assert not isinstance(other, EmittedValue)
         return self._constant(other)
 
     def _constant(self, number: float) -> SourceValue:
         return self.emitter.constant(self.type, number)
 
-    def ne(self, other: Operand) -> Value:
+    def ne(self, other: Operand) -> EmittedValue:
         return self._compare(dict.fromkeys("fiub", "!="), other)
 
-    def eq(self, other: Operand) -> Value:
+    def eq(self, other: Operand) -> EmittedValue:
         return self._compare(dict.fromkeys("fiub", "=="), other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> EmittedValue:
         return self.emitter.wrapped(self.type, f"-{self.text}")
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> EmittedValue:
         return self.emitter.expression(self.type, f"not {self.text}") if self.type.kind == "b" else self ^ -1
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> EmittedValue:
         if self.type.kind == "u":
             return self
         return self.emitter.wrapped(self.type, f"abs({self.text})")
 
-    def fma(self, factor: Operand, term: Operand) -> Value:
+    def fma(self, factor: Operand, term: Operand) -> EmittedValue:
         return self.emitter.intrinsic("llvm.fma", self, self._other(factor), self._other(term))
 
     # Choosing and converting
 
-    def select(self, yes: Operand, no: Operand) -> Value:
+    def select(self, yes: Operand, no: Operand) -> EmittedValue:
         if not isinstance(yes, SourceValue):
             if not isinstance(no, SourceValue):
                 raise DTypeError(f"select({yes}, {no}) has no type: make one of them a value with `constant`")
@@ -144,13 +144,13 @@ class SourceValue(Value):
             raise DTypeError(f"operands are {yes.type} and {no.type}: cast one of them")
         return self.emitter.expression(yes.type, f"{yes.text} if {self.text} else {no.text}")
 
-    def any(self) -> Value:
+    def any(self) -> EmittedValue:
         return self
 
-    def all(self) -> Value:
+    def all(self) -> EmittedValue:
         return self
 
-    def bitcast(self, type: Type) -> Value:
+    def bitcast(self, type: Type) -> EmittedValue:
         if type is self.type:
             return self
         if type.bits != self.type.bits:
@@ -159,29 +159,29 @@ class SourceValue(Value):
             return self.emitter.expression(type, f"{type_name(type)}({self.text})")
         return self.emitter.expression(type, f"{type_name(self.type)}({self.text}).view({type_name(type)})")
 
-    def _convert(self, opcode: str, type: Type) -> Value:
+    def _convert(self, opcode: str, type: Type) -> EmittedValue:
         return self.emitter.expression(type, f"{type_name(type)}({self.text})")
 
-    def cast(self, type: Type) -> Value:
+    def cast(self, type: Type) -> EmittedValue:
         if type.kind != "f" and self.type.kind in "iu" and type.kind in "iu" and type is not self.type:
             return self._convert("", type)
         return super().cast(type)
 
-    def _saturated(self, type: Type) -> Value:
+    def _saturated(self, type: Type) -> EmittedValue:
         return self.emitter.saturated(self, type)
 
-    def splat(self, lanes: int) -> Value:
+    def splat(self, lanes: int) -> EmittedValue:
         return self
 
 
 class SourceTurn:
     """A turn of a loop that ends when a test fails: what it carries, and afterwards its results."""
 
-    def __init__(self, carried: list[Value], test: Callable[[Value], None]) -> None:
+    def __init__(self, carried: list[EmittedValue], test: Callable[[EmittedValue], None]) -> None:
         self.carried = self.results = self.following = carried
         self.test = test
 
-    def next(self, *values: Value) -> None:
+    def next(self, *values: EmittedValue) -> None:
         """Give the carried values of the next turn."""
         self.following = list(values)
 
@@ -189,7 +189,7 @@ class SourceTurn:
 class SourceBuilder:
     """Fills a function with lines of source; it stands where native code has its builder."""
 
-    def __init__(self, lines: Lines, support: Support) -> None:
+    def __init__(self, lines: Lines, support: SupportCalls) -> None:
         self.lines, self.support = lines, support
 
     # Expressions
@@ -222,7 +222,7 @@ class SourceBuilder:
         narrow = type.kind in "iu" and type.bits < 64
         return self.expression(type, f"{type_name(type)}({text})" if narrow else text)
 
-    def binary(self, opcode: str, left: Value, right: Value) -> SourceValue:
+    def binary(self, opcode: str, left: EmittedValue, right: EmittedValue) -> SourceValue:
         """One operation, by LLVM's name for it."""
         type, a, b = left.type, left.text, right.text
         if opcode in ("sdiv", "udiv", "srem", "urem"):
@@ -236,13 +236,13 @@ class SourceBuilder:
         return self.expression(type, f"{name}({x.text})")
 
     def intrinsic(
-        self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None
+        self, name: str, *args: EmittedValue, ret: Type | None = None, overloads: str | None = None
     ) -> SourceValue:
         """A function that is one machine instruction."""
         bare = self.support.instruction(name.removeprefix("llvm."), len(args))
         return self.expression(args[0].type, f"{bare}({', '.join(a.text for a in args)})")
 
-    def call(self, name: str, args: Sequence[Value]) -> SourceValue:
+    def call(self, name: str, args: Sequence[EmittedValue]) -> SourceValue:
         """Call a support function."""
         return self.expression(
             args[0].type, f"{self.support.called(name)}({', '.join(a.text for a in args)})"
@@ -251,8 +251,11 @@ class SourceBuilder:
     # Control flow
 
     def if_else(
-        self, condition: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
-    ) -> list[Value]:
+        self,
+        condition: EmittedValue,
+        then: Callable[[], Sequence[EmittedValue]],
+        otherwise: Callable[[], Sequence[EmittedValue]],
+    ) -> list[EmittedValue]:
         """Run one of two pieces of code, and merge the values that they return."""
         names: list[str] = []
         types: list[Type] = []
@@ -267,7 +270,7 @@ class SourceBuilder:
         return [self.named(t, n) for t, n in zip(types, names, strict=True)]
 
     @contextmanager
-    def while_loop(self, carried: Sequence[Value]) -> Iterator[SourceTurn]:
+    def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[SourceTurn]:
         """Go round until ``loop.test(condition)`` fails; the results are what was carried into that turn."""
         held = []
         for value in carried:
@@ -275,7 +278,7 @@ class SourceBuilder:
             self.lines.add(f"{name} = {value.text}")
             held.append(self.named(value.type, name))
 
-        def test(condition: Value) -> None:
+        def test(condition: EmittedValue) -> None:
             with self.lines.block(f"if not {condition.text}:"):
                 self.lines.add("break")
 
@@ -286,7 +289,7 @@ class SourceBuilder:
             self.lines.add(f"{left} = {right}")
         loop.results = list(held)
 
-    def ret(self, value: Value | None = None) -> None:
+    def ret(self, value: EmittedValue | None = None) -> None:
         """Return from the function."""
         self.lines.add("return" if value is None else f"return {value.text}")
 

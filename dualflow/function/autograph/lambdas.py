@@ -7,6 +7,8 @@ import inspect
 import linecache
 from types import FunctionType
 
+from dualflow.core.source_lines import source_lines
+
 _NAME = "<lambda {line}:{column} of {file}>"
 
 
@@ -24,7 +26,7 @@ def isolated(function: FunctionType) -> FunctionType | None:
     '(lambda x: x - 1)'
     """
     file = function.__code__.co_filename
-    lines = linecache.getlines(file, function.__globals__)
+    lines = source_lines(function.__code__, function.__globals__)
     found = _find(function, lines)
     if found is None or found.end_lineno is None or found.end_col_offset is None:
         return None

@@ -14,6 +14,7 @@ from malt.pyct.errors import InaccessibleSourceCodeError, PyCTError, Unsupported
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
+from dualflow.core.source_lines import source_lines
 from dualflow.function.autograph import branches, loops, raising, unpacking
 from dualflow.function.autograph.converted_calls import Converter
 from dualflow.function.autograph.lambdas import is_lambda, isolated
@@ -133,6 +134,8 @@ def convert(function: Any) -> Callable[..., Any]:
 
 def _transformed(function: FunctionType) -> Any:
     """What malt makes of the function; a lambda that it can't tell from its neighbours is tried by itself."""
+    if not source_lines(function.__code__, function.__globals__):
+        raise InaccessibleSourceCodeError
     try:
         return _TRANSPILER.transform(function, _Context(function))
     except (UnsupportedLanguageElementError, AttributeError):  # the latter where a module is not registered

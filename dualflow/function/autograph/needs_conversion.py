@@ -23,6 +23,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.source_lines import source_lines
 from dualflow.core.spec import TensorSpec
 from dualflow.function.autograph.do_not_convert import python_function
 from dualflow.function.autograph.following import Following
@@ -43,7 +44,7 @@ _HARMLESS: Final = (AbstractTensor, AbstractVariable, TensorSpec, int, float, co
 _HARMLESS_BUILTINS: Final = frozenset({abs, pow, len, isinstance, print, type, repr, str, id, hasattr})
 
 
-def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def needs_conversion(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether ``function``, called so, may test, iterate or otherwise look into a tensor.
 
     Args:
@@ -53,7 +54,7 @@ def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
 
     >>> import dualflow as df
     >>> x = df.ones([2])
-    >>> foresees(lambda x: x + 1, [x], {})
+    >>> needs_conversion(lambda x: x + 1, [x], {})
     False
     """
     if isinstance(function, WeakMethod):
@@ -203,6 +204,8 @@ def _tree(function: FunctionType) -> ast.AST | None:
 
 
 def _parsed(function: FunctionType) -> ast.AST | None:
+    if not source_lines(function.__code__, function.__globals__):
+        return None
     try:
         alone = isolated(function) if is_lambda(function) else None
         source = inspect.getsource(function if alone is None else alone)

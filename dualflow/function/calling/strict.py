@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dualflow.function.errors import NotNativeError
+from dualflow.graph.compiled import Compiled, PartKind
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Choice, Loop, Opaque
 from dualflow.ops.record import Effect
-
-if TYPE_CHECKING:
-    from dualflow.graph.compiled import Compiled
 
 _BY_EFFECT: Final = {
     Effect.RANDOM: "draw the numbers outside of the function and give them to it",
     Effect.PYTHON: "call Python before or after the function, or write it in ops",
     Effect.PRINT: "print what the function returns",
 }
-_NAMES: Final = {"numpy": "through NumPy", "python": "in Python"}
+_NAMES: Final = {PartKind.NUMPY: "through NumPy", PartKind.PYTHON: "in Python"}
 
 
 def require_native(compiled: Compiled) -> None:

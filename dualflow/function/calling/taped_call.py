@@ -23,7 +23,7 @@ from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import halve
+from dualflow.graph.split_forward_backward import SourceKind, halve
 from dualflow.graph.trail import Trail
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
@@ -113,9 +113,9 @@ class ForwardBackward:
         """The arguments of the backward graph."""
         held = self.held
         tables = {
-            "input": (*inputs, *cotangents),
-            "output": (*outputs, *saved[:held]),
-            "residual": saved[held:],
+            SourceKind.INPUT: (*inputs, *cotangents),
+            SourceKind.OUTPUT: (*outputs, *saved[:held]),
+            SourceKind.RESIDUAL: saved[held:],
         }
         return [tables[kind][i] for kind, i in self._sources]
 
@@ -152,7 +152,7 @@ class TapedCall:
         return results[:count]
 
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
-        """The cotangent of each input; by compiled code unless somebody is to see the ops."""
+        """The cotangent of each input, by compiled code unless an outer engine has to see the ops."""
         pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in pair.taking]

@@ -26,7 +26,7 @@ from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import Halves, Source, halve
+from dualflow.graph.split_forward_backward import Halves, Source, SourceKind, halve
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.record import Effect
@@ -122,7 +122,7 @@ def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
 
 
 def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
-    """The body with its gradient, in two."""
+    """The body and its gradient, cut into a forward and a backward body."""
     loop = pulled.loop
     count = len(loop.body.inputs)
 
@@ -146,17 +146,17 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
 
 
 def _kept(loop: LoopSpec, halves: Halves) -> dict[Source, Value]:
-    """What the way back reads of each turn, beside what is stacked anyway."""
+    """The values of each turn that the backward loop reads, beside those that are stacked anyway."""
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
-    before = [i for kind, i in halves.sources if kind == "input" and i < carried]
+    before = [i for kind, i in halves.sources if kind is SourceKind.INPUT and i < carried]
     if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
         before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
-    after = [i for kind, i in halves.sources if kind == "output" and i < carried]
+    after = [i for kind, i in halves.sources if kind is SourceKind.OUTPUT and i < carried]
     residuals = range(len(first.outputs) - count)
     return {
-        **{("input", i): first.inputs[i] for i in before},
-        **{("output", i): first.outputs[i] for i in after},
-        **{("residual", k): first.outputs[count + k] for k in residuals},
+        **{(SourceKind.INPUT, i): first.inputs[i] for i in before},
+        **{(SourceKind.OUTPUT, i): first.outputs[i] for i in after},
+        **{(SourceKind.RESIDUAL, k): first.outputs[count + k] for k in residuals},
     }
 
 
@@ -165,7 +165,7 @@ def _bytes(spec: TensorSpec) -> float:
 
 
 def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions) -> int | None:
-    """How many turns to compute again at a time, where what all turns keep is too much; None to keep it.
+    """How many turns to compute again at a time; None if what all turns keep fits into memory.
 
     The square root rule: what is kept of each segment's turns, and what each segment begins with, are least
     together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory
@@ -202,10 +202,10 @@ def _in_segments(pulled: _Pulled, turns: int, gs: Sequence[Any]) -> Tensors:
 
 
 def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict[Source, Any]:
-    """Run the loop once more, with stacks of what is kept: these, by what they are stacks of."""
+    """Run the loop once more with stacks of what is kept; return the stacks by the value that they stack."""
     loop = pulled.loop
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
-    rows: list[Source] = [("output", i) for i in range(carried, count)]
+    rows: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]
     if not stacked and not any(source in rows for source in halves.sources):
         return {}
     graph = replace(first, outputs=(*first.outputs[:count], *stacked.values()))
@@ -224,7 +224,7 @@ def _go_back(pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Seq
     where: list[tuple[str, int]] = []  # of each argument of the second half
     for source in halves.sources:
         kind, i = source
-        if source in stacks or (kind == "input" and loop.carried <= i < loop.end):
+        if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
             where.append(("rows", len(rows)))
             rows.append(stacks[source] if source in stacks else inputs[i])
         elif i >= count:

@@ -183,7 +183,7 @@ def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensor
 
 
 def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
-    room = tracer_of(dispatch.current()).options.loop_budget
+    room = tracer_of(dispatch.current()).options.stack_budget
     draw = None if reverse else only_draw(graph, length, room)
     if draw is not None:  # so that the loop has no effect, and a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))

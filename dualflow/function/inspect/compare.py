@@ -21,10 +21,10 @@ from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome, compared
-from dualflow.function.inspect.compare_report import Comparison, Costs, Fused, Part
+from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
 from dualflow.function.inspect.measure import Counting, GlobalRandom, State, TimedCall, best_times, peak_bytes
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
-from dualflow.graph.compiled import Figures, KernelReport
+from dualflow.graph.compiled import Figures, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -120,7 +120,7 @@ class _Comparing:
             blas_calls=figures.products,
             host_calls=figures.hosts,
             fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
-            parts=tuple(Part(p.kind, p.what, p.reason) for p in executable.parts),
+            parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
             workload=import_module("dualflow.graph.analysis").workload(self.compiled.optimised),
             costs=self._costs(),
             difference=difference,

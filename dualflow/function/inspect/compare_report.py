@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from dualflow.graph.compiled import PartKind, PartReport
+
 if TYPE_CHECKING:
     from dualflow.graph.analysis import Workload
 
@@ -27,15 +29,6 @@ class Fused:
     kernel: str
     ops: tuple[str, ...]
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the graph: ``native``, ``numpy`` or ``python``, what it does, and why it isn't native."""
-
-    kind: str
-    what: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +120,7 @@ class Comparison:
     blas_calls: int
     host_calls: int
     fused: tuple[Fused, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PartReport, ...]
     workload: Workload
     costs: Costs
     difference: Difference
@@ -263,11 +256,11 @@ def _verdict(c: Comparison) -> str:
     return (f"agree: {far}" if c.difference.largest else "equal") + updated
 
 
-def _ways(parts: tuple[Part, ...]) -> str:
+def _ways(parts: tuple[PartReport, ...]) -> str:
     """How the graph runs: natively, but for what it says."""
-    ways = ["natively"] if any(p.kind == "native" for p in parts) else []
-    for kind, name in (("numpy", "NumPy"), ("python", "Python")):
-        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind == kind)
+    ways = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
+    for kind, name in ((PartKind.NUMPY, "NumPy"), (PartKind.PYTHON, "Python")):
+        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)
         ways += [f"by {name} for {', '.join(found)}"] if found else []
     return " and ".join(ways) or "nothing: the results are constants"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 import sys
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.source_lines import source_lines
 from dualflow.graph.origin import PACKAGE
 from dualflow.ops.record import REGISTRY
 
@@ -72,7 +72,8 @@ def _called_in(frame: FrameType) -> str | None:
     if place is None:
         return None
     line, end_line, column, end_column = place
-    lines = [text.encode() for text in linecache.getlines(frame.f_code.co_filename)[line - 1 : end_line]]
+    known = source_lines(frame.f_code, frame.f_globals)
+    lines = [text.encode() for text in known[line - 1 : end_line]]
     if not lines:
         return None
     lines[-1] = lines[-1][:end_column]
@@ -83,8 +84,8 @@ def _called_in(frame: FrameType) -> str | None:
         return None
     function = called.func if isinstance(called, ast.Call) else None
     if isinstance(function, ast.Name):
-        known = {**frame.f_globals, **frame.f_locals}
-        return _name_of(known.get(function.id)) or function.id
+        names = {**frame.f_globals, **frame.f_locals}
+        return _name_of(names.get(function.id)) or function.id
     return function.attr if isinstance(function, ast.Attribute) else None
 
 

@@ -51,7 +51,7 @@ class RoomyPass(NamedTuple):
 
     def run(self, graph: Graph, options: CompileOptions) -> Graph:
         """``graph`` after the step."""
-        return self.function(graph, options.loop_budget)
+        return self.function(graph, options.stack_budget)
 
 
 AnyPass = Pass | RoomyPass

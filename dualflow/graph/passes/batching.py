@@ -17,7 +17,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.batching_analysis import MAX_BYTES, Batchable, Product, Sum
+from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
@@ -33,7 +33,7 @@ def batch_products(graph: Graph, room: int) -> Graph:
     """
 
     def batched(graph: Graph) -> Graph:
-        found = expand(graph, lambda node: _without_products(node, min(MAX_BYTES, room)), (Loop,))
+        found = expand(graph, lambda node: _without_products(node, room), (Loop,))
         return found if found is graph else trim_control(found)
 
     return inside_out(batched)(graph)
@@ -48,10 +48,10 @@ def _without_products(node: Node, room: int) -> Expansion | None:
         return None
     found = Batchable(node, room)
     found.find()
-    return _Writer(found).write() if found.any else None
+    return _LoopRewriter(found).write() if found.any else None
 
 
-class _Writer:
+class _LoopRewriter:
     """Writes a loop anew, and the nodes around it.
 
     ``outer`` has what stands outside for values of the body: what is carried in the first turn, the stacks of

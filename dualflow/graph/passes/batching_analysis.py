@@ -12,8 +12,6 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Literal
 
-MAX_BYTES: Final = 64 << 20
-"""How much memory a loop's new stacks may take, if loops may take so much."""
 FEW_ROWS: Final = 8
 """Sums of products of so many rows are better at once; of more rows, while they are little work."""
 LITTLE_WORK: Final = 1 << 15

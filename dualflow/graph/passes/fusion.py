@@ -16,8 +16,9 @@ from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import Group, regroup
-from dualflow.graph.scalars import LOOP_KINDS, is_scalar_control
+from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Element, Fold, Take
 
 MAX_NODES = 1 << 14
@@ -40,8 +41,7 @@ def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
     if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
         return is_scalar_control(node)
-    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
-    return all(d.kind in LOOP_KINDS and d.size > (d.kind == "f") * 2 for d in dtypes)
+    return all(computed_in_loops(v.spec.dtype) for v in (*node.inputs, *node.outputs))
 
 
 class _Partition:

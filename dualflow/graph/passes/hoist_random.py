@@ -14,8 +14,6 @@ from dualflow.graph.rewrite import Expansion, expand, rebuild, without
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
-MAX_BYTES: Final = 64 << 20
-"""How much memory the numbers may take, if loops may take so much."""
 _ONE_BY_ONE: Final = ("random_normal", "random_uniform")
 """The draws that NumPy's generators make number by number, so that many are many draws of few."""
 
@@ -51,7 +49,7 @@ def only_draw(body: Graph, length: int, room: int) -> Node | None:
     if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
         return None
     nbytes = length * effects[0].output.spec.nbytes
-    return effects[0] if nbytes <= min(MAX_BYTES, room) else None
+    return effects[0] if nbytes <= room else None
 
 
 def for_all_turns(draw: Node, length: int) -> dict[str, Any]:

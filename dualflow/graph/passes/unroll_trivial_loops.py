@@ -16,7 +16,7 @@ from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Literal, Loop
 from dualflow.ops.record import REGISTRY
 
-MAX_BYTES: Final = 1 << 28
+COUNTED_STACK_BYTES: Final = 1 << 28
 """Stacks of a loop with a condition that are larger are made turn by turn."""
 
 
@@ -47,7 +47,7 @@ def _takes_little(node: Node, turns: int) -> bool:
     if loop.condition is None:
         return True  # the rows that it reads are no fewer
     rows = [v.spec for v in loop.rows]
-    return all(r.shape.is_static for r in rows) and turns * sum(r.nbytes for r in rows) <= MAX_BYTES
+    return all(r.shape.is_static for r in rows) and turns * sum(r.nbytes for r in rows) <= COUNTED_STACK_BYTES
 
 
 def _turns(node: Node) -> int | None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dualflow.backends.llvm.runtime.jit import compile_text
-from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Type, Value
+from dualflow.backends.llvm.text import I64, PTR, VOID, EmittedValue, LlvmModule, Type
 
-ElementCode = Callable[[Module], Callable[..., Value]]
+ElementCode = Callable[[LlvmModule], Callable[..., EmittedValue]]
 ArrayFunction = Callable[..., np.ndarray]
 
 
@@ -24,7 +24,7 @@ def elementwise() -> Callable[..., ArrayFunction]:
 
 def compile_elementwise(code: ElementCode, dtypes: Sequence[Any], out: Any, lanes: int) -> ArrayFunction:
     """A function of arrays (broadcast together) that applies `code(module)` to so many lanes at a time."""
-    module = Module()
+    module = LlvmModule()
     element = code(module)
     arguments = [*[(f"x{i}", PTR) for i in range(len(dtypes))], ("out", PTR), ("n", I64)]
     made = module.function("apply", VOID, arguments)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dualflow.backends.llvm.maths import Maths
-from dualflow.backends.llvm.text import F32, I32, Module
+from dualflow.backends.llvm.text import F32, I32, LlvmModule
 from dualflow.core.errors import DTypeError
 from dualflow.ops import maths_reference
 
@@ -169,7 +169,7 @@ def error_in_ulp(got: Array, exact: Array) -> Array:
     return np.where((right & no_number) | (np.isnan(got) & np.isnan(rounded)), 0, error)
 
 
-def named(name: str) -> Callable[[Module], Callable[..., Any]]:
+def named(name: str) -> Callable[[LlvmModule], Callable[..., Any]]:
     """Element code that is one function of the namespace."""
     return lambda module: getattr(Maths(module), name)
 
@@ -307,7 +307,7 @@ def test_outlined_functions_give_the_same_bits(name, elementwise):
 
 
 def test_a_function_is_emitted_once_for_each_type():
-    module = Module()
+    module = LlvmModule()
     m = Maths(module)
     x, y = module.function("f", F32, [("x", F32), ("y", F32.vector(8))]).args
     for value in (x, y, x, y):
@@ -413,7 +413,7 @@ def test_numbers_become_constants_of_the_other_operand(elementwise):
 
 
 def test_float_functions_refuse_integers():
-    module = Module()
+    module = LlvmModule()
     x = module.function("f", I32, [("x", I32)]).args[0]
     with pytest.raises(DTypeError, match="given i32: cast it to a float dtype"):
         Maths(module).exp(x)

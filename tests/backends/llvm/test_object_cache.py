@@ -232,7 +232,7 @@ def test_an_entry_in_use_counts_as_young(folder: Path) -> None:
 
 
 def test_stores_keep_the_folder_within_its_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_cache, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(object_cache, "CACHE_BYTES", 10_000)
     for i in range(256):
         object_cache.store(f"{i:02x}" * 32, bytes(1000))
     object_cache.store("00" * 32, bytes(1000))

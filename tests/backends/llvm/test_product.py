@@ -13,7 +13,7 @@ from dualflow.backends.llvm.product import blas, product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Value
+from dualflow.backends.llvm.text import I64, PTR, VOID, EmittedValue, LlvmModule
 from dualflow.schedule.nest import Layout
 
 Array = np.ndarray[Any, Any]
@@ -30,12 +30,12 @@ OWN = pytest.mark.parametrize(
 
 def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
     """Compile a function that makes the call, and run it on arrays whose layouts the batch has."""
-    module = Module()
+    module = LlvmModule()
     function = module.function("entry", VOID, [("buffers", PTR), ("params", PTR), ("scratch", PTR)])
     b, (buffers, params, scratch) = function.builder, function.args
     numbers: list[int] = []
 
-    def param(number: int) -> Value:
+    def param(number: int) -> EmittedValue:
         numbers.append(number)
         return b.load(params, len(numbers) - 1, I64)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualflow.backends.llvm.runtime.jit import compile_text
-from dualflow.backends.llvm.text import BOOL, F16, F32, F64, I8, I32, I64, PTR, U64, VOID, Module, Type
+from dualflow.backends.llvm.text import BOOL, F16, F32, F64, I8, I32, I64, PTR, U64, VOID, LlvmModule, Type
 from dualflow.core.errors import DTypeError, InternalError
 
 DTYPES = [np.dtype(c) for c in "?bBhHiIqQefd"]
@@ -21,7 +21,7 @@ INTEGERS = [d for d in DTYPES if d.kind in "iu"]
 LANES = [1, 4, 16]
 
 
-def run(module: Module, name: str, restype: Any, *args: Any) -> Any:
+def run(module: LlvmModule, name: str, restype: Any, *args: Any) -> Any:
     """Compile a module and call a function of integers and pointers."""
     library = compile_text(module.text(), [name], {})
     argtypes = [ctypes.c_void_p if isinstance(a, np.ndarray) else ctypes.c_int64 for a in args]
@@ -76,7 +76,7 @@ def test_integer_constant_wraps_to_its_width(dtype, elementwise):
 
 
 def test_fraction_is_no_integer_constant():
-    x = Module().function("f", VOID, [("x", I64)]).args[0]
+    x = LlvmModule().function("f", VOID, [("x", I64)]).args[0]
     with pytest.raises(DTypeError, match=r"0\.5 is not an integer"):
         x + 0.5
 
@@ -149,13 +149,13 @@ def test_scalar_meets_vector_by_being_splatted(elementwise):
 
 
 def test_different_types_must_be_cast():
-    x, y = Module().function("f", VOID, [("x", F32), ("y", F64)]).args
+    x, y = LlvmModule().function("f", VOID, [("x", F32), ("y", F64)]).args
     with pytest.raises(DTypeError, match="float and double: cast one of them"):
         x + y
 
 
 def test_emitted_condition_has_no_python_truth():
-    x = Module().function("f", VOID, [("x", F32)]).args[0]
+    x = LlvmModule().function("f", VOID, [("x", F32)]).args[0]
     with pytest.raises(DTypeError, match="no truth value"):
         bool(x < 1)
 
@@ -243,7 +243,7 @@ def test_select_takes_numbers_and_splats(elementwise):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("count", [0, 1, 7, 16])
 def test_masked_store_leaves_the_other_lanes_alone(dtype, count):
-    module = Module()
+    module = LlvmModule()
     f = module.function("copy", VOID, [("x", PTR), ("y", PTR), ("n", I64)])
     b, (x, y, n) = f.builder, f.args
     mask = b.first_lanes(n, 16)
@@ -257,7 +257,7 @@ def test_masked_store_leaves_the_other_lanes_alone(dtype, count):
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.int64], ids=lambda d: d.__name__)
 def test_gather_and_scatter_reach_any_element(dtype):
-    module = Module()
+    module = LlvmModule()
     f = module.function("reverse", VOID, [("x", PTR), ("y", PTR)])
     b, (x, y) = f.builder, f.args
     lane = b.iota(I64.vector(8))
@@ -271,7 +271,7 @@ def test_gather_and_scatter_reach_any_element(dtype):
 
 
 def test_streaming_store_writes_the_same():
-    module = Module()
+    module = LlvmModule()
     f = module.function("fill", VOID, [("y", PTR)])
     f.builder.store(f.builder.constant(F32.vector(16), 1.5), f.args[0], 0, streaming=True)
     f.builder.ret()
@@ -282,7 +282,7 @@ def test_streaming_store_writes_the_same():
 
 
 def test_constant_data_and_the_stack_can_be_read_back():
-    module = Module()
+    module = LlvmModule()
     f = module.function("sum", I64, [])
     b = f.builder
     table = b.address(module.constant_data("table", np.arange(10, 14).tobytes()))
@@ -297,7 +297,7 @@ def test_constant_data_and_the_stack_can_be_read_back():
 
 @pytest.mark.parametrize("count", [0, 1, 10])
 def test_loop_carries_accumulators_and_runs_exactly_its_range(count):
-    module = Module()
+    module = LlvmModule()
     f = module.function("sums", I64, [("n", I64)])
     b, (n,) = f.builder, f.args
     with b.loop(0, n, 2, carried=[b.constant(I64, 0), b.constant(I64, 1)]) as loop:
@@ -311,7 +311,7 @@ def test_loop_carries_accumulators_and_runs_exactly_its_range(count):
 
 
 def test_while_loop_stops_at_its_test():
-    module = Module()
+    module = LlvmModule()
     f = module.function("collatz", I64, [("n", U64)])
     b = f.builder
     with b.while_loop([f.args[0], b.constant(I64, 0)]) as loop:
@@ -324,7 +324,7 @@ def test_while_loop_stops_at_its_test():
 
 
 def test_if_then_runs_only_where_the_condition_holds():
-    module = Module()
+    module = LlvmModule()
     f = module.function("clamp", VOID, [("x", PTR), ("n", I64)])
     b, (x, n) = f.builder, f.args
     with b.loop(0, n) as loop:
@@ -338,7 +338,7 @@ def test_if_then_runs_only_where_the_condition_holds():
 
 
 def test_functions_call_each_other_and_the_outside():
-    module = Module()
+    module = LlvmModule()
     square = module.function("square", F64, [("x", F64)], "noinline", internal=True)
     square.builder.ret(square.args[0] * square.args[0])
     module.declare("cbrt", F64, [F64])
@@ -350,14 +350,14 @@ def test_functions_call_each_other_and_the_outside():
 
 
 def test_call_with_the_wrong_types_names_both():
-    module = Module()
+    module = LlvmModule()
     f = module.function("f", VOID, [("x", I32)])
     with pytest.raises(DTypeError, match=r"f takes \[i32\], but was given \[i64\]"):
         f.builder.call("f", [f.builder.constant(I64, 1)])
 
 
 def test_loop_must_be_given_what_it_carries():
-    b = Module().function("f", VOID, []).builder
+    b = LlvmModule().function("f", VOID, []).builder
     with b.while_loop([b.constant(I8, 0)]) as loop:
         loop.test(loop.carried[0] < 3)
         with pytest.raises(DTypeError, match="carries"):
@@ -366,7 +366,7 @@ def test_loop_must_be_given_what_it_carries():
 
 
 def test_two_functions_of_one_name_are_refused():
-    module = Module()
+    module = LlvmModule()
     module.function("f", VOID, [])
     with pytest.raises(InternalError, match="f is defined twice"):
         module.function("f", VOID, [])
@@ -374,7 +374,7 @@ def test_two_functions_of_one_name_are_refused():
 
 def test_a_module_includes_what_another_one_has_written():
     """Under names of its choice; what all of them call stands in it once."""
-    own, module = Module(), Module()
+    own, module = LlvmModule(), LlvmModule()
     twice = own.function("twice", I64, [("x", I64)], internal=True)
     twice.builder.ret(twice.args[0] * 2)
     f = own.function("f", I64, [("x", I64)])
@@ -388,7 +388,7 @@ def test_a_module_includes_what_another_one_has_written():
 
 
 def test_a_module_includes_one_function_of_a_name():
-    own, module = Module(), Module()
+    own, module = LlvmModule(), LlvmModule()
     own.function("f", VOID, []).builder.ret()
     module.include(own.fragment("f"), "g")
     with pytest.raises(InternalError, match="g is defined twice"):
@@ -408,7 +408,7 @@ def test_code_of_any_size_is_accepted(elementwise):
 
 
 def test_boolean_memory_reads_any_nonzero_byte_as_true():
-    module = Module()
+    module = LlvmModule()
     f = module.function("truth", VOID, [("x", PTR), ("y", PTR)])
     b, (x, y) = f.builder, f.args
     b.store(b.load(x, 0, BOOL.vector(4)), y, 0)

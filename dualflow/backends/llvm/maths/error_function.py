@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dualflow.backends.llvm.maths.exponential import exp
 from dualflow.backends.llvm.maths.floating import at_most, copysign, polynomial
-from dualflow.backends.llvm.text import Value
+from dualflow.backends.llvm.text import EmittedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ _TABLES = {
 }
 
 
-def erf(x: Value) -> Value:
+def erf(x: EmittedValue) -> EmittedValue:
     """The error function."""
     tables = _TABLES[x.type.bits]
     magnitude = abs(x)
@@ -139,7 +139,7 @@ def erf(x: Value) -> Value:
     return copysign((magnitude < 1.0).select(_erf_near(x), far), x)
 
 
-def erfc(x: Value) -> Value:
+def erfc(x: EmittedValue) -> EmittedValue:
     """``1 - erf(x)``, with all its digits where it is small."""
     tables = _TABLES[x.type.bits]
     a = at_most(abs(x), tables.zero)
@@ -151,6 +151,6 @@ def erfc(x: Value) -> Value:
     return (a < 0.5).select(1.0 - _erf_near(x), (x < 0).select(2.0 - y, y))
 
 
-def _erf_near(x: Value) -> Value:
+def _erf_near(x: EmittedValue) -> EmittedValue:
     """erf on -1..1."""
     return x.fma(polynomial(x * x, _TABLES[x.type.bits].erf_near), x)

@@ -19,7 +19,7 @@ from dualflow.backends.llvm.maths.floating import (
     polynomial,
     power_of_two,
 )
-from dualflow.backends.llvm.text import Value
+from dualflow.backends.llvm.text import EmittedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ _TABLES = {
 }
 
 
-def exp(x: Value, low: Value | None = None, halved: bool = False) -> Value:
+def exp(x: EmittedValue, low: EmittedValue | None = None, halved: bool = False) -> EmittedValue:
     """``exp(x)``, or that of ``x + low`` with a small rest; `halved`, so that it overflows later."""
     tables, layout = _TABLES[x.type.bits], format_of(x)
     x = clamp(x, *tables.bounds)
@@ -143,7 +143,7 @@ def exp(x: Value, low: Value | None = None, halved: bool = False) -> Value:
     return _scaled((r * r).fma(polynomial(r, tables.exp), r) + 1.0, bits - 1 if halved else bits)
 
 
-def exp2(x: Value) -> Value:
+def exp2(x: EmittedValue) -> EmittedValue:
     """``2**x``, exact for integers."""
     tables, layout = _TABLES[x.type.bits], format_of(x)
     low, high = tables.bounds
@@ -159,13 +159,13 @@ def exp2(x: Value) -> Value:
     return _scaled(y, bits_of(shifted))
 
 
-def _scaled(y: Value, bits: Value) -> Value:
+def _scaled(y: EmittedValue, bits: EmittedValue) -> EmittedValue:
     """``y * 2**n``, rounded once, given n plus two biases: two factors reach the denormals."""
     half = bits >> 1
     return y * power_of_two(half, y.type) * power_of_two(bits - half, y.type)
 
 
-def expm1(x: Value) -> Value:
+def expm1(x: EmittedValue) -> EmittedValue:
     """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 up to a half."""
     tables, layout = _TABLES[x.type.bits], format_of(x)
     magnitude = abs(x)
@@ -181,13 +181,13 @@ def expm1(x: Value) -> Value:
     return (magnitude < 2.0 ** -(layout.mantissa + 2)).select(x, y + y)
 
 
-def sigmoid(x: Value) -> Value:
+def sigmoid(x: EmittedValue) -> EmittedValue:
     """``1 / (1 + exp(-x))``, from the side where the exponential cannot overflow."""
     decay = exp(-abs(x))
     return (x < 0).select(decay, 1.0) / (decay + 1.0)
 
 
-def sinh(x: Value) -> Value:
+def sinh(x: EmittedValue) -> EmittedValue:
     """Hyperbolic sine: an odd polynomial up to 1, then half of exp(|x|) less its inverse."""
     magnitude, square = abs(x), x * x
     near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].sinh), x)
@@ -195,13 +195,13 @@ def sinh(x: Value) -> Value:
     return (magnitude < 1.0).select(near, copysign(half - constant(x, 0.25) / half, x))
 
 
-def cosh(x: Value) -> Value:
+def cosh(x: EmittedValue) -> EmittedValue:
     """Hyperbolic cosine: half of exp(|x|), and of its inverse."""
     half = exp(abs(x), halved=True)
     return half + constant(x, 0.25) / half
 
 
-def tanh(x: Value) -> Value:
+def tanh(x: EmittedValue) -> EmittedValue:
     """Hyperbolic tangent: an odd polynomial up to 0.6, then ``1 - 2 / (exp(2 |x|) + 1)``."""
     magnitude, square = abs(x), x * x
     near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].tanh), x)
@@ -209,7 +209,7 @@ def tanh(x: Value) -> Value:
     return copysign((magnitude < 0.6).select(near, far), x)
 
 
-def _exp_of_twice(magnitude: Value) -> Value:
+def _exp_of_twice(magnitude: EmittedValue) -> EmittedValue:
     """``exp(2 m)`` for m >= 0, no larger than where ``exp(2 m) + 1`` swallows the 1: one factor scales it."""
     tables, layout = _TABLES[magnitude.type.bits], format_of(magnitude)
     bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.text import Type, Value
+from dualflow.backends.llvm.text import EmittedValue, Type
 
 INF, NAN = float("inf"), float("nan")
 
@@ -28,7 +28,7 @@ class Format:
 _FORMATS = {32: Format(23, 127, 1.5 * 2**23, 2.0**-126), 64: Format(52, 1023, 1.5 * 2**52, 2.0**-1022)}
 
 
-def format_of(x: Value) -> Format:
+def format_of(x: EmittedValue) -> Format:
     """The format of a float32 or float64 value."""
     return _FORMATS[x.type.bits]
 
@@ -40,23 +40,23 @@ class Partial:
     `symbol` is the name for float64; float32 adds an "f".
     """
 
-    value: Value
-    wrong: Value
+    value: EmittedValue
+    wrong: EmittedValue
     symbol: str
-    args: tuple[Value, ...]
+    args: tuple[EmittedValue, ...]
 
 
-def bits_of(x: Value) -> Value:
+def bits_of(x: EmittedValue) -> EmittedValue:
     """The bits of a float, as unsigned integers."""
     return x.bitcast(Type("u", x.type.bits, x.type.lanes))
 
 
-def constant(like: Value, number: float) -> Value:
+def constant(like: EmittedValue, number: float) -> EmittedValue:
     """A constant of another value's type."""
     return like.emitter.constant(like.type, number)
 
 
-def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(x: EmittedValue, coefficients: Sequence[float]) -> EmittedValue:
     """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term."""
     *rest, last = coefficients
     result = constant(x, last)
@@ -65,44 +65,44 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
-def sqrt(x: Value) -> Value:
+def sqrt(x: EmittedValue) -> EmittedValue:
     """Correctly rounded square root."""
     return x.emitter.intrinsic("llvm.sqrt", x)
 
 
-def floor(x: Value) -> Value:
+def floor(x: EmittedValue) -> EmittedValue:
     """The integer at or below."""
     return x.emitter.intrinsic("llvm.floor", x)
 
 
-def trunc(x: Value) -> Value:
+def trunc(x: EmittedValue) -> EmittedValue:
     """The integer towards zero."""
     return x.emitter.intrinsic("llvm.trunc", x)
 
 
-def copysign(magnitude: Value, sign: Value) -> Value:
+def copysign(magnitude: EmittedValue, sign: EmittedValue) -> EmittedValue:
     """`magnitude` with the sign bit of `sign`."""
     return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
 
 
-def clamp(x: Value, low: float, high: float) -> Value:
+def clamp(x: EmittedValue, low: float, high: float) -> EmittedValue:
     """`x` kept within bounds; NaN passes through."""
     x = (x < low).select(low, x)
     return (x > high).select(high, x)
 
 
-def at_most(x: Value, high: float) -> Value:
+def at_most(x: EmittedValue, high: float) -> EmittedValue:
     """`x` kept below a bound; NaN passes through."""
     return (x > high).select(high, x)
 
 
-def power_of_two(biased: Value, type: Type) -> Value:
+def power_of_two(biased: EmittedValue, type: Type) -> EmittedValue:
     """The float whose exponent field is the low bits of an integer; higher bits fall off."""
     mantissa = _FORMATS[type.bits].mantissa
     return (biased << mantissa).bitcast(type)
 
 
-def small_integer(biased: Value, type: Type, bias: int) -> Value:
+def small_integer(biased: EmittedValue, type: Type, bias: int) -> EmittedValue:
     """An integer below 2**20, less `bias`, as a float; cheaper than a 64-bit conversion."""
     layout = _FORMATS[type.bits]
     magic_bits = (layout.bias + layout.mantissa << layout.mantissa) + (1 << layout.mantissa - 1)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.maths.floating import INF, constant, copysign, polynomial, sqrt
-from dualflow.backends.llvm.text import Value
+from dualflow.backends.llvm.text import EmittedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ _TABLES = {
 _HALF_PI_REST = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
 
 
-def _reduced_asin(x: Value) -> tuple[Value, Value, Value]:
+def _reduced_asin(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedValue]:
     """Whether ``|x|`` is above a half; then a root r, else ``|x|``, and the rest of its arc sine.
 
     Above a half, ``acos(|x|) = 2 asin(r)`` with ``r = sqrt((1 - |x|) / 2)``.
@@ -88,7 +88,7 @@ def _reduced_asin(x: Value) -> tuple[Value, Value, Value]:
     return outer, r, r * square * polynomial(square, _TABLES[x.type.bits].asin)
 
 
-def asin(x: Value) -> Value:
+def asin(x: EmittedValue) -> EmittedValue:
     """Arc sine, in radians; NaN beyond 1."""
     outer, r, rest = _reduced_asin(x)
     low = _HALF_PI_REST[x.type.bits]
@@ -96,7 +96,7 @@ def asin(x: Value) -> Value:
     return copysign(outer.select(from_acos, r + rest), x)
 
 
-def acos(x: Value) -> Value:
+def acos(x: EmittedValue) -> EmittedValue:
     """Arc cosine, in radians; NaN beyond 1."""
     outer, r, rest = _reduced_asin(x)
     low = _HALF_PI_REST[x.type.bits]
@@ -107,12 +107,12 @@ def acos(x: Value) -> Value:
     return outer.select(outside, inside)
 
 
-def atan(x: Value) -> Value:
+def atan(x: EmittedValue) -> EmittedValue:
     """Arc tangent, in radians."""
     return copysign(_angle(abs(x), constant(x, 1.0), None), x)
 
 
-def atan2(y: Value, x: Value) -> Value:
+def atan2(y: EmittedValue, x: EmittedValue) -> EmittedValue:
     """The angle of the point (x, y), in radians, as C's atan2 has it for zeros and infinities."""
     across, up = abs(x), abs(y)
     across = (across + up).eq(0).select(1.0, across)
@@ -125,7 +125,7 @@ def atan2(y: Value, x: Value) -> Value:
     return copysign(_angle(up, across, x.bitcast(x.type.as_int) < 0), y)
 
 
-def _angle(y: Value, x: Value, behind: Value | None) -> Value:
+def _angle(y: EmittedValue, x: EmittedValue, behind: EmittedValue | None) -> EmittedValue:
     """The angle of a point of the first quadrant; of its mirror image, where `behind` is set."""
     bits = x.type.bits
     steep = y > x

@@ -22,7 +22,7 @@ from dualflow.backends.llvm.maths.floating import (
     small_integer,
     sqrt,
 )
-from dualflow.backends.llvm.text import Value
+from dualflow.backends.llvm.text import EmittedValue
 
 _TAIL_32 = (
     -0.5,
@@ -73,7 +73,7 @@ _BASE_10 = {
 _ROOT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 
 
-def _tail(f: Value) -> Value:
+def _tail(f: EmittedValue) -> EmittedValue:
     """``log(1 + f) - f`` for a reduced f."""
     if f.type.bits == 32:
         return f * f * polynomial(f, _TAIL_32)
@@ -83,7 +83,7 @@ def _tail(f: Value) -> Value:
     return s.fma(square.fma(polynomial(square, _TAIL_64), half), -half)
 
 
-def split(x: Value) -> tuple[Value, Value]:
+def split(x: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
     """A positive number, denormal or not, as ``2**k (1 + f)``: the floats k and f."""
     layout, root_half = format_of(x), _ROOT_HALF[x.type.bits]
     denormal = x < layout.smallest_normal
@@ -95,7 +95,7 @@ def split(x: Value) -> tuple[Value, Value]:
     return k, mantissa.bitcast(x.type) - 1.0
 
 
-def _assemble(k: Value, f: Value, base: _Base) -> Value:
+def _assemble(k: EmittedValue, f: EmittedValue, base: _Base) -> EmittedValue:
     """The logarithm of ``2**k (1 + f)``, the smaller terms first."""
     if base.inverse_high == 1.0:
         return k.fma(base.log2_high, f + k.fma(base.log2_low, _tail(f)))
@@ -106,28 +106,28 @@ def _assemble(k: Value, f: Value, base: _Base) -> Value:
     return k.fma(base.log2_high, r.fma(base.inverse_high, rest))
 
 
-def _special(x: Value, pole: float, y: Value) -> Value:
+def _special(x: EmittedValue, pole: float, y: EmittedValue) -> EmittedValue:
     """`y`, but -infinity at the pole, NaN below it and for NaN, and infinity at infinity."""
     edge = x.eq(pole).select(constant(x, -INF), (x > pole).select(x, NAN))
     return ((x > pole) & (x < INF)).select(y, edge)
 
 
-def log(x: Value) -> Value:
+def log(x: EmittedValue) -> EmittedValue:
     """Natural logarithm."""
     return _special(x, 0.0, _assemble(*split(x), _BASE_E[x.type.bits]))
 
 
-def log2(x: Value) -> Value:
+def log2(x: EmittedValue) -> EmittedValue:
     """Logarithm to base 2, exact for powers of 2."""
     return _special(x, 0.0, _assemble(*split(x), _BASE_2[x.type.bits]))
 
 
-def log10(x: Value) -> Value:
+def log10(x: EmittedValue) -> EmittedValue:
     """Logarithm to base 10."""
     return _special(x, 0.0, _assemble(*split(x), _BASE_10[x.type.bits]))
 
 
-def log1p(x: Value) -> Value:
+def log1p(x: EmittedValue) -> EmittedValue:
     """``log(1 + x)``: the exponent of the rounded sum reduces 1 and x apart, so that nothing of x is lost."""
     layout = format_of(x)
     biased = bits_of(x + 1.0) + (layout.one_bits - _ROOT_HALF[x.type.bits]) >> layout.mantissa
@@ -139,7 +139,7 @@ def log1p(x: Value) -> Value:
     return (abs(x) < 2.0 ** -(layout.mantissa + 2)).select(x, y)
 
 
-def logaddexp(x: Value, y: Value) -> Value:
+def logaddexp(x: EmittedValue, y: EmittedValue) -> EmittedValue:
     """``log(exp(x) + exp(y))``."""
     larger = (x > y).select(x, y)
     apart = larger + log1p(exp(-abs(x - y)))
@@ -149,7 +149,7 @@ def logaddexp(x: Value, y: Value) -> Value:
 _HUGE = {32: 2.0**30, 64: 2.0**60}
 
 
-def asinh(x: Value) -> Value:
+def asinh(x: EmittedValue) -> EmittedValue:
     """Inverse hyperbolic sine: log1p of what sinh's definition gives, without cancellation or overflow."""
     magnitude = abs(x)
     square = x * x
@@ -158,7 +158,7 @@ def asinh(x: Value) -> Value:
     return copysign(log1p(argument) + huge.select(constant(x, math.log(2)), 0.0), x)
 
 
-def acosh(x: Value) -> Value:
+def acosh(x: EmittedValue) -> EmittedValue:
     """Inverse hyperbolic cosine; NaN below 1."""
     above = x - 1.0
     huge = x > _HUGE[x.type.bits]
@@ -167,7 +167,7 @@ def acosh(x: Value) -> Value:
     return (x < 1.0).select(NAN, y)
 
 
-def atanh(x: Value) -> Value:
+def atanh(x: EmittedValue) -> EmittedValue:
     """Inverse hyperbolic tangent; NaN beyond 1."""
     magnitude = abs(x)
     return copysign(log1p((magnitude + magnitude) / (1.0 - magnitude)) * 0.5, x)

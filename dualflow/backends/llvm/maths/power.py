@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.backends.llvm.maths.exponential import exp
 from dualflow.backends.llvm.maths.floating import INF, NAN, bits_of, constant, floor, polynomial
 from dualflow.backends.llvm.maths.logarithm import log, split
-from dualflow.backends.llvm.text import F64, Builder, Type, Value
+from dualflow.backends.llvm.text import F64, Builder, EmittedValue, Type
 
 # log(1 + f) = 2 s + s z (2/3 + z P(z)) with s = f / (2 + f) and z = s**2: P is a minimax fit (Remez), 2**-54.
 _ATANH_REST = (
@@ -23,7 +23,7 @@ _TWO_THIRDS = (0.6666666666666666, 3.7007434154171886e-17)
 _LOG_2 = (6.93147180369123816490e-01, 1.9082149292705877e-10)
 
 
-def pow(x: Value, y: Value) -> Value:
+def pow(x: EmittedValue, y: EmittedValue) -> EmittedValue:
     """``x**y`` as C's pow has it: 1 where y is 0 or x is 1, NaN for a negative x and a fractional y."""
     magnitude = abs(x)
     unit = magnitude.eq(1) | y.eq(0)
@@ -42,7 +42,7 @@ def pow(x: Value, y: Value) -> Value:
     return undefined.select(NAN, (bits_of(size) | sign).bitcast(x.type))
 
 
-def _times_log(y: Value, x: Value) -> tuple[Value, Value]:
+def _times_log(y: EmittedValue, x: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
     """``y log(x)`` for a positive x, to twice the precision, as the sum of two floats."""
     k, f = split(x)
     top = f + 2.0
@@ -69,7 +69,7 @@ def _times_log(y: Value, x: Value) -> tuple[Value, Value]:
     return high, y.fma(total, -high) + y * log_low
 
 
-def integer_power(b: Builder, x: Value, n: Value) -> Value:
+def integer_power(b: Builder, x: EmittedValue, n: EmittedValue) -> EmittedValue:
     """``x**n`` for integers, wrapping, by repeated squaring; `n` is read as unsigned."""
     remaining = n.bitcast(Type("u", n.type.bits, n.type.lanes))
     with b.while_loop([constant(x, 1), x, remaining]) as loop:

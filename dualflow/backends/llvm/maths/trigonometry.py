@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.maths.floating import Partial, bits_of, format_of, polynomial
-from dualflow.backends.llvm.text import Value
+from dualflow.backends.llvm.text import EmittedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ _TAN_32 = (
 )
 
 
-def _reduce(x: Value) -> tuple[Value, Value, Value]:
+def _reduce(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedValue]:
     """The quadrant, as the low bits of an integer, the angle within it, at most pi/4, and what that lacks."""
     magic = format_of(x).magic
     shifted = x.fma(2 / math.pi, magic)
@@ -79,18 +79,18 @@ def _reduce(x: Value) -> tuple[Value, Value, Value]:
     return bits_of(shifted), angle, n.fma(-low, lost)
 
 
-def _sin_cos(angle: Value, rest: Value) -> tuple[Value, Value]:
+def _sin_cos(angle: EmittedValue, rest: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
     """Sine and cosine of ``angle + rest``, at most pi/4; the rest is lost in a cosine's rounding."""
     tables, square = _TABLES[angle.type.bits], angle * angle
     sine = angle + (angle * square).fma(polynomial(square, tables.sin), rest)
     return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
 
 
-def _beyond(x: Value) -> Value:
+def _beyond(x: EmittedValue) -> EmittedValue:
     return abs(x) > _TABLES[x.type.bits].bound
 
 
-def _turned(x: Value, quarters: int, symbol: str) -> Partial:
+def _turned(x: EmittedValue, quarters: int, symbol: str) -> Partial:
     """The sine of `x` plus quarter turns."""
     quadrant, angle, rest = _reduce(x)
     quadrant = quadrant + quarters if quarters else quadrant
@@ -100,18 +100,18 @@ def _turned(x: Value, quarters: int, symbol: str) -> Partial:
     return Partial((bits_of(y) ^ sign).bitcast(x.type), _beyond(x), symbol, (x,))
 
 
-def sin(x: Value) -> Partial:
+def sin(x: EmittedValue) -> Partial:
     """Sine of an angle in radians."""
     y = _turned(x, 0, "sin")
     return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol, y.args)
 
 
-def cos(x: Value) -> Partial:
+def cos(x: EmittedValue) -> Partial:
     """Cosine of an angle in radians."""
     return _turned(x, 1, "cos")
 
 
-def tan(x: Value) -> Partial:
+def tan(x: EmittedValue) -> Partial:
     """Tangent: of the angle in the quadrant, or minus its inverse."""
     quadrant, angle, rest = _reduce(x)
     even = (quadrant & 1).eq(0)

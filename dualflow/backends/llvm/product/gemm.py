@@ -22,7 +22,7 @@ from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, em
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.target import vector_bits
-from dualflow.backends.llvm.text import F32, F64, Module, Type
+from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
 from dualflow.core.locks import unforkable
 
 ELEMENTS = {"f": F32, "d": F64}
@@ -166,7 +166,7 @@ class Gemm:
     def text(self) -> str:
         """The module of LLVM IR."""
         element, lanes = self.element, self.lanes
-        module = Module(self.bits)
+        module = LlvmModule(self.bits)
         emit_tiles(module, "wide", self.wide, element, lanes, packing=True)
         emit_tiles(module, "narrow", NARROW, element, lanes)
         emit_dot(module, "dot", DOTS, element, lanes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, field, opaque, smaller
-from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 
 
-def emit_entry(module: Module, name: str, body: str) -> None:
+def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     """The function to call: it shares the blocks out, or computes them all where nobody helps."""
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
@@ -21,11 +21,11 @@ def emit_entry(module: Module, name: str, body: str) -> None:
         b.store(operand, context, i)
     blocks, zero, one = field(b, table, Field.BLOCKS), b.constant(I64, 0), b.constant(I64, 1)
 
-    def alone() -> list[Value]:
+    def alone() -> list[EmittedValue]:
         b.call(body, [context, zero, blocks, zero])
         return []
 
-    def shared() -> list[Value]:
+    def shared() -> list[EmittedValue]:
         b.call_pointer(pfor, VOID, [pool, b.address(body), context, blocks, one])
         return []
 
@@ -33,7 +33,7 @@ def emit_entry(module: Module, name: str, body: str) -> None:
     b.ret()
 
 
-def emit_blocks(module: Module, name: str, wide: Tile, element: Type, lanes: int) -> None:
+def emit_blocks(module: LlvmModule, name: str, wide: Tile, element: Type, lanes: int) -> None:
     """The body of the parallel loop: blocks ``low`` to ``high`` of C."""
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
     function = module.function(name, VOID, arguments, internal=True)
@@ -87,15 +87,15 @@ def emit_blocks(module: Module, name: str, wide: Tile, element: Type, lanes: int
 
 def _copied(
     b: Builder,
-    table: Value,
-    size: dict[Field, Value],
-    a: Value,
-    copy: Value,
-    counts: tuple[Value, Value],
-) -> list[Value]:
+    table: EmittedValue,
+    size: dict[Field, EmittedValue],
+    a: EmittedValue,
+    copy: EmittedValue,
+    counts: tuple[EmittedValue, EmittedValue],
+) -> list[EmittedValue]:
     """A block of A, copied if the table says so: its first element, and distances of rows and columns."""
 
-    def copied() -> list[Value]:
+    def copied() -> list[EmittedValue]:
         depth, rows = counts
         b.call("copy", [table, depth, a, copy, rows])
         return [copy, b.constant(I64, 1), size[Field.COPY_ROW]]
@@ -109,21 +109,21 @@ class _Panel:
     """The product of a block's rows of A and a panel of B; ``columns`` are those left in the block."""
 
     builder: Builder
-    table: Value
-    size: dict[Field, Value]
+    table: EmittedValue
+    size: dict[Field, EmittedValue]
     element: Type
-    a: Value
-    a_row: Value
-    a_column: Value
-    b: Value
-    packed: Value
-    c: Value
-    depth: Value
-    rows: Value
-    columns: Value
-    keep: Value
+    a: EmittedValue
+    a_row: EmittedValue
+    a_column: EmittedValue
+    b: EmittedValue
+    packed: EmittedValue
+    c: EmittedValue
+    depth: EmittedValue
+    rows: EmittedValue
+    columns: EmittedValue
+    keep: EmittedValue
 
-    def emit(self, wide: Tile, lanes: int) -> Value:
+    def emit(self, wide: Tile, lanes: int) -> EmittedValue:
         """Use the wide tile while columns fill more than half of it; answers the width of the tile."""
         b = self.builder
         full = wide.vectors * lanes
@@ -132,7 +132,7 @@ class _Panel:
         columns = smaller(self.columns, width)
         b_row = self.size[Field.B_ROW]
 
-        def pack() -> list[Value]:
+        def pack() -> list[EmittedValue]:
             b.call("pack", [self.table, self.depth, self.b, self.packed, width, columns])
             return [self.packed, width]
 

@@ -11,7 +11,7 @@ import operator
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
-from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 
 
 class Field(IntEnum):
@@ -62,33 +62,33 @@ ARGUMENTS = (
 """What every kernel takes: pointers to the first elements, and how many rows and columns of C to write."""
 
 
-def field(b: Builder, table: Value, which: Field) -> Value:
+def field(b: Builder, table: EmittedValue, which: Field) -> EmittedValue:
     """An integer of the table."""
     return b.load(table, int(which), I64)
 
 
-def scale(b: Builder, table: Value, element: Type) -> Value:
+def scale(b: Builder, table: EmittedValue, element: Type) -> EmittedValue:
     """The factor of the product."""
     return b.load(table, Field.SCALE * 64 // element.bits, element)
 
 
-def smaller(left: Value, right: Value | int) -> Value:
+def smaller(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
     """The smaller of two integers."""
     return (left < right).select(left, right)
 
 
-def multiply_add(left: Value, right: Value, term: Value) -> Value:
+def multiply_add(left: EmittedValue, right: EmittedValue, term: EmittedValue) -> EmittedValue:
     """One instruction where the processor has it, else two; never a call."""
     return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
 
 
-def opaque(value: Value) -> Value:
+def opaque(value: EmittedValue) -> EmittedValue:
     """The same integer, of whose making LLVM knows nothing: it looks long for cheaper ways to count it up."""
     return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
 
 
 def emit_tiles(
-    module: Module, name: str, tile: Tile, element: Type, lanes: int, *, packing: bool = False
+    module: LlvmModule, name: str, tile: Tile, element: Type, lanes: int, *, packing: bool = False
 ) -> None:
     """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
 
@@ -106,7 +106,14 @@ def emit_tiles(
     kept = [keep.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
     width = b.constant(I64, tile.vectors * lanes)
 
-    def sums(at_a: Value, across: list[Value], line: Value, distance: Value, *, copy: bool) -> list[Value]:
+    def sums(
+        at_a: EmittedValue,
+        across: list[EmittedValue],
+        line: EmittedValue,
+        distance: EmittedValue,
+        *,
+        copy: bool,
+    ) -> list[EmittedValue]:
         """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
         zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
         with b.loop(0, depth, carried=[at_a, line, packed, *zeros]) as step:
@@ -147,7 +154,7 @@ def emit_tiles(
     b.ret()
 
 
-def emit_dot(module: Module, name: str, rows_at_once: int, element: Type, lanes: int) -> None:
+def emit_dot(module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int) -> None:
     """The same for one column, where neighbours in memory are neighbours in K in both A and B."""
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     b = function.builder
@@ -171,12 +178,14 @@ def emit_dot(module: Module, name: str, rows_at_once: int, element: Type, lanes:
     b.ret()
 
 
-def _with_masks(addresses: list[Value], masks: list[Value]) -> list[tuple[tuple[Value, int], Value]]:
+def _with_masks(
+    addresses: list[EmittedValue], masks: list[EmittedValue]
+) -> list[tuple[tuple[EmittedValue, int], EmittedValue]]:
     """Addresses row by row, each with the mask of its columns."""
     return [((address, 0), masks[i % len(masks)]) for i, address in enumerate(addresses)]
 
 
-def _prefetch(module: Module, b: Builder, addresses: list[Value]) -> None:
+def _prefetch(module: LlvmModule, b: Builder, addresses: list[EmittedValue]) -> None:
     """Ask for pieces of C, so that they are there when their sums are."""
     module.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
     read, near, data = (b.constant(I32, n) for n in (0, 3, 1))

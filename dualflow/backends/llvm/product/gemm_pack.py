@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.product.gemm_kernel import Field, field, opaque, smaller
-from dualflow.backends.llvm.text import I64, PTR, VOID, Module, Type, Value
+from dualflow.backends.llvm.text import I64, PTR, VOID, EmittedValue, LlvmModule, Type
 
 PANEL = (("table", PTR), ("depth", I64), ("b", PTR), ("packed", PTR), ("width", I64), ("columns", I64))
 COPY = (("table", PTR), ("depth", I64), ("a", PTR), ("copy", PTR), ("rows", I64))
 
 
-def emit_pack(module: Module, name: str, element: Type, lanes: int) -> None:
+def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     """Write ``packed[k * width + j] = b[k, j]``; what stands past the last column is of no account.
 
     Where neighbours in memory are neighbours in K, squares are transposed in registers. The rest goes one by
@@ -37,7 +37,7 @@ def emit_pack(module: Module, name: str, element: Type, lanes: int) -> None:
     b.ret()
 
 
-def emit_copy(module: Module, name: str, element: Type, lanes: int) -> None:
+def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     """Write ``copy[k * COPY_ROW + i] = a[i, k]``, for an A in which neighbours in memory are in one column.
 
     Columns that are a large power of two apart compete for few places in a cache; those of the copy do not.
@@ -53,7 +53,7 @@ def emit_copy(module: Module, name: str, element: Type, lanes: int) -> None:
     b.ret()
 
 
-def transposed(rows: Sequence[Value]) -> list[Value]:
+def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
     """The columns of a tall matrix given by its rows of 128 bits: squares are transposed side by side.
 
     Row i of every square makes one vector; interleaving those of the upper and lower half of the squares, as
@@ -70,7 +70,7 @@ def transposed(rows: Sequence[Value]) -> list[Value]:
     return mixed
 
 
-def _joined(parts: Sequence[Value]) -> Value:
+def _joined(parts: Sequence[EmittedValue]) -> EmittedValue:
     """Vectors end to end; their number is a power of two."""
     while len(parts) > 1:
         order = range(2 * parts[0].type.lanes)

@@ -15,7 +15,7 @@ from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
 from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.target import vector_bits
-from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, Module, Type, Value
+from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.schedule.nest import Layout
 
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
@@ -101,12 +101,14 @@ class Batch:
 class ProductWriter:
     """Writes the calls; ``param`` lists an integer of the parameter table and answers it at run time."""
 
-    module: Module
+    module: LlvmModule
     builder: Builder
-    buffers: Value
-    param: Callable[[int], Value]
+    buffers: EmittedValue
+    param: Callable[[int], EmittedValue]
 
-    def call_own(self, batch: Batch, table: Value, scratch: Value, pool: Value, pfor: Value) -> None:
+    def call_own(
+        self, batch: Batch, table: EmittedValue, scratch: EmittedValue, pool: EmittedValue, pfor: EmittedValue
+    ) -> None:
         """Call our own routine for each product."""
         name = gemm(batch.char).routine
         self.module.declare(name, VOID, [PTR] * 7)
@@ -131,7 +133,7 @@ class ProductWriter:
             b.call(_BLAS[batch.char], arguments)
 
     @contextmanager
-    def _each(self, batch: Batch) -> Iterator[list[Value]]:
+    def _each(self, batch: Batch) -> Iterator[list[EmittedValue]]:
         """The loops over a batch: what is written inside runs for each product, whose matrices these are."""
         b, layouts = self.builder, batch.layouts
         places = [self.param(layout.offset) for layout in layouts]
@@ -145,7 +147,7 @@ class ProductWriter:
                 for layout, place in zip(layouts, places, strict=True)
             ]
 
-    def _int(self, number: int) -> Value:
+    def _int(self, number: int) -> EmittedValue:
         """A run-time integer of the width that this BLAS takes."""
         found = blas.find()
         value = self.param(number)

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
-from dualflow.backends.llvm.text import I32, I64, PTR, VOID, Builder, Module, Value
+from dualflow.backends.llvm.text import I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule
 
 ROUTINE: Final = "ask_python"
 _CYCLES = 1 << 27
@@ -29,14 +29,16 @@ def addresses() -> Mapping[str, int]:
     return {name: address or 0 for name, address in found.items()}
 
 
-def clock(b: Builder) -> Value:
+def clock(b: Builder) -> EmittedValue:
     """The memory in which a loop keeps when it last asked; call it before the loop."""
     last = b.alloca(I64, 1)
     b.store(_cycles(b), last, 0)
     return last
 
 
-def ask(module: Module, b: Builder, last: Value, status: Value, number: Value) -> None:
+def ask(
+    module: LlvmModule, b: Builder, last: EmittedValue, status: EmittedValue, number: EmittedValue
+) -> None:
     """Look at the clock, and ask if it is time: the status says whether to stop.
 
     It is ``-number`` then, and Python's error is set.
@@ -44,11 +46,11 @@ def ask(module: Module, b: Builder, last: Value, status: Value, number: Value) -
     b.call(_routine(module), [last, status, -number])
 
 
-def _cycles(b: Builder) -> Value:
+def _cycles(b: Builder) -> EmittedValue:
     return b.call(b.symbols.declare("llvm.readcyclecounter", I64, (), ""))
 
 
-def _routine(module: Module) -> str:
+def _routine(module: LlvmModule) -> str:
     """The name of ``void ask(last, status, stopped)``, written at the first call."""
     if module.has(ROUTINE):
         return ROUTINE

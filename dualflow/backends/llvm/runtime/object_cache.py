@@ -23,7 +23,7 @@ import time
 from dualflow.backends.llvm.runtime import switches
 from dualflow.core.warning import warn_user
 
-MAX_BYTES = 512 << 20
+CACHE_BYTES = 512 << 20
 """Bytes the folder may hold before the entries least recently written or read are removed."""
 
 _MAGIC = b"dualflow object 1\n"
@@ -108,7 +108,7 @@ def store(key: str, payload: bytes) -> None:
     except OSError:
         return
     if int(key[:2], 16) < 4:  # one key in 64 pays for looking at the whole folder
-        evict(where, MAX_BYTES)
+        evict(where, CACHE_BYTES)
 
 
 def evict(where: str, limit: int) -> None:
@@ -194,7 +194,7 @@ def _read(path: str) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
         about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES or not _is_our_own(about):
+        if not stat.S_ISREG(about.st_mode) or about.st_size > CACHE_BYTES or not _is_our_own(about):
             return b""
         content = file.read()
     if time.time() - about.st_mtime > _TOUCH_SECONDS:

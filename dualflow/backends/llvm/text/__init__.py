@@ -4,7 +4,7 @@ The text is LLVM's own language (LLVM 22), so that a kernel can be read, diffed 
 Vectors are explicit: the same element code gives ``float`` or ``<16 x float>`` instructions, whichever the
 lanes of its operands say.
 
->>> module = Module()
+>>> module = LlvmModule()
 >>> f = module.function("axpy", VOID, [("a", F32), ("x", PTR), ("y", PTR, "noalias"), ("n", I64)])
 >>> b, (a, x, y, n) = f.builder, f.args
 >>> with b.loop(0, n, 16) as loop:
@@ -20,8 +20,8 @@ contracts. Integers wrap. Division by zero and shifts by the width or more are u
 the functions of `dualflow.backends.llvm.maths` define them as NumPy does.
 """
 
-from dualflow.backends.llvm.text.builder import Block, Builder, Loop, WhileLoop
-from dualflow.backends.llvm.text.module import Fragment, Function, Module
+from dualflow.backends.llvm.text.builder import Block, Builder, CountedTurn, WhileLoop
+from dualflow.backends.llvm.text.module import Fragment, LlvmFunction, LlvmModule
 from dualflow.backends.llvm.text.types import (
     BOOL,
     F16,
@@ -39,7 +39,7 @@ from dualflow.backends.llvm.text.types import (
     VOID,
     Type,
 )
-from dualflow.backends.llvm.text.values import Value
+from dualflow.backends.llvm.text.values import EmittedValue
 
 __all__ = [
     "BOOL",
@@ -58,11 +58,11 @@ __all__ = [
     "VOID",
     "Block",
     "Builder",
+    "CountedTurn",
+    "EmittedValue",
     "Fragment",
-    "Function",
-    "Loop",
-    "Module",
+    "LlvmFunction",
+    "LlvmModule",
     "Type",
-    "Value",
     "WhileLoop",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dualflow.backends.llvm.text.types import BOOL, I32, I64, PTR, VOID, Type
-from dualflow.backends.llvm.text.values import Emitter, Symbols, Value
+from dualflow.backends.llvm.text.values import EmittedValue, Emitter, Symbols
 from dualflow.core.errors import DTypeError
 
 
@@ -23,20 +23,20 @@ class Block:
 class Turn:
     """One turn of a loop: the values `carried` into it, and after the loop its `results`."""
 
-    def __init__(self, carried: list[Value]) -> None:
+    def __init__(self, carried: list[EmittedValue]) -> None:
         self.carried = self.results = self.following = carried
 
-    def next(self, *values: Value) -> None:
+    def next(self, *values: EmittedValue) -> None:
         """Give the carried values of the next turn."""
         if [v.type for v in values] != [v.type for v in self.carried]:
             raise DTypeError(f"the loop carries {self.carried}, but its next turn was given {list(values)}")
         self.following = list(values)
 
 
-class Loop(Turn):
+class CountedTurn(Turn):
     """A turn of a counted loop, which has an `index`."""
 
-    def __init__(self, index: Value, carried: list[Value]) -> None:
+    def __init__(self, index: EmittedValue, carried: list[EmittedValue]) -> None:
         super().__init__(carried)
         self.index = index
 
@@ -44,7 +44,7 @@ class Loop(Turn):
 class WhileLoop(Turn):
     """A turn of a loop that ends when a test fails."""
 
-    def __init__(self, carried: list[Value], test: Callable[[Value], None]) -> None:
+    def __init__(self, carried: list[EmittedValue], test: Callable[[EmittedValue], None]) -> None:
         super().__init__(carried)
         self.test = test
 
@@ -60,20 +60,20 @@ class Builder(Emitter):
         self.blocks: list[Block] = []
         self.position(self.new_block("entry"))
 
-    def first_lanes(self, count: Value, lanes: int) -> Value:
+    def first_lanes(self, count: EmittedValue, lanes: int) -> EmittedValue:
         """A mask of the lanes below `count` (an i64, at least 0): the tail of a row."""
         return self.iota(I32.vector(lanes)) < (count < lanes).select(count, lanes).cast(I32)
 
-    def alloca(self, type: Type, count: int = 1) -> Value:
+    def alloca(self, type: Type, count: int = 1) -> EmittedValue:
         """Room on the stack for `count` elements, 64-byte aligned, for the whole call."""
         self._count += 1
         name = f"%v{self._count}"
         self.blocks[0].lines.insert(0, f"  {name} = alloca [{count} x {type.memory}], align 64")
-        return Value(self, PTR, name)
+        return EmittedValue(self, PTR, name)
 
     # Memory
 
-    def offset(self, pointer: Value, index: Value | int, type: Type) -> Value:
+    def offset(self, pointer: EmittedValue, index: EmittedValue | int, type: Type) -> EmittedValue:
         """The address of element `index` (a vector of indices gives a vector of addresses)."""
         if isinstance(index, int):
             index = self.constant(I64, index)
@@ -81,7 +81,9 @@ class Builder(Emitter):
         instruction = f"getelementptr {element}, ptr {pointer.text}, {index.type} {index.text}"
         return self.emit(result, instruction)
 
-    def load(self, pointer: Value, index: Value | int, type: Type, mask: Value | None = None) -> Value:
+    def load(
+        self, pointer: EmittedValue, index: EmittedValue | int, type: Type, mask: EmittedValue | None = None
+    ) -> EmittedValue:
         """Load `type.lanes` neighbouring elements from `index` on; lanes outside `mask` are 0, untouched."""
         memory, address = type.memory, self.offset(pointer, index, type)
         if mask is None:
@@ -92,10 +94,10 @@ class Builder(Emitter):
 
     def store(
         self,
-        value: Value,
-        pointer: Value,
-        index: Value | int,
-        mask: Value | None = None,
+        value: EmittedValue,
+        pointer: EmittedValue,
+        index: EmittedValue | int,
+        mask: EmittedValue | None = None,
         streaming: bool = False,
     ) -> None:
         """Store a value's lanes to neighbouring elements from `index` on, but those outside `mask`.
@@ -111,22 +113,30 @@ class Builder(Emitter):
         end = ", !nontemporal !0" if streaming else ""
         self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
 
-    def gather(self, pointer: Value, index: Value, type: Type, mask: Value | None = None) -> Value:
+    def gather(
+        self, pointer: EmittedValue, index: EmittedValue, type: Type, mask: EmittedValue | None = None
+    ) -> EmittedValue:
         """Load the elements at a vector of indices; lanes outside `mask` are 0 and not touched."""
         mask = self._every_lane(type) if mask is None else mask
         loaded = self._masked_read("gather", self.offset(pointer, index, type), type.memory, mask)
         return loaded.ne(0) if type.kind == "b" else loaded
 
-    def scatter(self, value: Value, pointer: Value, index: Value, mask: Value | None = None) -> None:
+    def scatter(
+        self,
+        value: EmittedValue,
+        pointer: EmittedValue,
+        index: EmittedValue,
+        mask: EmittedValue | None = None,
+    ) -> None:
         """Store lanes to the elements at a vector of indices; of equal indices, the last lane wins."""
         mask = self._every_lane(value.type) if mask is None else mask
         address = self.offset(pointer, index, value.type)
         self._masked_write("scatter", value.cast(value.type.memory), address, mask)
 
-    def _every_lane(self, type: Type) -> Value:
+    def _every_lane(self, type: Type) -> EmittedValue:
         return self.constant(BOOL.vector(type.lanes), True)
 
-    def _masked_read(self, kind: str, address: Value, type: Type, mask: Value) -> Value:
+    def _masked_read(self, kind: str, address: EmittedValue, type: Type, mask: EmittedValue) -> EmittedValue:
         """llvm.masked.load or .gather, zero in the lanes that are off."""
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
         self.symbols.declare(name, type, [address.type, mask.type, type], "")
@@ -134,7 +144,9 @@ class Builder(Emitter):
         rest = f"{mask.type} {mask.text}, {type} zeroinitializer"
         return self.emit(type, f"call {type} @{name}({where}, {rest})")
 
-    def _masked_write(self, kind: str, value: Value, address: Value, mask: Value) -> None:
+    def _masked_write(
+        self, kind: str, value: EmittedValue, address: EmittedValue, mask: EmittedValue
+    ) -> None:
         """llvm.masked.store or .scatter."""
         type = value.type
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
@@ -158,22 +170,22 @@ class Builder(Emitter):
         """Leave the current block for another."""
         self.line(f"br label %{block.label}")
 
-    def branch(self, condition: Value, then: Block, otherwise: Block) -> None:
+    def branch(self, condition: EmittedValue, then: Block, otherwise: Block) -> None:
         """Leave the current block for one of two."""
         self.line(f"br i1 {condition.text}, label %{then.label}, label %{otherwise.label}")
 
-    def phi(self, incoming: Sequence[tuple[Value, Block]]) -> Value:
+    def phi(self, incoming: Sequence[tuple[EmittedValue, Block]]) -> EmittedValue:
         """The value that belongs to the block we came from; must open its block."""
         type = incoming[0][0].type
         pairs = ", ".join([f"[ {value.text}, %{block.label} ]" for value, block in incoming])
         return self.emit(type, f"phi {type} {pairs}")
 
-    def ret(self, value: Value | None = None) -> None:
+    def ret(self, value: EmittedValue | None = None) -> None:
         """Return from the function."""
         self.line("ret void" if value is None else f"ret {value.type} {value.text}")
 
     @contextmanager
-    def if_then(self, condition: Value) -> Iterator[None]:
+    def if_then(self, condition: EmittedValue) -> Iterator[None]:
         """Instructions that run only where a scalar condition holds."""
         then, after = self.new_block("then"), self.new_block("after")
         self.branch(condition, then, after)
@@ -183,12 +195,15 @@ class Builder(Emitter):
         self._resume(after)
 
     def if_else(
-        self, condition: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
-    ) -> list[Value]:
+        self,
+        condition: EmittedValue,
+        then: Callable[[], Sequence[EmittedValue]],
+        otherwise: Callable[[], Sequence[EmittedValue]],
+    ) -> list[EmittedValue]:
         """Run one of two emitters, and merge the values that they return."""
         sides, after = (self.new_block("then"), self.new_block("else")), self.new_block("after")
         self.branch(condition, *sides)
-        ends: list[tuple[Sequence[Value], Block]] = []
+        ends: list[tuple[Sequence[EmittedValue], Block]] = []
         for block, emitter in zip(sides, (then, otherwise), strict=True):
             self.position(block)
             values = emitter()
@@ -200,8 +215,12 @@ class Builder(Emitter):
 
     @contextmanager
     def loop(
-        self, start: Value | int, stop: Value | int, step: Value | int = 1, carried: Sequence[Value] = ()
-    ) -> Iterator[Loop]:
+        self,
+        start: EmittedValue | int,
+        stop: EmittedValue | int,
+        step: EmittedValue | int = 1,
+        carried: Sequence[EmittedValue] = (),
+    ) -> Iterator[CountedTurn]:
         """Count from `start` while below `stop` (i64); accumulators go round as `carried` values.
 
         >>> from dualflow.backends.llvm.text import I64, Module
@@ -217,7 +236,7 @@ class Builder(Emitter):
         self.position(body)
         entering = [(start, before), *[(value, before) for value in carried]]
         phis = [self.emit(value.type, "") for value, _ in entering]
-        loop = Loop(phis[0], phis[1:])
+        loop = CountedTurn(phis[0], phis[1:])
         yield loop
         following = [self.emit(I64, f"add nuw nsw i64 {loop.index.text}, {step.text}"), *loop.following]
         self.branch(following[0] < stop, body, after)
@@ -228,7 +247,7 @@ class Builder(Emitter):
         loop.results = [self.phi([(first, before), (last, latch)]) for first, last in ends]
 
     @contextmanager
-    def while_loop(self, carried: Sequence[Value]) -> Iterator[WhileLoop]:
+    def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:
         """Go round until `loop.test(condition)` fails; the results are what was carried into that turn.
 
         >>> from dualflow.backends.llvm.text import I64, U64, Module
@@ -246,7 +265,7 @@ class Builder(Emitter):
         entering = [(value, before) for value in carried]
         phis = [self.emit(value.type, "") for value in carried]
 
-        def test(condition: Value) -> None:
+        def test(condition: EmittedValue) -> None:
             body = self.new_block("body")
             self.branch(condition, body, after)
             self.position(body)
@@ -260,9 +279,9 @@ class Builder(Emitter):
     def _close(
         self,
         head: Block,
-        phis: Sequence[Value],
-        entering: Sequence[tuple[Value, Block]],
-        following: Sequence[tuple[Value, Block]],
+        phis: Sequence[EmittedValue],
+        entering: Sequence[tuple[EmittedValue, Block]],
+        following: Sequence[tuple[EmittedValue, Block]],
     ) -> None:
         """Write the phis that were reserved at the head of a loop, now that its end is known."""
         for i, (phi, first, last) in enumerate(zip(phis, entering, following, strict=True)):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from dualflow.backends.llvm.text.builder import Builder
 from dualflow.backends.llvm.text.types import Type
-from dualflow.backends.llvm.text.values import Symbols, Value
+from dualflow.backends.llvm.text.values import EmittedValue, Symbols
 from dualflow.core.errors import InternalError
 
 Argument = tuple[str, Type] | tuple[str, Type, str]
 
 
-class Function:
+class LlvmFunction:
     """One function: its arguments as values, and the builder that fills its body."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Function:
     ) -> None:
         self.name, self.ret = name, ret
         self.builder = Builder(symbols)
-        self.args = tuple([Value(self.builder, a[1], f"%{a[0]}") for a in args])
+        self.args = tuple([EmittedValue(self.builder, a[1], f"%{a[0]}") for a in args])
         parameters = ", ".join([f"{a[1]} {a[2] if len(a) == 3 else ''} %{a[0]}" for a in args])
         linkage = "internal " if internal else ""
         self._head = f"define {linkage}{ret} @{name}({parameters}) #0 {attributes} {{"
@@ -62,7 +62,7 @@ class Fragment:
     data: Mapping[str, str]
 
 
-class Module(Symbols):
+class LlvmModule(Symbols):
     """Functions, declarations and constant data that become one object file.
 
     `vector_bits` is the widest register that the code may use (512 lets AVX-512 machines use all of it).
@@ -71,13 +71,13 @@ class Module(Symbols):
     def __init__(self, vector_bits: int = 512) -> None:
         super().__init__()
         self.vector_bits = vector_bits
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, LlvmFunction] = {}
         self._data: dict[str, str] = {}
         self._included: dict[str, str] = {}
 
     def function(
         self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
-    ) -> Function:
+    ) -> LlvmFunction:
         """A new function, to be filled through its `builder`.
 
         `args` are (name, type) or (name, type, parameter attributes such as "noalias"); `attributes` are the
@@ -85,7 +85,7 @@ class Module(Symbols):
         """
         if name in self.functions or name in self._included:
             raise InternalError(f"function {name} is defined twice in one module")
-        made = Function(self, name, ret, args, attributes, internal)
+        made = LlvmFunction(self, name, ret, args, attributes, internal)
         self.functions[name] = made
         self.signatures[name] = ret, tuple([a.type for a in made.args])
         return made

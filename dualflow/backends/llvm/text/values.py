@@ -59,43 +59,45 @@ class Emitter:
         self.lines: list[str] = []
         self._count = 0
 
-    def emit(self, type: Type, instruction: str) -> Value:
+    def emit(self, type: Type, instruction: str) -> EmittedValue:
         """Append an instruction with a result: any LLVM instruction can be written this way."""
         self._count = count = self._count + 1
         name = f"%v{count}"
         self.lines.append(f"  {name} = {instruction}")
-        return Value(self, type, name)
+        return EmittedValue(self, type, name)
 
     def line(self, instruction: str) -> None:
         """Append an instruction without a result."""
         self.lines.append(f"  {instruction}")
 
-    def constant(self, type: Type, number: float) -> Value:
+    def constant(self, type: Type, number: float) -> EmittedValue:
         """A constant of a type (see `Type.literal`)."""
-        return Value(self, type, type.literal(number))
+        return EmittedValue(self, type, type.literal(number))
 
-    def iota(self, type: Type) -> Value:
+    def iota(self, type: Type) -> EmittedValue:
         """The constant vector 0, 1, 2 ... of a type."""
-        return Value(self, type, _counted(type))
+        return EmittedValue(self, type, _counted(type))
 
-    def address(self, name: str) -> Value:
+    def address(self, name: str) -> EmittedValue:
         """The address of a function or of constant data."""
-        return Value(self, PTR, f"@{name}")
+        return EmittedValue(self, PTR, f"@{name}")
 
-    def call(self, name: str, args: Sequence[Value] = ()) -> Value:
+    def call(self, name: str, args: Sequence[EmittedValue] = ()) -> EmittedValue:
         """Call a function of this module, or a declared one."""
         ret, expected = self.symbols.signatures[name]
         if [a.type.text for a in args] != [e.text for e in expected]:
             raise DTypeError(f"{name} takes {list(expected)}, but was given {[a.type for a in args]}")
         return self._call(ret, f"@{name}", args)
 
-    def call_pointer(self, pointer: Value, ret: Type, args: Sequence[Value] = ()) -> Value:
+    def call_pointer(
+        self, pointer: EmittedValue, ret: Type, args: Sequence[EmittedValue] = ()
+    ) -> EmittedValue:
         """Call a function through its address."""
         return self._call(ret, pointer.text, args)
 
     def intrinsic(
-        self, name: str, *args: Value, ret: Type | None = None, overloads: str | None = None
-    ) -> Value:
+        self, name: str, *args: EmittedValue, ret: Type | None = None, overloads: str | None = None
+    ) -> EmittedValue:
         """Call an LLVM intrinsic, declared on first use.
 
         The result's type, and the suffix that names the overload, are the first operand's type unless given:
@@ -107,15 +109,15 @@ class Emitter:
             self.symbols.declare(name, type, [a.type for a in args], "")
         return self._call(type, f"@{name}", args)
 
-    def _call(self, ret: Type, callee: str, args: Sequence[Value]) -> Value:
+    def _call(self, ret: Type, callee: str, args: Sequence[EmittedValue]) -> EmittedValue:
         instruction = f"call {ret.text} {callee}({', '.join([f'{a.type.text} {a.text}' for a in args])})"
         if ret is not VOID:
             return self.emit(ret, instruction)
         self.line(instruction)
-        return Value(self, VOID, "")
+        return EmittedValue(self, VOID, "")
 
 
-class Value:
+class EmittedValue:
     """A register or a constant: Python operators on it append instructions.
 
     The other operand may be a Python number (a constant of this type) or, for a vector, a scalar (splatted).
@@ -142,8 +144,8 @@ class Value:
 
     # Operators
 
-    def _binary(self, opcodes: dict[str, str], other: Operand) -> Value:
-        left, right = self, other if isinstance(other, Value) else self._constant(other)
+    def _binary(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
+        left, right = self, other if isinstance(other, EmittedValue) else self._constant(other)
         if right.type is not left.type:
             left, right = _matched(left, right)
         type = left.type
@@ -152,132 +154,132 @@ class Value:
             raise DTypeError(f"no such operation on {type} values: it takes kinds {sorted(opcodes)}")
         return self.emitter.emit(type, f"{opcode} {type.text} {left.text}, {right.text}")
 
-    def _compare(self, opcodes: dict[str, str], other: Operand) -> Value:
+    def _compare(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
         result = self._binary(opcodes, other)
         result.type = BOOL.vector(result.type.lanes)
         return result
 
-    def _constant(self, number: float) -> Value:
-        return Value(self.emitter, self.type, self.type.literal(number))
+    def _constant(self, number: float) -> EmittedValue:
+        return EmittedValue(self.emitter, self.type, self.type.literal(number))
 
-    def __add__(self, other: Operand) -> Value:
+    def __add__(self, other: Operand) -> EmittedValue:
         return self._binary(_ADD, other)
 
-    def __sub__(self, other: Operand) -> Value:
+    def __sub__(self, other: Operand) -> EmittedValue:
         return self._binary(_SUB, other)
 
-    def __mul__(self, other: Operand) -> Value:
+    def __mul__(self, other: Operand) -> EmittedValue:
         return self._binary(_MUL, other)
 
-    def __truediv__(self, other: Operand) -> Value:
+    def __truediv__(self, other: Operand) -> EmittedValue:
         return self._binary(_TRUE_DIVIDE, other)
 
-    def __and__(self, other: Operand) -> Value:
+    def __and__(self, other: Operand) -> EmittedValue:
         return self._binary(_AND, other)
 
-    def __or__(self, other: Operand) -> Value:
+    def __or__(self, other: Operand) -> EmittedValue:
         return self._binary(_OR, other)
 
-    def __xor__(self, other: Operand) -> Value:
+    def __xor__(self, other: Operand) -> EmittedValue:
         return self._binary(_XOR, other)
 
-    def __lshift__(self, other: Operand) -> Value:
+    def __lshift__(self, other: Operand) -> EmittedValue:
         return self._binary(_SHIFT_LEFT, other)
 
-    def __rshift__(self, other: Operand) -> Value:
+    def __rshift__(self, other: Operand) -> EmittedValue:
         return self._binary(_SHIFT_RIGHT, other)
 
-    def __radd__(self, number: float) -> Value:
+    def __radd__(self, number: float) -> EmittedValue:
         return self._constant(number)._binary(_ADD, self)
 
-    def __rsub__(self, number: float) -> Value:
+    def __rsub__(self, number: float) -> EmittedValue:
         return self._constant(number)._binary(_SUB, self)
 
-    def __rmul__(self, number: float) -> Value:
+    def __rmul__(self, number: float) -> EmittedValue:
         return self._constant(number)._binary(_MUL, self)
 
-    def __rtruediv__(self, number: float) -> Value:
+    def __rtruediv__(self, number: float) -> EmittedValue:
         return self._constant(number)._binary(_TRUE_DIVIDE, self)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def __lt__(self, other: Operand) -> Value:
+    def __lt__(self, other: Operand) -> EmittedValue:
         return self._compare(_LT, other)
 
-    def __le__(self, other: Operand) -> Value:
+    def __le__(self, other: Operand) -> EmittedValue:
         return self._compare(_LE, other)
 
-    def __gt__(self, other: Operand) -> Value:
+    def __gt__(self, other: Operand) -> EmittedValue:
         return self._compare(_GT, other)
 
-    def __ge__(self, other: Operand) -> Value:
+    def __ge__(self, other: Operand) -> EmittedValue:
         return self._compare(_GE, other)
 
-    def eq(self, other: Operand) -> Value:
+    def eq(self, other: Operand) -> EmittedValue:
         """Equal; false where a float is NaN."""
         return self._compare(_EQ, other)
 
-    def ne(self, other: Operand) -> Value:
+    def ne(self, other: Operand) -> EmittedValue:
         """Not equal; true where a float is NaN. Integer constants are compared now."""
         if isinstance(other, int) and self.literal is not None:
             differs = self.literal != other & ((1 << self.type.bits) - 1)
-            return Value(self.emitter, BOOL, BOOL.literal(differs))
+            return EmittedValue(self.emitter, BOOL, BOOL.literal(differs))
         return self._compare(_NE, other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> EmittedValue:
         if self.type.kind == "f":
             return self.emitter.emit(self.type, f"fneg {self.type.text} {self.text}")
         return self._constant(0)._binary(_SUB, self)
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> EmittedValue:
         return self._binary(_XOR, -1)
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> EmittedValue:
         if self.type.kind == "i":
             return self.emitter.intrinsic("llvm.abs", self, self.emitter.constant(BOOL, False))
         return self.emitter.intrinsic("llvm.fabs", self) if self.type.kind == "f" else self
 
-    def quotient(self, divisor: Operand) -> Value:
+    def quotient(self, divisor: Operand) -> EmittedValue:
         """Integer division towards zero, one instruction."""
         return self._binary(_QUOTIENT, divisor)
 
-    def remainder(self, divisor: Operand) -> Value:
+    def remainder(self, divisor: Operand) -> EmittedValue:
         """What `quotient` leaves: it has the sign of the dividend."""
         return self._binary(_REMAINDER, divisor)
 
-    def __floordiv__(self, divisor: Operand) -> Value:
+    def __floordiv__(self, divisor: Operand) -> EmittedValue:
         """Integer division towards minus infinity, as in Python; the divisor is not 0."""
         quotient = self.quotient(divisor)
         return (
             quotient - self._needs_floor(divisor).cast(quotient.type) if self.type.kind == "i" else quotient
         )
 
-    def __mod__(self, divisor: Operand) -> Value:
+    def __mod__(self, divisor: Operand) -> EmittedValue:
         """What `//` leaves: it has the sign of the divisor."""
         remainder = self.remainder(divisor)
         if self.type.kind == "u":
             return remainder
         return self._needs_floor(divisor).select(remainder + divisor, remainder)
 
-    def _needs_floor(self, divisor: Operand) -> Value:
+    def _needs_floor(self, divisor: Operand) -> EmittedValue:
         """Whether a signed division left something, and the signs differ."""
         remainder = self.remainder(divisor)
         return remainder.ne(0) & ((remainder ^ divisor) < 0)
 
-    def fma(self, factor: Operand, term: Operand) -> Value:
+    def fma(self, factor: Operand, term: Operand) -> EmittedValue:
         """``self * factor + term``, rounded once."""
-        operands = [o if isinstance(o, Value) else self._constant(o) for o in (factor, term)]
+        operands = [o if isinstance(o, EmittedValue) else self._constant(o) for o in (factor, term)]
         return self.emitter.intrinsic("llvm.fma", self, *operands)
 
     # Choosing and converting
 
-    def select(self, yes: Operand, no: Operand) -> Value:
-        """This condition, lane by lane: `yes` where it holds, `no` elsewhere (one of them a `Value`)."""
-        if not isinstance(yes, Value):
-            if not isinstance(no, Value):
+    def select(self, yes: Operand, no: Operand) -> EmittedValue:
+        """This condition, lane by lane: `yes` where it holds, `no` elsewhere (one of them emitted)."""
+        if not isinstance(yes, EmittedValue):
+            if not isinstance(no, EmittedValue):
                 raise DTypeError(f"select({yes}, {no}) has no type: make one of them a value with `constant`")
             yes = no._constant(yes)
-        elif not isinstance(no, Value):
+        elif not isinstance(no, EmittedValue):
             no = yes._constant(no)
         yes, no = _matched(yes, no)
         condition = self
@@ -286,21 +288,21 @@ class Value:
         operands = ", ".join([f"{v.type.text} {v.text}" for v in (condition, yes, no)])
         return self.emitter.emit(yes.type, f"select {operands}")
 
-    def any(self) -> Value:
+    def any(self) -> EmittedValue:
         """Whether any lane of a mask is on, as a scalar."""
         return self.bitcast(Type("u", self.type.lanes)).ne(0) if self.type.lanes > 1 else self
 
-    def all(self) -> Value:
+    def all(self) -> EmittedValue:
         """Whether every lane of a mask is on, as a scalar."""
         return self.bitcast(Type("u", self.type.lanes)).eq(-1) if self.type.lanes > 1 else self
 
-    def bitcast(self, type: Type) -> Value:
+    def bitcast(self, type: Type) -> EmittedValue:
         """The same bits under another type of the same size."""
         if type.text == self.type.text:
-            return Value(self.emitter, type, self.text)
+            return EmittedValue(self.emitter, type, self.text)
         return self._convert("bitcast", type)
 
-    def cast(self, type: Type) -> Value:
+    def cast(self, type: Type) -> EmittedValue:
         """The same number in another type, as NumPy's `astype`; a scalar is splatted to the type's lanes.
 
         Where C leaves a float to integer conversion undefined, the nearest end of the integers; nan gives 0.
@@ -324,11 +326,11 @@ class Value:
         if "p" in kinds:
             return self._convert("ptrtoint" if source.kind == "p" else "inttoptr", type)
         if type.bits == source.bits:
-            return Value(self.emitter, type, self.text)
+            return EmittedValue(self.emitter, type, self.text)
         wider = "sext" if source.kind == "i" else "zext"
         return self._convert("trunc" if type.bits < source.bits else wider, type)
 
-    def _as_float(self, type: Type) -> Value:
+    def _as_float(self, type: Type) -> EmittedValue:
         if type.bits > self.type.bits:
             return self._convert("fpext", type)
         if (self.type.bits, type.bits) != (64, 16):
@@ -342,7 +344,7 @@ class Value:
         inexact = (back < self) | (back > self)
         return inexact.select(odd, bits).bitcast(middle)._convert("fptrunc", type)
 
-    def _as_integer(self, type: Type) -> Value:
+    def _as_integer(self, type: Type) -> EmittedValue:
         lanes = type.lanes
         if self.type.bits == 16:
             return self.cast(F32.vector(lanes)).cast(type)
@@ -351,19 +353,19 @@ class Value:
         half = 2 ** (type.bits - 1)
         low, high = (0, 2 * half - 1) if type.kind == "u" else (-half, half - 1)
         wide = self._saturated(Type("i", 32 if type.bits < 32 else 64, lanes))
-        capped: Value = (wide > high).select(high, wide)
+        capped: EmittedValue = (wide > high).select(high, wide)
         return (capped < low).select(low, capped).cast(type)
 
-    def _saturated(self, type: Type) -> Value:
+    def _saturated(self, type: Type) -> EmittedValue:
         name = "llvm.fptosi.sat" if type.kind == "i" else "llvm.fptoui.sat"
         return self.emitter.intrinsic(name, self, ret=type, overloads=f"{type.suffix}.{self.type.suffix}")
 
-    def _convert(self, opcode: str, type: Type) -> Value:
+    def _convert(self, opcode: str, type: Type) -> EmittedValue:
         return self.emitter.emit(type, f"{opcode} {self.type.text} {self.text} to {type.text}")
 
     # Lanes
 
-    def splat(self, lanes: int) -> Value:
+    def splat(self, lanes: int) -> EmittedValue:
         """This scalar in every lane; a vector of so many lanes is returned as it is."""
         if lanes == self.type.lanes:
             return self
@@ -371,22 +373,22 @@ class Value:
             raise DTypeError(f"a {self.type} cannot be spread to {lanes} lanes: only a scalar can")
         type = self.type.vector(lanes)
         if self.text[0] != "%":
-            return Value(self.emitter, type, f"splat ({self.type.text} {self.text})")
-        return Value(self.emitter, type, "poison").insert(0, self).shuffle([0] * lanes)
+            return EmittedValue(self.emitter, type, f"splat ({self.type.text} {self.text})")
+        return EmittedValue(self.emitter, type, "poison").insert(0, self).shuffle([0] * lanes)
 
-    def lane(self, index: Value | int) -> Value:
+    def lane(self, index: EmittedValue | int) -> EmittedValue:
         """One lane, as a scalar."""
-        where = index if isinstance(index, Value) else self.emitter.constant(I64, index)
+        where = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
         operands = f"{self.type.text} {self.text}, {where.type.text} {where.text}"
         return self.emitter.emit(self.type.scalar, f"extractelement {operands}")
 
-    def insert(self, index: Value | int, value: Value) -> Value:
+    def insert(self, index: EmittedValue | int, value: EmittedValue) -> EmittedValue:
         """This vector with one lane replaced."""
-        where = index if isinstance(index, Value) else self.emitter.constant(I64, index)
+        where = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
         operands = f"{value.type.text} {value.text}, {where.type.text} {where.text}"
         return self.emitter.emit(self.type, f"insertelement {self.type.text} {self.text}, {operands}")
 
-    def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
+    def shuffle(self, lanes: Sequence[int], other: EmittedValue | None = None) -> EmittedValue:
         """The lanes chosen by constant numbers, from this vector followed by `other`."""
         type = self.type.text
         mask = ", ".join([f"i32 {i}" for i in lanes])
@@ -394,7 +396,7 @@ class Value:
         instruction = f"shufflevector {type} {self.text}, {type} {second}, <{len(lanes)} x i32> <{mask}>"
         return self.emitter.emit(self.type.vector(len(lanes)), instruction)
 
-    def reduce(self, combine: Callable[[Value, Value], Value]) -> Value:
+    def reduce(self, combine: Callable[[EmittedValue, EmittedValue], EmittedValue]) -> EmittedValue:
         """All lanes (a power of two) combined into a scalar, halves first: ``v.reduce(operator.add)``."""
         value = self
         while value.type.lanes > 2:
@@ -403,10 +405,10 @@ class Value:
         return combine(value.lane(0), value.lane(1)) if value.type.lanes == 2 else value
 
 
-Operand = Value | float
+Operand = EmittedValue | float
 
 
-def _matched(left: Value, right: Value) -> tuple[Value, Value]:
+def _matched(left: EmittedValue, right: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
     """Two values of one type: a scalar is splatted to the other's lanes."""
     if left.type is not right.type:
         if left.type.lanes == 1:

@@ -1,0 +1,52 @@
+"""The source that code was compiled from, where Python keeps it."""
+
+from __future__ import annotations
+import __future__
+
+import inspect
+import linecache
+from types import CellType, CodeType, FunctionType
+from typing import Any, Final
+
+_SHARED_NAMES: Final = ("<string>", "<stdin>")
+_FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+
+
+def source_lines(code: CodeType, namespace: dict[str, Any]) -> list[str]:
+    """The lines of the file or program that ``code`` is part of; none where they are not to be found.
+
+    Python 3.13 and later keep the program of ``python -c`` and of a prompt, under a name that code from
+    ``exec`` may have as well: what is found under such a name is compared with the code.
+
+    Args:
+        code: that of a function or of a frame.
+        namespace: its globals, which know the loader of a module that is no file.
+
+    >>> names = {}
+    >>> exec("def f(x): return x", names)
+    >>> source_lines(names["f"].__code__, names)
+    []
+    """
+    lines = linecache.getlines(code.co_filename, namespace)
+    if not lines:
+        function = FunctionType(code, namespace, closure=tuple([CellType() for _ in code.co_freevars]))
+        try:
+            lines, _ = inspect.findsource(function)  # it knows what is kept of a function
+        except (OSError, IndexError):
+            return []
+    return lines if code.co_filename not in _SHARED_NAMES or _is_of(code, "".join(lines)) else []
+
+
+def _is_of(code: CodeType, source: str) -> bool:
+    """Whether ``source``, compiled, has this code."""
+    try:
+        flags = code.co_flags & _FUTURES
+        pending = [compile(source, code.co_filename, "exec", flags, dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while pending:
+        at = pending.pop()
+        if at == code:
+            return True
+        pending += [constant for constant in at.co_consts if isinstance(constant, CodeType)]
+    return False
