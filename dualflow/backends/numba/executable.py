@@ -18,10 +18,11 @@ from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.graph.compiled import CompiledPart, PartKind
+from dualflow.graph.compiled import CodeSource, CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.naming import input_names
@@ -35,16 +36,18 @@ class NumbaExecutable:
 
     Attributes:
         graph: what it computes, after all passes.
+        options: what it is compiled for.
         plan: where values live.
         source: the program and its kernels.
         compile_seconds: what Numba took for the kernels, or for loading them.
         origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
-    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "origin", "plan", "source")
+    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "options", "origin", "plan", "source")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
+        self.options = options
         self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=True)
         self.source: ProgramSource = program(self.plan, list(input_names(graph)))
         self._main = self._compiled()
@@ -106,14 +109,14 @@ class NumbaExecutable:
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, whose kernels Numba has compiled."""
         scope = dict(vars(module_of(HEADER + ROUTINES)))
-        begun, origins = time.perf_counter(), {"none"}
+        begun, origins = time.perf_counter(), {CodeSource.NONE}
         for name, kernel in self.source.kernels.items():
             module = module_of(kernel.file("kernel"))
             origins.add(_compile(module.kernel, kernel.signature))
             scope[name] = module.kernel
-            scope[f"{name}_parallel"] = shared(module.kernel)
+            scope[f"{name}_parallel"] = shared(module.kernel, self.options.threads)
         self.compile_seconds = time.perf_counter() - begun
-        self.origin = max(origins, key=_ORIGINS.index)
+        self.origin = max(origins, key=list(CodeSource).index)
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
@@ -154,17 +157,14 @@ def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     return made
 
 
-_ORIGINS: Final = ("none", "process", "disk", "compiled")
-
-
-def _compile(kernel: Any, signature: Sequence[Any]) -> str:
+def _compile(kernel: Any, signature: Sequence[Any]) -> CodeSource:
     """Have Numba compile or load a kernel; where it came from."""
     if tuple(signature) in kernel.overloads:
-        return "process"
+        return CodeSource.PROCESS
     misses = sum(kernel.stats.cache_misses.values())
     kernel.compile(tuple(signature))
     hit = kernel.stats.cache_hits and sum(kernel.stats.cache_misses.values()) == misses
-    return "disk" if hit else "compiled"
+    return CodeSource.DISK if hit else CodeSource.COMPILED
 
 
 def _report(call: PlannedCall) -> CompiledPart:
