@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
-from dualflow.function.calling.backend_door import backend_of, short_way
+from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
@@ -31,7 +32,7 @@ _compiling = SharedLock()
 
 
 class CompiledGraph:
-    """``graph`` as something that runs.
+    """A graph that is optimised and compiled when it is first called.
 
     Args:
         graph: a trace, or a part of one.
@@ -55,9 +56,18 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
-        """The graph after all passes; one node that runs all of it where sizes depend on data."""
+        """The graph after all passes; one node that runs all of it where sizes depend on data.
+
+        Raises:
+            InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
+        """
         cause = sized_by_data(self.graph)
-        return optimise(self.graph, self.options) if cause is None else as_one_node(self.graph, cause)
+        if cause is not None:
+            return as_one_node(self.graph, cause)
+        if self.options.checking:
+            check = import_module("dualflow.graph.passes.fusion_check")
+            check.require_legal_kernels(self.graph, self.options)
+        return optimise(self.graph, self.options)
 
     @property
     def backend(self) -> Backend:
@@ -66,8 +76,8 @@ class CompiledGraph:
 
     @property
     def text(self) -> str:
-        """The compiled program as a person reads it."""
-        return self.backend.text(self.executable)
+        """The program as a person reads it, whatever compiles it."""
+        return kernel_listing(self.optimised)
 
     @computed_once(_compiling)
     def executable(self) -> Compiled:
@@ -143,7 +153,7 @@ class CompiledGraph:
         return results
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """What remains to be done for a built-in call that ended at ``node``.
+        """Finish a built-in call that ended at ``node``: assign what was reached, and raise.
 
         Args:
             node: the node that failed, or the outermost loop that a signal ended.
