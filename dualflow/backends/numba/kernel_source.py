@@ -191,7 +191,7 @@ class _Writer:
             self._statements(of.body)
 
     def _lanes(self, lanes: lp.Lanes) -> None:
-        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.count}):"):
+        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
     def _shares(self, shares: lp.Shares) -> None:
@@ -263,7 +263,7 @@ class _Writer:
     def _fold_step(self, fold: lp.FoldStep) -> None:
         accumulator = tuple([self._accumulator(r) for r in fold.accumulator])
         value = self._operand(fold.value)
-        taken = _fold(fold.node).step(self.maths, accumulator, value, self._place_in(fold.index))
+        taken = _fold(fold.node).step(self.maths, accumulator, value, self._place_in(fold.reduced))
         self._assign(fold.accumulator, taken)
 
     def _accumulator(self, register: Register) -> SourceValue:
@@ -292,7 +292,7 @@ class _Writer:
     def _fold_lanes(self, fold: lp.FoldLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
         half, types = self.lines.name(), [Type.of_dtype(r.dtype.dtype) for r in fold.accumulator]
-        self.lines.add(f"{half} = {fold.count // 2}")
+        self.lines.add(f"{half} = {fold.width // 2}")
         with self.lines.block(f"while {half}:"):
             with self.lines.block(f"for lane in range({half}):"):
                 left, right = (
@@ -329,7 +329,7 @@ class _Writer:
     # Choices and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        found = self._chosen(self._operand(choose.index), choose.branches)
+        found = self._chosen(self._operand(choose.choice), choose.branches)
         for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 
