@@ -64,11 +64,6 @@ def build(graph: Graph, options: CompileOptions) -> Interpreted:
     return Interpreted(graph)
 
 
-def text(compiled: Interpreted) -> str:
-    """The graph's own text."""
-    return str(compiled.graph)
-
-
 def figures(compiled: Interpreted) -> Figures:
     """No kernels: every node is a call of NumPy."""
     return Figures(kernels=(), products=0, hosts=len(compiled.graph.nodes), arena_bytes=0, arena_stays=False)

@@ -65,7 +65,7 @@ def _made(kind: Callable[..., Any], python_function: Callable[..., Any], options
 
 
 def _by_value() -> bool:
-    """Whether the pickler that calls takes Python functions without a name too, by their code."""
+    """Whether the pickler that calls pickles functions by their code, so that they need no name to import."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):

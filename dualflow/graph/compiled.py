@@ -130,10 +130,6 @@ class Backend(Protocol):
         """Compile ``graph``, whose sizes are static and whose passes have run."""
         ...
 
-    def text(self, compiled: Any) -> str:
-        """The program as a person reads it: kernels, and the calls between them."""
-        ...
-
     def figures(self, compiled: Any) -> Figures:
         """What the program consists of."""
         ...

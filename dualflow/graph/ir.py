@@ -255,9 +255,8 @@ class Presenters:
 
     __slots__ = ("draw", "text")
 
-    def __init__(self) -> None:
-        self.text: Callable[[Graph], str] = repr
-        self.draw: Callable[[Graph, str | os.PathLike[str]], None]
+    text: Callable[[Graph], str]
+    draw: Callable[[Graph, str | os.PathLike[str]], None]
 
 
 PRESENTERS: Final = Presenters()

@@ -6,7 +6,6 @@ Loops whose turns look at the same position anew can't run in lanes, since a che
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import Register, Statement
@@ -15,7 +14,7 @@ from dualflow.schedule.registers import read, written
 
 def invariants_first(kernel: lp.Kernel) -> lp.Kernel:
     """``kernel`` with each load and check outside of the loops that it doesn't follow."""
-    return replace(kernel, body=tuple(_moved(kernel.body)))
+    return kernel._replace(body=tuple(_moved(kernel.body)))
 
 
 def _moved(body: Iterable[Statement]) -> Iterator[Statement]:
@@ -26,7 +25,7 @@ def _moved(body: Iterable[Statement]) -> Iterator[Statement]:
         inside = list(_moved(statement.body))
         before = _invariant(statement, inside) if isinstance(statement, lp.For) else []
         yield from before
-        yield replace(statement, body=tuple([s for s in inside if s not in before]))
+        yield statement._replace(body=tuple([s for s in inside if s not in before]))
 
 
 def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -330,7 +330,7 @@ class _KernelWriter:
         yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
         place = self._place(params.access, step.pick)
         picked = index, self._stride(("pick", step), step.pick.stride)
-        yield Guarded(Load(self._bind(step.node.output), replace(place, picked=picked)), inside)
+        yield Guarded(Load(self._bind(step.node.output), place._replace(picked=picked)), inside)
 
     # Choices and loops over scalars
 

@@ -16,13 +16,43 @@ stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`
 
 A loop of kind ``LANES`` may run several turns at once. Every accumulator of a kernel that has such a loop
 then has an element for each lane, and ``FoldAcross`` joins them where that loop is among the folded ones.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
+
+Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
+frozen dataclasses take three times as long to define and twice to make.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,31 +75,27 @@ class LoopKind(Enum):
     TRIED = "tried"
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(NamedTuple):
     """A value of one element: the result of a statement, written once, or the accumulator of a fold."""
 
     number: int
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number that the caller gives at run time, by its place."""
 
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A number of some dtype that the caller gives at run time, as an operand of element code."""
 
     place: int
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralScalar:
+class LiteralScalar(NamedTuple):
     """A number or truth value that is part of the kernel."""
 
     value: np.generic
@@ -86,8 +112,7 @@ class End(Enum):
     HIGH = "hi"
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """The beginning, or the ``end``, of the present block of a loop that runs by blocks."""
 
     loop: int
@@ -105,8 +130,7 @@ STRIP = -2
 """The level of the strips of a lane loop, among its blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An element of a buffer: for each loop it follows, ``index * stride``; None is 1.
 
     ``picked`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
@@ -120,8 +144,7 @@ class Place:
     begin: Edge | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class For:
+class For(NamedTuple):
     """``body`` for each index of ``loop`` from ``begin`` to ``end``, the latter excluded."""
 
     loop: int
@@ -131,8 +154,7 @@ class For:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
+class Blocks(NamedTuple):
     """``body`` for each stretch of ``size`` turns of ``loop`` between two bounds, the last one cut short.
 
     Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
@@ -146,8 +168,7 @@ class Blocks:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Strips:
+class Strips(NamedTuple):
     """``body`` for each stretch of ``width`` turns of a lane loop, the last one cut short.
 
     Inside, the stretch is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
@@ -162,16 +183,14 @@ class Strips:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lanes:
-    """``body`` for each of ``count`` accumulators that stand side by side: loop ``LANE``."""
+class Lanes(NamedTuple):
+    """``body`` for each of ``width`` accumulators that stand side by side: loop ``LANE``."""
 
-    count: int
+    width: int
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class Shares(NamedTuple):
     """``body`` for each stretch of ``size`` turns of ``loop`` whose number the kernel's range has.
 
     The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of that level to the
@@ -184,8 +203,7 @@ class Shares:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Let:
+class Let(NamedTuple):
     """The result of a node's element code.
 
     ``positions`` has for each axis of the output the loop that runs along it, None for an axis of size 1.
@@ -197,25 +215,22 @@ class Let:
     positions: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Branch:
+class Branch(NamedTuple):
     """Statements of scalars, and what they result in."""
 
     body: tuple[Statement, ...]
     results: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choose:
-    """``registers`` are the results of branch number ``index``, of the last one beyond their number."""
+class Choose(NamedTuple):
+    """``registers`` are the results of branch number ``choice``, of the last one beyond their number."""
 
     registers: tuple[Register, ...]
-    index: Operand
+    choice: Operand
     branches: tuple[Branch, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeat:
+class Repeat(NamedTuple):
     """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
 
     They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
@@ -230,24 +245,21 @@ class Repeat:
     blamed: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class Load(NamedTuple):
     """An element of a buffer."""
 
     register: Register
     place: Place
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class Store(NamedTuple):
     """An element written to a buffer, converted to the buffer's dtype."""
 
     place: Place
     value: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
+class Bounds(NamedTuple):
     """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
     ``inside`` holds whether it is inside. ``blamed`` is the node whose check that is.
@@ -260,34 +272,30 @@ class Bounds:
     blamed: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Guarded:
+class Guarded(NamedTuple):
     """A load that is 0 where ``inside`` does not hold: there is nothing to read."""
 
     load: Load
     inside: Register
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldStart:
+class FoldStart(NamedTuple):
     """The accumulator of a fold at its beginning, one register for each of its elements."""
 
     accumulator: tuple[Register, ...]
     node: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldStep:
-    """One more element for a fold, at an index along the reduced loops, outermost first with extents."""
+class FoldStep(NamedTuple):
+    """One more element for a fold, at its place in the ``reduced`` loops, outermost first with extents."""
 
     accumulator: tuple[Register, ...]
     node: Node
     value: Operand
-    index: tuple[tuple[int, Number], ...]
+    reduced: tuple[tuple[int, Number], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldMerge:
+class FoldMerge(NamedTuple):
     """Another accumulator joined to a fold's."""
 
     accumulator: tuple[Register, ...]
@@ -295,29 +303,26 @@ class FoldMerge:
     other: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldLanes:
-    """``count`` accumulators that stand side by side in ``slots`` joined to one, halves first.
+class FoldLanes(NamedTuple):
+    """``width`` accumulators that stand side by side in ``slots`` joined to one, halves first.
 
-    There is a buffer for each register of the accumulator, and ``count`` is a power of two.
+    There is a buffer for each register of the accumulator, and ``width`` is a power of two.
     """
 
     accumulator: tuple[Register, ...]
     node: Node
     slots: tuple[int, ...]
-    count: int
+    width: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldAcross:
+class FoldAcross(NamedTuple):
     """The lanes of an accumulator joined, halves first: the lane loop was among the folded ones."""
 
     accumulator: tuple[Register, ...]
     node: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldFinish:
+class FoldFinish(NamedTuple):
     """The result of a fold."""
 
     register: Register
@@ -325,8 +330,7 @@ class FoldFinish:
     accumulator: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Single:
+class Single(NamedTuple):
     """The result of a fold over axes of size 1: one step."""
 
     register: Register
@@ -334,8 +338,7 @@ class Single:
     value: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class Row(NamedTuple):
     """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
 
     buffer: int
@@ -343,8 +346,7 @@ class Row:
     length: tuple[Number, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slots:
+class Slots(NamedTuple):
     """Memory of the kernel's own for an element of each of ``width`` turns, as a buffer that only it sees."""
 
     buffer: int
@@ -377,8 +379,7 @@ Statement = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
+class Kernel(NamedTuple):
     """Statements that run for the indices ``lo`` to ``hi`` of the outermost loop, or of its blocks.
 
     Attributes:
@@ -407,8 +408,7 @@ class Kernel:
         return next(loops, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """A buffer of the program from element ``offset`` on, as a kernel sees it: elements of ``dtype``."""
 
     buffer: int
@@ -416,8 +416,7 @@ class Argument:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """A kernel with what it is given: ``total`` turns of its outermost loop, or blocks, of ``work`` in all.
 
     ``join`` is run once after it, over the partial results of ``total`` blocks; ``work`` is in additions.
@@ -431,10 +430,6 @@ class Run:
     work: float
     partials: tuple[DType, ...] = ()
     join: Run | None = None
-
-    def value(self, number: Number | int) -> int:
-        """What a number of the kernel is in this run."""
-        return number if isinstance(number, int) else self.numbers[number.place]
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:

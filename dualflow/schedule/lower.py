@@ -154,7 +154,7 @@ def _reads_position(step: NestStep) -> bool:
 
 def _joined(nest: Nest, outer: int) -> Nest:
     def strides(access: Access) -> Access:
-        return replace(access, strides=access.strides[:outer] + access.strides[outer + 1 :])
+        return access._replace(strides=access.strides[:outer] + access.strides[outer + 1 :])
 
     def positions(own: Axes) -> Axes:
         kept = [a for a in own if a != outer]

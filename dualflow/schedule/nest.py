@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.core.dtypes import DType
 from dualflow.graph.fused import Axes
@@ -35,16 +36,14 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
 
-@dataclass(frozen=True, slots=True)
-class NestLoop:
+class NestLoop(NamedTuple):
     """One loop; a reduced one is folded by the nest's reductions."""
 
     extent: int
     reduced: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """An element of a buffer for each turn of the loops.
 
     A stride of 0 stands for a loop it does not follow.
@@ -56,8 +55,7 @@ class Access:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """The axis of a ``take`` along which positions are looked up: its size and stride."""
 
     extent: int

@@ -50,7 +50,7 @@ def read(statement: Statement) -> tuple[Register, ...]:
         case Let():
             needed = statement.operands
         case Choose():
-            needed = (statement.index,)
+            needed = (statement.choice,)
         case Repeat():
             needed = statement.starts
         case Load(place=Place(picked=(position, _))):

@@ -15,7 +15,7 @@ lane loops are rewritten, all others stay as they are:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, Register, Statement
@@ -44,7 +44,7 @@ def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> lp.Kernel
     """``kernel`` with its lane loops in strips; ``partial`` tells the code that may have to run again."""
     writer = _Strips(kernel, partial)
     body = writer.statements(kernel.body)
-    return replace(kernel, body=(*writer.memory, *body))
+    return kernel._replace(body=(*writer.memory, *body))
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class _Strips:
         if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
             yield from self._lanes(statement)
         elif isinstance(statement, lp.For | lp.Blocks | lp.Shares):
-            yield replace(statement, body=self.statements(statement.body))
+            yield statement._replace(body=self.statements(statement.body))
         else:
             yield statement
 
@@ -116,7 +116,7 @@ class _Strips:
         stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
         yield lp.Lanes(FOLDED, (*starts, *stores))
         body = [
-            replace(s, accumulator=lanes[s.node]) if isinstance(s, lp.FoldStep) and s.node in lanes else s
+            s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.FoldStep) and s.node in lanes else s
             for s in loop.body
         ]
         yield self._strip(loop, body, slots, FOLDED)
@@ -201,7 +201,7 @@ def _loops(loop: int, parts: Iterable[Part], slots: dict[Register, int]) -> Iter
         if isinstance(part, _Run):
             yield _lane_loop(loop, part, slots)
         else:
-            yield replace(part.loop, body=tuple(_loops(loop, part.parts, slots)))
+            yield part.loop._replace(body=tuple(_loops(loop, part.parts, slots)))
 
 
 def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:

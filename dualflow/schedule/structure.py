@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -15,14 +14,9 @@ from dualflow.graph.ir import Node
 from dualflow.schedule import loop_program
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat
 
-BLAMED = "blamed"
-"""The field of statements for a node that only an error names."""
-
-_FIELDS = {
-    kind: tuple([f.name for f in fields(kind) if f.name != BLAMED])
-    for kind in vars(loop_program).values()
-    if isinstance(kind, type) and is_dataclass(kind)
-}
+_KINDS = {kind for kind in vars(loop_program).values() if isinstance(kind, type) and issubclass(kind, tuple)}
+_BLAMING = {kind for kind in _KINDS if list(kind.__annotations__)[-1:] == ["blamed"]}
+"""Statements whose last field is a node that only an error names."""
 
 
 def structure(kernel: Kernel) -> Hashable:
@@ -55,9 +49,8 @@ def _key(value: Any) -> Hashable:
         return tuple([_key(x) for x in value])
     if kind is DType:
         return value.char  # type: ignore[no-any-return]  # a str
-    names = _FIELDS.get(kind)
-    if names is not None:
-        return kind, *[_key(getattr(value, name)) for name in names]
+    if kind in _KINDS:
+        return kind, *[_key(x) for x in (value[:-1] if kind in _BLAMING else value)]
     if kind is Node:
         return _code(value)
     return value.value if isinstance(value, Enum) else _attribute(value)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,9 +229,24 @@ def test_an_exported_file_needs_numpy_and_numba_only(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["w"], w, rtol=1e-5, atol=1e-6)
 
 
-def test_what_runs_through_numpy_kernels_of_ours_is_not_exported() -> None:
-    concrete = df.function(lambda x: df.sort(x)).get_concrete_function(df.TensorSpec([3]))
-    with pytest.raises(ValueError, match=r"can't be exported.*argsort \(NumPy sorts\)"):
+def sorted_by_turns(x: Any) -> Any:
+    while df.reduce_sum(x) > 1.0:
+        x = df.sort(x * 0.5)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "reason"),
+    [
+        (lambda x: x + df.random.normal([3]), r"random_normal \(random numbers come from"),
+        (lambda x: df.numpy_function(np.sort, [x], df.float32), r"\(it calls Python\)"),
+        (sorted_by_turns, r"loop \(it runs argsort"),
+    ],
+    ids=["random", "python", "loop"],
+)
+def test_what_runs_through_code_of_ours_is_not_exported(f: Callable[..., Any], reason: str) -> None:
+    concrete = df.function(f).get_concrete_function(df.TensorSpec([3]))
+    with pytest.raises(ValueError, match=f"can't be exported.*{reason}"):
         concrete.source()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,8 +84,8 @@ def test_a_kernel_whose_op_has_an_attribute_without_equality_is_the_same_as_none
     made = kernel(df.exp, 100)
     (loop,) = made.body
     assert isinstance(loop, For)
-    changed = [replace(s, node=with_attribute(s.node)) if isinstance(s, Let) else s for s in loop.body]
-    assert structure(replace(made, body=(replace(loop, body=tuple(changed)),))) is None
+    changed = [s._replace(node=with_attribute(s.node)) if isinstance(s, Let) else s for s in loop.body]
+    assert structure(made._replace(body=(loop._replace(body=tuple(changed)),))) is None
 
 
 def with_attribute(node: Node) -> Node:

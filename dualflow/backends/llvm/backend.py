@@ -23,12 +23,6 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
     return Executable(graph, options)
 
 
-def text(compiled: Executable) -> str:
-    """See :func:`dualflow.backends.llvm.pseudocode.kernels`."""
-    found: str = imported("dualflow.backends.llvm.pseudocode").kernels(compiled)
-    return found
-
-
 def figures(compiled: Executable) -> Figures:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]

@@ -10,8 +10,7 @@ statements alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ ASKED_TURNS = 1 << 16
 OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCheck:
+class KernelCheck(NamedTuple):
     """What it means that a kernel has failed, and the statement that has."""
 
     message: str
@@ -177,8 +175,6 @@ class KernelEmitter:
             return self._given.numbers[bound.place]
         if isinstance(bound, lp.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
-        if isinstance(bound, int):
-            return self.b.constant(I64, bound)
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
 
     def position(self, loop: int) -> EmittedValue:
@@ -241,9 +237,9 @@ class KernelEmitter:
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
-        taken = _fold(fold.node).step(self.m, tuple(before), value, self._place_in(fold.index))
+        taken = _fold(fold.node).step(self.m, tuple(before), value, self._place_in(fold.reduced))
         after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
-        if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.index):
+        if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
         self._set(fold.accumulator, after)
 
@@ -286,7 +282,7 @@ class KernelEmitter:
     # Choices and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        self._set(choose.registers, self._chosen(self._operand(choose.index), choose.branches))
+        self._set(choose.registers, self._chosen(self._operand(choose.choice), choose.branches))
 
     def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
         first, *others = branches

@@ -110,7 +110,7 @@ class Unit:
             self.reserve(each * len(run.partials))
             return KernelMemory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
-            _aligned((math.prod(map(run.value, s.length)) + lanes) * s.dtype.size)
+            _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
             if isinstance(s, Row)
         ]

@@ -19,7 +19,7 @@ from dualflow.backends.llvm.check_values import Kept
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
-from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import CompiledPart, PartKind
@@ -27,8 +27,7 @@ from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
-from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
-from dualflow.ops.record import Effect
+from dualflow.schedule.call_reports import check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, PlannedCall, plan
@@ -37,11 +36,6 @@ Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
 """An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
 
-_ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
-    Take: OutOfRangeError,
-    Scatter: OutOfRangeError,
-    Loop: ResourceExhaustedError,
-}
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
@@ -192,15 +186,6 @@ class Executable:
             self._arenas.append(arena)
 
 
-def check_error(node: Node, message: str) -> Exception:
-    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
-    form = node.op.form
-    own = form.error if isinstance(form, Element) else None
-    error = own or _ERRORS.get(type(form), InvalidArgumentError)
-    where = f"\n{node.origin}" if node.origin else ""
-    return error(f"{node.op.name}: {message}{where}")
-
-
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
     """The machine code of a program, and whether this process had it already."""
     exports = [p.entry for p in program.parts if p.entry is not None]
@@ -264,14 +249,3 @@ def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart
             continue
         reports.append(host_report(part.host))
     return reports
-
-
-def host_report(call: PlannedCall) -> CompiledPart:
-    """How a host call runs, and why."""
-    node = call.node
-    form = node.op.form
-    kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
-    reason = (
-        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
-    )
-    return CompiledPart(kind, node.op.name, reason, node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.schedule.loop_program import Row, Run
@@ -12,8 +12,7 @@ LARGE = 96
 """From so many steps on, the code of a kernel is kept short, at some cost of speed."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMemory:
+class KernelMemory(NamedTuple):
     """A kernel's own memory in the arena: partial results of its stretches, or rows, which each slot has.
 
     Attributes:
@@ -44,8 +43,7 @@ def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """The values that a kernel begins with.
 
     Attributes:

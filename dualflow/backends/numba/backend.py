@@ -10,10 +10,7 @@ from dualflow.backends.numba.requirement import require_numba
 from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.naming import input_names
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import plan
 
 
 def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
@@ -22,17 +19,11 @@ def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
     return NumbaExecutable(graph)
 
 
-def text(compiled: NumbaExecutable) -> str:
-    """The program and its kernels, as they run."""
-    name = compiled.graph.name
-    return compiled.source.listing(name if name.isidentifier() else "program")
-
-
 def figures(compiled: NumbaExecutable) -> Figures:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]
     return Figures(
-        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.runs]),
+        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.shelf.runs]),
         products=kinds.count(CallKind.PRODUCT),
         hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.plan.arena_bytes,
@@ -43,9 +34,7 @@ def figures(compiled: NumbaExecutable) -> Figures:
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
     begun = time.perf_counter()
-    program(
-        plan(with_host_fallbacks(compiled.graph), strided_products=True), list(input_names(compiled.graph))
-    )
+    program(compiled.graph)
     emission = time.perf_counter() - begun
     taken, compiles = compiled.compile_seconds, compiled.origin == "compiled"
     return CompileCosts(

@@ -1,4 +1,4 @@
-"""A graph that runs through Numba: a Python function that calls kernels, each compiled by Numba once."""
+"""A graph that runs through Numba: a Python function that calls what Numba has compiled, each part once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dualflow.backends.llvm.executable import check_error, host_report
-from dualflow.backends.numba.program_source import ProgramCheck, ProgramSource, program
+from dualflow.backends.numba.call_source import ProgramCheck
+from dualflow.backends.numba.files import function_file, kernel_file, routine_file
+from dualflow.backends.numba.parameters import Parameter
+from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.backends.numba.sharing import shared
+from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
-from dualflow.backends.numba.support import HEADER, ROUTINES
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.memory import available_bytes
 from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.trail import Halted, Trail
-from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.naming import input_names
-from dualflow.schedule.plan import Plan, PlannedCall, plan
+from dualflow.schedule.call_reports import check_error, host_report
+from dualflow.schedule.plan import Plan, PlannedCall
 
 Array = np.ndarray[Any, Any]
 
@@ -36,8 +38,8 @@ class NumbaExecutable:
     Attributes:
         graph: what it computes, after all passes.
         plan: where values live.
-        source: the program and its kernels.
-        compile_seconds: what Numba took for the kernels, or for loading them.
+        source: the program, its kernels, and its functions for choices and loops.
+        compile_seconds: what Numba took for these, or for loading them.
         origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
@@ -45,16 +47,20 @@ class NumbaExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=True)
-        self.source: ProgramSource = program(self.plan, list(input_names(graph)))
+        self.source: ProgramSource = program(graph)
+        self.plan: Plan = self.source.plan
         self._main = self._compiled()
 
     @property
     def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
-        kernels = len(self.source.kernels)
-        loops = ", its loops in Python" if any(call.turns for call in self.plan.walk()) else ""
-        own = CompiledPart(PartKind.NATIVE, f"{kernels} kernel{'s' * (kernels != 1)} through Numba{loops}")
+        source = self.source
+        what = _counted(len(source.shelf.kernels), "kernel")
+        if source.functions:
+            what += f" and {_counted(len(source.functions), 'choice or loop', 'choices and loops')}"
+        detours = ", ".join(dict.fromkeys(source.detours))
+        reason = f"a choice or loop is Python's own: {detours}" if detours else ""
+        own = CompiledPart(PartKind.NATIVE, f"{what} through Numba", reason)
         return (own, *map(_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
@@ -73,7 +79,7 @@ class NumbaExecutable:
         """
         token = _trail.set(trail)
         try:
-            outputs: list[Array] = self._main(*arrays, *self.plan.constants)
+            outputs: list[Array] = self._main(*arrays)
         except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
             if error.__cause__ is None:
                 raise
@@ -105,19 +111,26 @@ class NumbaExecutable:
 
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, whose kernels Numba has compiled."""
-        scope = dict(vars(module_of(HEADER + ROUTINES)))
+        source = self.source
+        routines = module_of(routine_file())
+        scope = dict(vars(routines))
         begun, origins = time.perf_counter(), {"none"}
-        for name, kernel in self.source.kernels.items():
-            module = module_of(kernel.file("kernel"))
-            origins.add(_compile(module.kernel, kernel.signature))
-            scope[name] = module.kernel
-            scope[f"{name}_parallel"] = shared(module.kernel)
+        modules = {name: module_of(kernel_file(kernel)) for name, kernel in source.shelf.kernels.items()}
+        for name in (n for n in modules if n in source.direct):
+            kernel, parameters = modules[name], source.shelf.kernels[name].parameters
+            origins.add(_compile(kernel.kernel, parameters))
+            scope[name] = kernel.kernel
+            scope[f"{name}_parallel"] = shared(kernel.kernel)
+        for function in source.functions:
+            scope[function.name] = getattr(module_of(function_file(function, source.shelf)), function.name)
+            origins.add(_compile(scope[function.name], function.parameters))
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=_ORIGINS.index)
+        scope |= source.constants
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
-        source = self.source
+        scope["rows_within"] = _rows_within
         text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
         weakref.finalize(self, linecache.cache.pop, path, None)
@@ -154,16 +167,26 @@ def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     return made
 
 
+def _rows_within(nbytes: int) -> int:
+    """How many rows of so many bytes this process may take."""
+    return available_bytes() // max(nbytes, 1)
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
 _ORIGINS: Final = ("none", "process", "disk", "compiled")
 
 
-def _compile(kernel: Any, signature: Sequence[Any]) -> str:
-    """Have Numba compile or load a kernel; where it came from."""
-    if tuple(signature) in kernel.overloads:
+def _compile(function: Any, parameters: Sequence[Parameter]) -> str:
+    """Have Numba compile or load a function; where it came from."""
+    types = signature(parameters)
+    if types in function.overloads:
         return "process"
-    misses = sum(kernel.stats.cache_misses.values())
-    kernel.compile(tuple(signature))
-    hit = kernel.stats.cache_hits and sum(kernel.stats.cache_misses.values()) == misses
+    misses = sum(function.stats.cache_misses.values())
+    function.compile(types)
+    hit = function.stats.cache_hits and sum(function.stats.cache_misses.values()) == misses
     return "disk" if hit else "compiled"
 
 

@@ -1,20 +1,18 @@
-"""A compiled graph as one file that needs NumPy and Numba only."""
+"""A graph as one file to ship: its listing, what it captured, and a function that looks at its arguments."""
 
 from __future__ import annotations
 
-import base64
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.executable import check_error, host_report
-from dualflow.backends.numba.executable import NumbaExecutable
-from dualflow.backends.numba.program_source import ProgramCheck, ProgramSource
-from dualflow.backends.numba.support import HEADER, ROUTINES
+from dualflow.backends.numba.listing import array_source, docstring, function_name, joined, parts
+from dualflow.backends.numba.numpy_kernels import kernel_source
+from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.ir import Graph
+from dualflow.schedule.call_reports import host_report
 
 _GUARDS = '''
 def given(name, value, shape, dtype):
@@ -33,17 +31,18 @@ def updated(name, value, shape, dtype):
     return value
 
 
-def mark(loop):
-    """Which loop runs."""
-
-
-def fail(number, *values):
-    kind, message = FAILURES[number - 1]
-    raise kind(message)
+def run(*arrays):
+    """Run the program; where a signal's handler has ended it, its error is raised."""
+    try:
+        return _program(*arrays)
+    except SystemError as error:
+        if error.__cause__ is None:
+            raise
+        raise error.__cause__ from None
 '''
 
 
-def export(compiled: NumbaExecutable, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
+def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
     """The source of a file with one function of the graph's name, which does what the graph does.
 
     It takes an array for each argument and variable of the graph, and returns a list of arrays; variables are
@@ -51,27 +50,22 @@ def export(compiled: NumbaExecutable, constants: Sequence[np.ndarray[Any, Any]] 
     file, as are the graph's own.
 
     Raises:
-        InvalidArgumentError: a part of the graph runs through NumPy kernels of dualflow, or in Python.
+        InvalidArgumentError: a part of the graph runs through code of dualflow, or in Python.
     """
-    source, graph = compiled.source, compiled.graph
+    source = program(graph)
     _require_exportable(source, graph.name)
-    name = graph.name if graph.name.isidentifier() else "run"
-    parts = [
-        f'"""{graph.name}, as dualflow compiled it. It needs NumPy and Numba."""\n',
-        HEADER,
-        ROUTINES,
+    pieces = [
+        *parts(source, graph),
+        source.text("_program"),
         _GUARDS,
-        _failures(source.checks),
-        *_supports(source),
-        *_kernels(source),
-        source.text("program"),
-        _function(compiled, name, constants),
+        *_function(source, graph, constants),
     ]
-    return "\n".join(parts)
+    return joined(pieces)
 
 
 def _require_exportable(source: ProgramSource, name: str) -> None:
-    hosts = dict.fromkeys(f"{r.what} ({r.reason})" for r in map(host_report, source.hosts))
+    inside = [host_report(call) for call in source.hosts if kernel_source(call.node) is None]
+    hosts = dict.fromkeys(f"{r.what} ({r.reason})" for r in inside)
     if hosts:
         raise InvalidArgumentError(
             f"{name} can't be exported, since a part of it runs through dualflow itself: {', '.join(hosts)}. "
@@ -79,61 +73,17 @@ def _require_exportable(source: ProgramSource, name: str) -> None:
         )
 
 
-def _supports(source: ProgramSource) -> Iterator[str]:
-    """The support functions of all kernels, each once."""
-    found: dict[str, None] = {}
-    for kernel in source.kernels.values():
-        found.update(dict.fromkeys(kernel.support.pieces()))
-    yield from found
-
-
-def _kernels(source: ProgramSource) -> Iterator[str]:
-    for name, kernel in source.kernels.items():
-        yield kernel.function(name)
-        if name in source.shared:
-            yield kernel.shared(name)
-
-
-def _failures(checks: Sequence[ProgramCheck]) -> str:
-    """What each number means that the program calls ``fail`` with."""
-    rows = []
-    for check in checks:
-        if check.message is None:
-            where = f"\n{check.node.origin}" if check.node.origin else ""
-            kind, message = "RuntimeError", f"a check failed{where}"
-        else:
-            error = check_error(check.node, check.message)
-            kind = "IndexError" if isinstance(error, IndexError) else "ValueError"
-            message = str(error)
-        rows.append(f"    ({kind}, {message!r}),")
-    return "\n".join(["", "FAILURES = [", *rows, "]", ""])
-
-
-def _function(compiled: NumbaExecutable, name: str, constants: Sequence[np.ndarray[Any, Any]]) -> str:
-    """The function that users call: arguments are looked at, constants are added."""
-    source, graph = compiled.source, compiled.graph
-    captured = len(graph.inputs) - len(constants)
-    names = source.parameters
-    written = {u.input for u in graph.updates}
-    lines = ["", *_constants(names[captured:], [*constants, *compiled.plan.constants]), ""]
-    lines += [f"def {name}({', '.join(names[:captured])}):", *_docstring(graph, names[:captured])]
-    for argument, value in zip(names[:captured], graph.inputs, strict=False):
+def _function(
+    source: ProgramSource, graph: Graph, constants: Sequence[np.ndarray[Any, Any]]
+) -> Iterator[str]:
+    """The function that users call: arguments are looked at, captured tensors are added."""
+    taken = len(graph.inputs) - len(constants)
+    names, written = source.inputs, {u.input for u in graph.updates}
+    for name, array in zip(names[taken:], constants, strict=True):
+        yield f"{name} = {array_source(array)}"
+    yield "\n".join(["", f"\ndef {function_name(graph)}({', '.join(names[:taken])}):", *docstring(graph)])
+    for argument, value in zip(names[:taken], graph.inputs, strict=False):
         guard = "updated" if value in written else "given"
         shape, dtype = tuple(value.spec.shape), value.spec.dtype.name
-        lines.append(f"    {argument} = {guard}({argument!r}, {argument}, {shape}, np.dtype({dtype!r}))")
-    lines += [f"    return program({', '.join(names)})", ""]
-    return "\n".join(lines)
-
-
-def _docstring(graph: Graph, names: Sequence[str]) -> list[str]:
-    taken = ", ".join(f"{n}: {v.spec}" for n, v in zip(names, graph.inputs, strict=False))
-    made = ", ".join(str(v.spec) for v in graph.outputs)
-    told = textwrap.wrap(f"({taken}) -> [{made}]", 100)
-    return ['    """' + told[0], *(f"    {line}" for line in told[1:]), '    """']
-
-
-def _constants(names: Sequence[str], arrays: Sequence[np.ndarray[Any, Any]]) -> Iterator[str]:
-    for name, array in zip(names, arrays, strict=True):
-        raw = base64.b85encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-        kind = f"np.dtype({array.dtype.name!r})"
-        yield f"{name} = np.frombuffer(base64.b85decode({raw!r}), {kind}).reshape({array.shape}).copy()"
+        yield f"    {argument} = {guard}({argument!r}, {argument}, {shape}, np.dtype({dtype!r}))"
+    yield f"    return run({', '.join(names)})\n"

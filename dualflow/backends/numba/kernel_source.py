@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import from_dtype, types
 
 from dualflow.backends.llvm.text import I64, EmittedValue, Type
 from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
+from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
 from dualflow.schedule import loop_program as lp
@@ -24,6 +24,7 @@ from dualflow.schedule.strips import in_strips
 
 _PARTIAL: Final[dict[tuple[object, ...], bool]] = {}
 """Whether an op's code, for operands of some dtypes, is right for most of them only."""
+_INDEX: Final = as_dtype("int64")
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars asks whether a signal has come."""
 
@@ -35,29 +36,25 @@ class KernelSource:
     Attributes:
         support: the functions that it calls, as source.
         lines: the lines of its body.
-        arguments: the names of its arguments, ``lo`` and ``hi`` first.
+        parameters: what it takes, ``lo`` and ``hi`` first.
         checks: what each number in ``status`` means, with the node it belongs to.
-        signature: the Numba types of its arguments.
+        nodes: which lines begin a node's code.
     """
 
     support: Support
     lines: tuple[str, ...]
-    arguments: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
     checks: tuple[tuple[str, Node], ...]
-    signature: tuple[types.Type, ...]
+    nodes: tuple[tuple[int, Node], ...]
 
     def function(self, name: str) -> str:
-        """The kernel alone, as a function of that name.
-
-        It runs without the GIL, unless it asks Python for signals.
-        """
-        free = "" if self.support.has_primitive("signalled") else "nogil=True, "
-        head = f"def {name}({', '.join(self.arguments)}):"
-        return "\n".join([f'@njit(error_model="numpy", {free}cache=True)', head, *self.lines, ""])
+        """The kernel alone, as a function of that name."""
+        head = f"def {name}({names(self.parameters)}):"
+        return "\n".join(['@njit(error_model="numpy", nogil=True, cache=True)', head, *self.lines, ""])
 
     def shared(self, name: str) -> str:
         """A function that shares the kernel's range between Numba's threads, in chunks."""
-        rest = ", ".join(self.arguments[2:])
+        rest = names(self.parameters[2:])
         return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
 def {name}_parallel(total, chunk, {rest}):
@@ -92,6 +89,7 @@ class _Writer:
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
+        self.nodes: list[tuple[int, Node]] = []
 
     def is_partial(self, let: lp.Let) -> bool:
         """Whether the code of ``let`` is right for most operands only, and else takes longer."""
@@ -108,19 +106,17 @@ class _Writer:
         self._note_failures()
         if not self.lines.text:
             self.lines.add("pass")
-        arguments = [
-            "lo",
-            "hi",
-            *(f"x{i}" for i in range(len(kernel.buffers))),
-            *(f"c{i}" for i in range(len(kernel.scalars))),
-            *(f"n{i}" for i in range(kernel.numbers)),
-            "status",
-        ]
-        given = (types.int64, types.int64, *map(_array, kernel.buffers), *map(_scalar, kernel.scalars))
-        signature = (*given, *[types.int64] * kernel.numbers, types.int64[::1])
-        return KernelSource(
-            self.support, tuple(self.lines.text), tuple(arguments), tuple(self.checks), signature
+        parameters = (
+            Parameter("lo", _INDEX),
+            Parameter("hi", _INDEX),
+            *(Parameter(f"x{i}", dtype, array=True) for i, dtype in enumerate(kernel.buffers)),
+            *(Parameter(f"c{i}", dtype) for i, dtype in enumerate(kernel.scalars)),
+            *(Parameter(f"n{i}", _INDEX) for i in range(kernel.numbers)),
+            Parameter("status", _INDEX, array=True),
         )
+        before = len(self.checks)  # lines that stand before all
+        nodes = tuple([(line + before, node) for line, node in self.nodes])
+        return KernelSource(self.support, tuple(self.lines.text), parameters, tuple(self.checks), nodes)
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
         """Note that a check failed. The status learns it in the end: lanes can't write to it one by one."""
@@ -142,6 +138,9 @@ class _Writer:
 
     def _statements(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
+            node: Node | None = getattr(statement, "node", None)
+            if node is not None:
+                self.nodes.append((len(self.lines.text), node))
             _WRITERS[type(statement)](self, statement)
 
     def _for(self, loop: lp.For) -> None:
@@ -192,7 +191,7 @@ class _Writer:
             self._statements(of.body)
 
     def _lanes(self, lanes: lp.Lanes) -> None:
-        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.count}):"):
+        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
     def _shares(self, shares: lp.Shares) -> None:
@@ -264,7 +263,7 @@ class _Writer:
     def _fold_step(self, fold: lp.FoldStep) -> None:
         accumulator = tuple([self._accumulator(r) for r in fold.accumulator])
         value = self._operand(fold.value)
-        taken = _fold(fold.node).step(self.maths, accumulator, value, self._place_in(fold.index))
+        taken = _fold(fold.node).step(self.maths, accumulator, value, self._place_in(fold.reduced))
         self._assign(fold.accumulator, taken)
 
     def _accumulator(self, register: Register) -> SourceValue:
@@ -293,7 +292,7 @@ class _Writer:
     def _fold_lanes(self, fold: lp.FoldLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
         half, types = self.lines.name(), [Type.of_dtype(r.dtype.dtype) for r in fold.accumulator]
-        self.lines.add(f"{half} = {fold.count // 2}")
+        self.lines.add(f"{half} = {fold.width // 2}")
         with self.lines.block(f"while {half}:"):
             with self.lines.block(f"for lane in range({half}):"):
                 left, right = (
@@ -330,7 +329,7 @@ class _Writer:
     # Choices and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        found = self._chosen(self._operand(choose.index), choose.branches)
+        found = self._chosen(self._operand(choose.choice), choose.branches)
         for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 
@@ -361,6 +360,7 @@ class _Writer:
                 lines.add("break")
             signalled = self.support.primitive("signalled")
             with lines.block(f"if {turns} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
+                lines.add("status[0] = -1")
                 lines.add("break")
             self._assign(repeat.registers, self._branch(repeat.body))
             lines.add(f"{turns} += 1")
@@ -386,16 +386,6 @@ class _Writer:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
         return f"x{place.buffer}[u({' + '.join(terms) or '0'}{less})]"
-
-
-def _scalar(dtype: DType) -> types.Type:
-    found: types.Type = from_dtype(dtype.dtype)
-    return found
-
-
-def _array(dtype: DType) -> types.Type:
-    found: types.Type = _scalar(dtype)[::1]
-    return found
 
 
 def _index(loop: int) -> str:

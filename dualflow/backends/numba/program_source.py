@@ -1,9 +1,12 @@
-"""A plan as a Python function: kernels, products and copies in order, choices and loops as Python's own.
+"""A plan as source: kernels, functions for choices and loops, and a Python function that calls them in order.
 
-The function takes an array for each input of the graph and for each constant, and returns the outputs. What
-it calls beside kernels is ``array`` (a strided view), ``row`` (a stretch of a stack), ``scatter_add`` and
-``scatter_put``, ``fail`` (raises the error of a check), ``mark`` (is told of the loop that runs), and a
-function for each node that has no kernel.
+The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
+are global names, flat arrays.
+Products are ``np.matmul``. A choice or loop is a compiled function of its own (``function_source.py``),
+unless its turns are so heavy that threads and BLAS are worth more than what Python costs: then it is Python's
+own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls ``fail``
+(raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many rows fit
+into memory), and a function for each node that has no kernel.
 """
 
 from __future__ import annotations
@@ -12,350 +15,244 @@ import keyword
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from dualflow.backends.llvm.text import Type
-from dualflow.backends.numba.kernel_source import KernelSource, source
-from dualflow.backends.numba.values import Lines, type_name
+from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, Shelf
+from dualflow.backends.numba.function_source import FunctionSource, function_source
+from dualflow.backends.numba.obstacles import is_shared, obstacle
+from dualflow.backends.numba.parameters import dtype_name
+from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
-from dualflow.graph.control_spec import loop_of
-from dualflow.graph.ir import Graph, Node
-from dualflow.ops.forms import Choice, Loop, Scatter
-from dualflow.schedule.assembly import pieces
-from dualflow.schedule.copying import copy_elements, fill_elements
-from dualflow.schedule.kernels import run_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.forms import Choice, Loop
+from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
-from dualflow.schedule.lower import lower
-from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
-from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Plan, PlannedCall, plan
 
-SHARED_WORK = 5e6
-"""Additions' worth of work from which on a kernel's range is shared between threads."""
-LANES = 16
-"""So many turns of a lane loop the blocks of long sums are made for."""
-FIRST_ROWS = 64
-"""For so many turns a stack that grows has room at first; then for twice as many each time."""
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
 ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many turns."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramCheck:
-    """What has failed where the program calls ``fail`` with a number: a message; a check node has none."""
-
-    node: Node
-    message: str | None = None
+def program(graph: Graph) -> ProgramSource:
+    """The program of ``graph``, whose sizes are static and whose passes have run."""
+    return ProgramSource(plan(with_host_fallbacks(graph), strided_products=True), list(_input_names(graph)))
 
 
-@dataclass(slots=True)
-class ProgramSource:
-    """A program under construction, and then its parts.
+class ProgramSource(CallWriter):
+    """The Python function of a plan, and what it calls.
 
     Attributes:
-        names: of the buffers.
-        kernels: each different kernel's source, by the name that the program calls it by.
+        plan: what it does.
+        direct: the names of the kernels that the Python function calls.
+        shared: the names of those whose range threads share there.
+        functions: the choices and loops that are compiled, in the order of their calls.
         checks: what the numbers mean with which the program calls ``fail``, from 1 on.
         hosts: the calls that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
-        runs: the kernels in the order of their calls, with the nodes that each computes there.
-        shared: the kernels that share their range between threads somewhere.
         marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
+        detours: why choices and loops are Python's own.
     """
 
-    plan: Plan
-    names: list[str]
-    lines: Lines = field(default_factory=Lines)
-    kernels: dict[str, KernelSource] = field(default_factory=dict)
-    checks: list[ProgramCheck] = field(default_factory=list)
-    hosts: list[PlannedCall] = field(default_factory=list)
-    runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)
-    marks: list[Node] = field(default_factory=list)
-    _inside: int = 0
-    _known: dict[str, str] = field(default_factory=dict)
-    _arena: dict[DType, str] = field(default_factory=dict)
+    def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
+        super().__init__(Shelf(plan, list(_buffer_names(plan, names))))
+        self.plan = plan
+        self.direct: set[str] = set()
+        self.shared: set[str] = set()
+        self.functions: list[FunctionSource] = []
+        self.checks: list[ProgramCheck] = []
+        self.hosts: list[PlannedCall] = []
+        self.marks: list[Node] = []
+        self.detours: list[str] = []
+        self._inside = False
+        self._arena: dict[DType, str] = {}
+        self.calls(plan.calls)
 
     @property
-    def parameters(self) -> list[str]:
-        """The names of the inputs and constants, which the function takes."""
-        return self.names[: self.plan.first_output]
+    def inputs(self) -> list[str]:
+        """The names of the inputs, which the function takes."""
+        return self.shelf.names[: self.plan.inputs]
 
-    def text(self, name: str) -> str:
-        """The program as a function of that name."""
-        plan, names = self.plan, self.names
-        given = self.parameters
+    @property
+    def constants(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The constants by their names."""
+        names = self.shelf.names[self.plan.inputs : self.plan.first_output]
+        return {n: c.reshape(-1) for n, c in zip(names, self.plan.constants, strict=True)}
+
+    def text(self, name: str, head: Sequence[str] = ()) -> str:
+        """The function under that name; ``head`` are lines that its body begins with."""
+        plan, names, given = self.plan, self.shelf.names, self.inputs
         made = list(
             zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
         )
         results = names[plan.first_output : plan.first_temporary]
-        lines = [f"def {name}({', '.join(given)}):"]
+        lines = [f"def {name}({', '.join(given)}):", *head]
         if given:
             lines.append(f"    {', '.join(given)} = {', '.join(f'{n}.reshape(-1)' for n in given)}")
-        lines += [f"    {n} = np.empty({_count(s)}, {_name(s.dtype)})" for n, s in made]
+        lines += [f"    {n} = np.empty({_count(s)}, {dtype_name(s.dtype)})" for n, s in made]
         if self._arena:
             lines.append(f"    arena = np.empty({plan.arena_bytes + -plan.arena_bytes % 8}, u8)")
-        lines += [f"    {n} = arena.view({_name(d)})" for d, n in self._arena.items()]
-        lines += ["    status = np.zeros(1, i64)", *self.lines.text]
+        lines += [f"    {n} = arena.view({dtype_name(d)})" for d, n in self._arena.items()]
+        lines += ["    status = np.zeros(1, i64)", *self.lines.noted()]
         shaped = [
             n if None in s.shape else f"{n}.reshape({tuple(s.shape)})"
             for n, s in zip(results, plan.outputs, strict=True)
         ]
         return "\n".join([*lines, f"    return [{', '.join(shaped)}]", ""])
 
-    def listing(self, name: str) -> str:
-        """The kernels and the program, as a person reads them."""
-        kernels = [kernel.function(k) for k, kernel in self.kernels.items()]
-        return "\n\n".join([*kernels, self.text(name)])
+    # Operands
+
+    def buffer(self, buffer: int, dtype: DType) -> str:
+        if buffer == self.plan.arena:
+            return self._arena.setdefault(dtype, f"arena_{dtype_name(dtype).removeprefix('np.')}")
+        return self.shelf.names[buffer]
+
+    def number(self, number: int) -> str:
+        return str(number)
+
+    def literal(self, number: Any) -> str:
+        return scalar(number)
+
+    def rows_within(self, nbytes: int) -> str:
+        return f"rows_within({nbytes})"
+
+    def turns_of(self, loop: int) -> str:
+        return f"turn{loop}"
+
+    def _array(self, layout: Layout, value: Value) -> str:
+        """A value as an array of its shape."""
+        self.routines.add("array")
+        buffer = self.buffer(layout.buffer, value.spec.dtype)
+        return f"array({buffer}, {layout.offset}, {sizes(value)}, {layout.strides})"
 
     # Calls
 
-    def calls(self, calls: Sequence[PlannedCall]) -> None:
-        for call in calls:
-            if call.turns is not None:
-                self._loop(call, call.turns)
-            elif isinstance(call.node.op.form, Choice) and call.kind is CallKind.CONTROL:
-                self._choice(call)
-            else:
-                _CALLS[call.kind](self, call)
-
-    def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
-        """A loop nest, in one range or shared between threads."""
-        if not renders(node):
-            self._host(PlannedCall(node, tuple(inputs), tuple(outputs)), whole=False)
-            return
-        nest = lower(node, inputs, outputs)
-        run, nodes = run_of(nest, LANES), tuple([step.node for step in nest.steps])
-        partials = []
-        for i, dtype in enumerate(run.partials):
-            partials.append(f"part{i}")
-            self.lines.add(f"part{i} = np.empty({run.total}, {_name(dtype)})")
-        self._run(run, partials, nodes)
-        if run.join is not None:
-            self._run(run.join, partials, ())
-
-    def _run(self, run: Run, partials: Sequence[str], nodes: tuple[Node, ...]) -> None:
-        if not run.total:
-            return
-        made = source(run.kernel)
-        body = made.function("kernel")
-        name = self._known.setdefault(body, f"k{len(self._known)}")
-        self.kernels.setdefault(name, made)
-        if nodes:
-            self.runs.append((name, nodes))
-        given = [
-            *(self._buffer(a.buffer, a.dtype) + (f"[{a.offset}:]" if a.offset else "") for a in run.buffers),
-            *partials,
-            *(scalar(x) for x in run.scalars),
-            *map(str, run.numbers),
-            "status",
-        ]
-        shared = run.work >= SHARED_WORK and run.total > 1
-        chunk = _chunk(run)
-        if shared:
+    def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
+        """PlannedCall a kernel, in one range or shared between threads."""
+        self.direct.add(name)
+        head = f"{name}(0, {run.total}"
+        if is_shared(run):
             self.shared.add(name)
-        head = f"{name}_parallel({run.total}, {chunk}" if shared else f"{name}(0, {run.total}"
+            head = f"{name}_parallel({run.total}, {_chunk(run)}"
         loop = next((n for n in nodes if isinstance(n.op.form, Loop)), None)
-        if loop is not None and not self._inside:
+        marked = loop is not None and not self._inside
+        if loop is not None and marked:
             self._mark(loop)
-        self.lines.add(f"{head}, {', '.join(given)})")
-        if loop is not None and not self._inside:
+        self.lines.add(f"{head}, {given})", nodes)
+        if marked:
             self.lines.add("mark(-1)")
-        if made.checks:
-            first = len(self.checks)
-            self.checks += [ProgramCheck(at, message) for message, at in made.checks]
-            with self.lines.block("if status[0]:"):
-                self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def _kernel_call(self, call: PlannedCall) -> None:
-        self.kernel(call.node, call.inputs, call.outputs)
+    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
+        if not checks:
+            return
+        first = len(self.checks)
+        self.checks += checks
+        with self.lines.block("if status[0]:"):
+            self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def _assembly(self, call: PlannedCall) -> None:
-        for node, inputs, target in pieces(call):
-            self.kernel(node, inputs, (target,))
+    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
+        self.checks.append(check)
+        given = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
+        with self.lines.block(f"if not {condition}:"):
+            self.lines.add(f"fail({', '.join(given)})", (check.node,))
 
-    def _product(self, call: PlannedCall) -> None:
-        """A matrix product; a third input, to which it is added, is copied first."""
+    def unrendered(self, nest: Nest) -> None:
+        self._host(PlannedCall(nest.node, tuple(nest.inputs), tuple(nest.outputs)), whole=False)
+
+    def multiply(self, call: PlannedCall) -> None:
         node, (out,) = call.node, call.outputs
-        a, b, *addend = call.inputs
-        shape = sizes(node.output)
-        if addend and addend[0] != out:
-            self.kernel(copy_elements(shape, node.output.spec.dtype), addend, (out,))
         left, right = (
-            self._array(layout, sizes(v), v.spec.dtype)
-            + (".mT" if node.attrs.get(f"transpose_{side}") else "")
-            for layout, v, side in zip((a, b), node.inputs, "ab", strict=False)
+            self._array(layout, v) + (".mT" if node.attrs.get(f"transpose_{side}") else "")
+            for layout, v, side in zip(call.inputs, node.inputs, "ab", strict=False)
         )
-        target = self._array(out, shape, node.output.spec.dtype)
-        scale = node.attrs.get("scale", 1.0)
-        product = f"np.matmul({left}, {right})" + (
-            "" if scale == 1.0 else f" * {_name(node.output.spec.dtype)}({scale!r})"
-        )
-        if addend:
-            self.lines.add(f"{target}[...] += {product}")
-        elif scale == 1.0:
-            self.lines.add(f"np.matmul({left}, {right}, out={target})")
+        target, scale = self._array(out, node.output), node.attrs.get("scale", 1.0)
+        product = f"np.matmul({left}, {right})"
+        if scale != 1.0:
+            product += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
+        if len(call.inputs) > 2:
+            line = f"{target}[...] += {product}"
+        elif scale != 1.0:
+            line = f"{target}[...] = {product}"
         else:
-            self.lines.add(f"{target}[...] = {product}")
+            line = f"{product[:-1]}, out={target})"
+        self.lines.add(line, (node,))
 
-    def _scatter(self, call: PlannedCall) -> None:
-        """Rows put where integers say, onto a copy of the first input or zeros."""
-        node, (out,) = call.node, call.outputs
-        form = node.op.form
-        assert isinstance(form, Scatter)
-        onto = node.inputs[:-2]
-        shape, dtype = sizes(node.output), node.output.spec.dtype
-        if not onto:
-            self.kernel(fill_elements(shape, dtype, 0), (), (out,))
-        elif call.inputs[0] != out:
-            self.kernel(copy_elements(shape, dtype), call.inputs[:1], (out,))
-        turns, count, length, distance, *_ = table_of(node)
-        positions = self._positions(node, call.inputs[-2])
-        if not self._bounded(call):
-            self._require_inside(node, positions)
-        target = self._whole(out, (turns, distance // max(length, 1), length), dtype)
-        rows = self._whole(call.inputs[-1], (turns, count, length), dtype)
-        function = "scatter_add" if form.add else "scatter_put"
-        self.lines.add(f"{function}({target}, {positions}, {rows}, {_limits(node)})")
+    def host(self, call: PlannedCall) -> None:
+        self._host(call, whole=True)
 
-    def _bounds(self, call: PlannedCall) -> None:
-        """The positions of a scatter, before anything is written."""
-        scatter = call.node.attrs["scatter"]
-        self._require_inside(scatter, self._positions(scatter, call.inputs[0]))
-
-    def _bounded(self, call: PlannedCall) -> bool:
-        """Whether a call before this one looks at the scatter's positions."""
-        return any(
-            c.kind is CallKind.BOUNDS and c.node.attrs["scatter"] is call.node for c in self.plan.calls
-        )
-
-    def _positions(self, node: Node, layout: Layout) -> str:
-        _, count, *_ = table_of(node)
-        return self._whole(layout, (count, depth_of(node)), node.inputs[-2].spec.dtype)
-
-    def _require_inside(self, node: Node, positions: str) -> None:
-        self.checks.append(ProgramCheck(node, OUTSIDE))
-        with self.lines.block(f"if not scatter_inside({positions}, {_limits(node)}):"):
-            self.lines.add(f"fail({len(self.checks)})")
-
-    def _move(self, call: PlannedCall) -> None:
-        """Elements that lie one behind another, copied as they are."""
-        spec = call.node.output.spec
-        shape = (math.prod(sizes(call.node.output)),)
-        source, target = (self._whole(x, shape, spec.dtype) for x in (*call.inputs, *call.outputs))
-        self.lines.add(f"{target}[...] = {source}")
-
-    def _check(self, call: PlannedCall) -> None:
-        """A check in its own right: its error is made of what it reads."""
-        self.checks.append(ProgramCheck(call.node))
-        with self.lines.block(f"if not {self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)}:"):
-            reads = zip(call.inputs[1:], call.node.inputs[1:], strict=True)
-            arrays = [self._array(layout, sizes(v), v.spec.dtype) for layout, v in reads]
-            self.lines.add(f"fail({', '.join([str(len(self.checks)), *arrays])})")
-
-    def _host(self, call: PlannedCall, *, whole: bool = True) -> None:
+    def _host(self, call: PlannedCall, *, whole: bool) -> None:
         """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
-        number = len(self.hosts)
+        number, names = len(self.hosts), self.shelf.names
         self.hosts.append(call)
         given = [
-            self.names[layout.buffer] if None in v.spec.shape else self._array(layout, sizes(v), v.spec.dtype)
+            names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)
         ]
         made = [f"made{i}" for i in range(len(call.outputs))]
         left = f"[{', '.join(made)}] = " if made else ""
-        self.lines.add(f"{left}host{number}({', '.join(given)})  # {call.node.op.name}")
+        self.lines.add(f"{left}host{number}({', '.join(given)})", (call.node,))
         for name, layout, value in zip(made, call.outputs, call.node.outputs, strict=True):
             if not whole or layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
-                self.lines.add(f"{self._array(layout, sizes(value), value.spec.dtype)}[...] = {name}")
+                self.lines.add(f"{self._array(layout, value)}[...] = {name}")
             else:
                 flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
-                self.lines.add(f"{self.names[layout.buffer]} = {flat}")
+                self.lines.add(f"{names[layout.buffer]} = {flat}")
 
     # Choices and loops
 
-    def _choice(self, call: PlannedCall) -> None:
-        index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype)
-        *first, last = call.blocks
-        for number, block in enumerate(first):
-            with self.lines.block(f"{'elif' if number else 'if'} {index} == {number}:"):
-                self.calls(block.calls)
-        if not first:
-            self.calls(last.calls)
-            return
-        with self.lines.block("else:"):
-            self.calls(last.calls)
+    def end_turn(self, call: PlannedCall, turn: str) -> None:
+        """Python looks for signals itself."""
 
-    def _loop(self, call: PlannedCall, turns: Turns) -> None:
-        """A loop of Python; while the outermost one runs, the program says which it is."""
-        outermost = not self._inside
+    def control(self, call: PlannedCall) -> None:
+        """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
+        detour = obstacle(self.shelf, call)
+        if detour is not None:
+            self.detours.append(detour)
+            if isinstance(call.node.op.form, Choice):
+                super().control(call)
+                return
+        outermost = not self._inside and any(isinstance(c.node.op.form, Loop) for c in call.walk())
         if outermost:
             self._mark(call.node)
-        self._inside += 1
-        self._turns(call, turns)
-        self._inside -= 1
+            self._inside = True
+        found = self._call(call) if detour is None else None
+        if found is None:
+            super().control(call)
         if outermost:
+            self._inside = False
             self.lines.add("mark(-1)")
+        if found is not None:
+            self._settle_kept(found)
+            self.settle(found.checks, ())
+
+    def _call(self, call: PlannedCall) -> FunctionSource:
+        """PlannedCall a choice or loop as a compiled function."""
+        stem = "choice" if isinstance(call.node.op.form, Choice) else "loop"
+        found = function_source(self, call, f"{stem}{len(self.functions)}")
+        self.functions.append(found)
+        for kept in found.kept:
+            spec = kept.value.spec
+            self.lines.add(f"{kept.name} = np.empty({_count(spec)}, {dtype_name(spec.dtype)})")
+        left = f"{', '.join(found.results)} = " if found.results else ""
+        self.lines.add(f"{left}{found.name}({', '.join(found.given)})", (call.node,))
+        return found
+
+    def _settle_kept(self, found: FunctionSource) -> None:
+        """Raise the error of a check that has kept what it is made of."""
+        for number in dict.fromkeys(kept.check for kept in found.kept):
+            kept = [f"{k.name}.reshape({sizes(k.value)})" for k in found.kept if k.check == number]
+            with self.lines.block(f"if status[0] == {number}:"):
+                self.lines.add(f"fail({', '.join([str(len(self.checks) + number), *kept])})")
 
     def _mark(self, node: Node) -> None:
         self.lines.add(f"mark({len(self.marks)})")
         self.marks.append(node)
-
-    def _turns(self, call: PlannedCall, turns: Turns) -> None:
-        self.calls(turns.start)
-        loop, turn = loop_of(call.node), f"turn{turns.counter}"
-        limit = f"turn{turns.counted}" if turns.counted is not None else loop.length
-        for row in turns.grown:
-            self.lines.add(f"{self.names[row.stack.buffer]} = np.empty(0, u8)")
-        self.lines.add(f"{turn} = 0")
-        with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
-            if loop.condition is not None:
-                self._tested(call.blocks[0], loop.condition.outputs[0].spec.dtype)
-            backwards = loop.reverse and limit is not None
-            for row in turns.rows:
-                self._point(row, row in turns.grown, turn, f"{limit} - 1 - {turn}" if backwards else turn)
-            self.calls(call.blocks[-1].calls)
-            self.lines.add(f"{turn} += 1")
-
-    def _tested(self, test: PlannedBody, dtype: DType) -> None:
-        self.calls(test.calls)
-        with self.lines.block(f"if not {self._scalar(test.results[0], dtype)}:"):
-            self.lines.add("break")
-
-    def _point(self, row: StackRow, grown: bool, turn: str, index: str) -> None:
-        """The row of this turn: a stretch of its stack."""
-        stack = self.names[row.stack.buffer]
-        count = row.nbytes // row.itemsize
-        if grown:
-            with self.lines.block(f"if {turn} * {row.nbytes} == len({stack}):"):
-                more = f"np.empty(max({row.nbytes * FIRST_ROWS}, len({stack})), u8)"
-                self.lines.add(f"{stack} = np.concatenate(({stack}, {more}))")
-        start = f"({index}) * {count}" + (f" + {row.stack.offset}" if row.stack.offset else "")
-        self.lines.add(f"{self.names[row.slot]} = row({stack}, {start}, {count}, {row.itemsize})")
-
-    # Operands
-
-    def _buffer(self, buffer: int, dtype: DType) -> str:
-        """A buffer as a flat array of ``dtype``."""
-        if buffer == self.plan.arena:
-            return self._arena.setdefault(dtype, f"arena_{_name(dtype)}")
-        name = self.names[buffer]
-        return f"{name}.view({_name(dtype)})" if buffer > self.plan.arena else name
-
-    def _array(self, layout: Layout, shape: Sequence[int], dtype: DType) -> str:
-        buffer = self._buffer(layout.buffer, dtype)
-        return f"array({buffer}, {layout.offset}, {tuple(shape)}, {layout.strides})"
-
-    def _whole(self, layout: Layout, shape: Sequence[int], dtype: DType) -> str:
-        """Elements that lie one behind another, under another shape."""
-        return self._array(replace(layout, strides=contiguous_strides(shape)), shape, dtype)
-
-    def _scalar(self, layout: Layout, dtype: DType) -> str:
-        return f"{self._buffer(layout.buffer, dtype)}[{layout.offset}]"
 
 
 def _chunk(run: Run) -> int:
@@ -365,27 +262,18 @@ def _chunk(run: Run) -> int:
     return chunk + -chunk % ALIGNED if lanes else chunk
 
 
-def renders(node: Node) -> bool:
-    """Whether a fused node can be a kernel: Numba computes with no float16."""
-    body: Graph = node.attrs["body"]
-    values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
-    return all(v.spec.dtype.char != "e" for v in values)
+def _input_names(graph: Graph) -> Iterator[str | None]:
+    """Each input's own name where it has one."""
+    yield from (v.spec.name for v in graph.arguments)
+    yield from (getattr(c.source, "name", None) for c in graph.captures)
 
 
-def program(plan: Plan, names: Sequence[str]) -> ProgramSource:
-    """``plan`` as source; ``names`` are those of its inputs."""
-    made = ProgramSource(plan, list(_buffer_names(plan, names)))
-    made.calls(plan.calls)
-    return made
-
-
-def _buffer_names(plan: Plan, names: Sequence[str]) -> Iterator[str]:
+def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
     """A name for each buffer of the plan, those of the inputs by their own."""
     taken: set[str] = set()
-    for i, name in enumerate(names):
-        plain = re.sub(r"\W", "_", name.removesuffix(":0"))
-        good = plain.isidentifier() and not keyword.iskeyword(plain) and not _RESERVED.fullmatch(plain)
-        found = plain if good and plain not in taken else f"in{i}"
+    for i, name in enumerate(inputs):
+        plain = re.sub(r"\W", "_", (name or "").removesuffix(":0"))
+        found = plain if is_free(plain) and plain not in taken else f"in{i}"
         taken.add(found)
         yield found
     yield from (f"const{i}" for i in range(len(plan.constants)))
@@ -395,27 +283,21 @@ def _buffer_names(plan: Plan, names: Sequence[str]) -> Iterator[str]:
     yield from (f"row{i}" for i in range(plan.slots))
 
 
+def is_free(name: str) -> bool:
+    """Whether a name is one that the source does not use itself."""
+    return name.isidentifier() and not keyword.iskeyword(name) and not _RESERVED.fullmatch(name)
+
+
 _RESERVED = re.compile(
-    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|array|row|scatter_\w+|reshape|arena\w*"
-    r"|(in|const|out|temp|part|made|host|turn|row|t|r|x|c|n)\d+|range|len|max|min"
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
+    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|turn|row|kept|most|loop|choice|[trxcnb])\d+"
+    r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
-
-
-def _limits(node: Node) -> str:
-    """The sizes of the axes that a scatter's positions name."""
-    depth = depth_of(node)
-    return f"np.array({table_of(node)[4 : 4 + depth]}, i64)"
 
 
 def _count(spec: TensorSpec) -> int:
     """The elements of a buffer; 0 where a host call is to tell the size."""
     return math.prod(d or 0 for d in spec.shape)
-
-
-def _name(dtype: DType) -> str:
-    if dtype.char not in "?bBhHiIlLqQfd":
-        return f"np.{dtype.name}"
-    return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))
 
 
 def scalar(number: Any) -> str:
@@ -428,15 +310,3 @@ def scalar(number: Any) -> str:
     value = number.item()
     shown = repr(value) if number.dtype.kind != "f" else str(number)
     return f"{type_name(Type.of_dtype(number.dtype))}({shown})"
-
-
-_CALLS = {
-    CallKind.KERNEL: ProgramSource._kernel_call,
-    CallKind.ASSEMBLY: ProgramSource._assembly,
-    CallKind.PRODUCT: ProgramSource._product,
-    CallKind.SCATTER: ProgramSource._scatter,
-    CallKind.BOUNDS: ProgramSource._bounds,
-    CallKind.MOVE: ProgramSource._move,
-    CallKind.CHECK: ProgramSource._check,
-    CallKind.HOST: ProgramSource._host,
-}

@@ -24,12 +24,17 @@ _modules: dict[str, ModuleType] = {}
 _serial: Final = itertools.count()
 
 
+def module_name(text: str) -> str:
+    """The name of the module whose source is ``text``."""
+    return f"dualflow_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
 def module_of(text: str) -> ModuleType:
-    """The module whose source is ``text``, the same one for the same text.
+    """The module whose source is ``text``, the same one for the same text; others can import it by its name.
 
     Without a cache folder it has no file: Numba then compiles it anew in each process.
     """
-    name = f"dualflow_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    name = module_name(text)
     with _lock.lock:
         found = _modules.get(name)
         if found is None:
@@ -79,7 +84,7 @@ def _from_file(name: str, path: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Numba's cache finds a function's module by its name
+    sys.modules[name] = module  # Numba's cache, and other files, find it by its name
     spec.loader.exec_module(module)
     return module
 
@@ -87,6 +92,6 @@ def _from_file(name: str, path: str) -> ModuleType:
 def _without_file(name: str, text: str) -> ModuleType:
     path = f"<{name}>"
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
-    module = ModuleType(name)
+    module = sys.modules[name] = ModuleType(name)
     exec(compile(text.replace("cache=True", "cache=False"), path, "exec"), module.__dict__)
     return module

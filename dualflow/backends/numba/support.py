@@ -30,53 +30,6 @@ A place in a buffer is unsigned, ``x[u(i)]``: Numba then need not look below 0.
 """
 
 
-ROUTINES: Final = '''
-def array(flat, offset, shape, strides):
-    """The elements of a flat array that lie at these distances, as an array of this shape."""
-    return np.lib.stride_tricks.as_strided(flat[offset:], shape, [s * flat.itemsize for s in strides])
-
-
-def row(stack, start, count, itemsize):
-    """A stretch of a stack, as bytes."""
-    return stack.view(u8)[start * itemsize : (start + count) * itemsize]
-
-
-@njit(error_model="numpy", cache=True)
-def scatter_inside(indices, sizes):
-    """Whether each row of indices names a place of an array of these sizes."""
-    for i in range(indices.shape[0]):
-        for d in range(indices.shape[1]):
-            if not 0 <= i64(indices[i, d]) < sizes[d]:
-                return False
-    return True
-
-
-@njit(error_model="numpy", cache=True)
-def scatter_put(out, indices, rows, sizes):
-    """Put rows where the rows of indices say, in order."""
-    for turn in range(rows.shape[0]):
-        for i in range(indices.shape[0]):
-            place = i64(0)
-            for d in range(indices.shape[1]):
-                place = place * sizes[d] + i64(indices[i, d])
-            for j in range(rows.shape[2]):
-                out[turn, place, j] = rows[turn, i, j]
-
-
-@njit(error_model="numpy", cache=True)
-def scatter_add(out, indices, rows, sizes):
-    """Add rows to those that the rows of indices say, in order."""
-    for turn in range(rows.shape[0]):
-        for i in range(indices.shape[0]):
-            place = i64(0)
-            for d in range(indices.shape[1]):
-                place = place * sizes[d] + i64(indices[i, d])
-            for j in range(rows.shape[2]):
-                out[turn, place, j] += rows[turn, i, j]
-'''
-"""What programs call beside their kernels."""
-
-
 def _instruction(name: str, arity: int) -> str:
     given = ", ".join("xyz"[:arity])
     return f'''
@@ -165,12 +118,19 @@ _PRIMITIVES: Final = {
     "signalled": '''
 @intrinsic
 def signalled(context):
-    """Whether a signal has come whose handler raises. The caller holds the GIL."""
+    """Whether a signal has come whose handler has raised: then the function is to return."""
 
     def code(context, builder, signature, args):
-        type = ir.FunctionType(ir.IntType(32), [])
-        function = cgutils.get_or_insert_function(builder.module, type, "PyErr_CheckSignals")
-        return builder.icmp_signed("!=", builder.call(function, []), ir.IntType(32)(0))
+        number, nothing = ir.IntType(32), ir.VoidType()
+
+        def call(name, result, given):
+            type = ir.FunctionType(result, [x.type for x in given])
+            return builder.call(cgutils.get_or_insert_function(builder.module, type, name), given)
+
+        state = call("PyGILState_Ensure", number, [])
+        found = call("PyErr_CheckSignals", number, [])
+        call("PyGILState_Release", nothing, [state])
+        return builder.icmp_signed("!=", found, number(0))
 
     return types.boolean(), code
 ''',

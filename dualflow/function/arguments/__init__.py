@@ -1,1 +1,1 @@
-"""Arguments in, a trace's key and placeholders out; results back to Python."""
+"""Arguments in, a trace's key out: what a call binds, which trace serves it, and why a new one is made."""

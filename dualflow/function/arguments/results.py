@@ -9,7 +9,7 @@ from dualflow.core.tree import Structure, unflatten
 
 
 class Packer:
-    """Puts tensors into one structure, whose common forms take no walk."""
+    """Puts tensors into the structure of the results; one tensor, a tuple and None take no walk over it."""
 
     __slots__ = ("_kind", "_structure")
 

@@ -127,7 +127,7 @@ class Signature:
         return bound.arguments
 
     def places(self, count: int, names: Sequence[str]) -> list[int]:
-        """The numbers of a call's values, first ``count`` without a name, in the order of the parameters.
+        """The places of a call's values in the order of the parameters; the first ``count`` have no name.
 
         >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
         [0, 2, 1]
@@ -168,7 +168,7 @@ class Signature:
         return args, kwargs
 
     def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
-        """Refuse that the function has changed ``values``, which were of ``structure`` with ``leaves``.
+        """Raise an error if the function has changed ``values``, which had this structure with these leaves.
 
         Raises:
             InvalidArgumentError: it has put something else into a list, a dict or an object.

@@ -126,6 +126,6 @@ def _reference(value: Any) -> Callable[[], Any]:
 
 
 def kinds_of(key: tuple[Hashable, Sequence[Leaf]]) -> Hashable:
-    """What is alike in calls that all, or none, need a conversion: the key but for specs of tensors."""
+    """The part of a key that decides whether a call needs a conversion: all but the specs of tensors."""
     structure, leaves = key
     return structure, tuple([None if isinstance(x, TensorLeaf | VariableLeaf) else x for x in leaves])

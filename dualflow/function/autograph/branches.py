@@ -117,7 +117,7 @@ def choose(
 
 
 def _go_on(branch: Callable[[], None]) -> None:
-    """Run what is left after a check, which is all that goes on."""
+    """Run the branch that remains after a check has ended the other one."""
     with conditional(tracer_of(dispatch.current())):
         try:
             branch()
@@ -126,7 +126,7 @@ def _go_on(branch: Callable[[], None]) -> None:
 
 
 def _brought_out(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
-    """What the trace of a branch has left, as values of the current one, where the branch always runs."""
+    """The results of a branch that always runs, moved from its own trace to the current one."""
     flat = [flatten(x) for x in values]
     own = [x for leaves, _ in flat for x in leaves if type(x) is Symbol and x._tracer is tracer]
     outputs = tuple([x._value for x in own])
@@ -262,7 +262,7 @@ def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _meeting(a: Any, b: Any) -> DType | None:
-    """The dtype of a Python number whose counterpart is a tensor; None where there is none such."""
+    """The dtype that a Python number takes if the other branch has a tensor in its place; None otherwise."""
     for x, y in ((a, b), (b, a)):
         if hasattr(y, "dtype") and adapts(x, spec_of(y).dtype):
             return spec_of(y).dtype

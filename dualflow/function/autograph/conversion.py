@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import imported
 from dualflow.core.tracebacks import USER_CODE
-from dualflow.function.autograph.needs_conversion import foresees
+from dualflow.function.autograph.needs_conversion import needs_conversion
 from dualflow.function.control.raising import whole
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.tracing.tracer import Tracer
@@ -66,7 +66,7 @@ def converted_early(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Converted | None:
     """``function`` converted if its source doesn't show that, called so, it looks into no tensor."""
-    if not foresees(function, args, kwargs):
+    if not needs_conversion(function, args, kwargs):
         return None
     try:
         return _convert(function)

@@ -1,4 +1,4 @@
-"""Follows through one function's source which values may be tensors, up to where Python looks into one."""
+"""Walks one function's source and tracks which values may be tensors, until Python would look into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression may give, as far as that shows before a function runs."""
+"""The kinds of values that an expression may have, as far as that can be told before a function runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MISSING: Final = object()
 
 
 class Kind(IntEnum):
-    """What matters of a value: whether Python code that tests, iterates or calls it may meet a symbol."""
+    """Whether Python code that tests, iterates or calls a value may meet a symbol."""
 
     PLAIN = 0
     """No tensor, and nothing that holds one."""

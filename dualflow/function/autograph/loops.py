@@ -197,7 +197,7 @@ class _Loop:
         leading: list[Any],
         turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
     ) -> tuple[Body, list[_Carried | None], bool]:
-        """Trace one turn; the plans that it shows to be right, and whether it was traced with them."""
+        """Trace one turn; return the plans that it shows to be right, and whether it was traced with them."""
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
@@ -249,7 +249,7 @@ def _plan(name: str, x: Any) -> _Carried | None:
 
 
 def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried | None:
-    """The plan for a variable that held ``before``, and after one turn ``after``."""
+    """How a variable is carried that held ``before`` and, after one turn, ``after``."""
     if plan is None:
         if is_same(before, after):
             return None
@@ -334,7 +334,7 @@ def _guards(plan: _Carried) -> Iterator[tuple[bool, Any]]:
 
 
 def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
-    """Of the leaves, and of the bools that are carried with some."""
+    """The specs of the leaves, and of the bools that are carried with some of them."""
     return plan.specs + (TensorSpec([], bool_),) * sum(plan.unsure)
 
 

@@ -44,7 +44,7 @@ _HARMLESS: Final = (AbstractTensor, AbstractVariable, TensorSpec, int, float, co
 _HARMLESS_BUILTINS: Final = frozenset({abs, pow, len, isinstance, print, type, repr, str, id, hasattr})
 
 
-def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def needs_conversion(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether ``function``, called so, may test, iterate or otherwise look into a tensor.
 
     Args:
@@ -54,7 +54,7 @@ def foresees(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
 
     >>> import dualflow as df
     >>> x = df.ones([2])
-    >>> foresees(lambda x: x + 1, [x], {})
+    >>> needs_conversion(lambda x: x + 1, [x], {})
     False
     """
     if isinstance(function, WeakMethod):

@@ -1,4 +1,4 @@
-"""What calls give of functions that are not the user's, as far as that shows before they run."""
+"""The kinds of values that calls of functions return which are not the user's, as far as they can be told."""
 
 from __future__ import annotations
 

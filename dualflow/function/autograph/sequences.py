@@ -41,7 +41,7 @@ class LoopTurns(ABC):
 
     @abstractmethod
     def at(self, k: Any) -> Any:
-        """What turn ``k`` is about."""
+        """The item of turn ``k``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _rows(tensor: Any) -> Rows:
 
 
 def _range_turns(symbol: Symbol) -> Progression | None:
-    """Of ``df.range``, whether its limits are known or not; None for any other tensor."""
+    """The turns over ``df.range``, whose limits may be unknown; None for any other tensor."""
     node = symbol._value.node
     if node is None:
         return None
@@ -134,7 +134,7 @@ def _range_turns(symbol: Symbol) -> Progression | None:
 
 
 def _constant_turns(symbol: Symbol) -> Progression | None:
-    """Of a vector of known numbers at equal distances."""
+    """The turns over a vector of known numbers at equal distances; None for any other."""
     known = symbol.static_value()
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu" or known.size < 2:
         return None

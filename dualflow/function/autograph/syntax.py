@@ -19,7 +19,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Clas
 
 
 def lowered(tree: ast.AST, class_name: str, new_name: Any) -> ast.AST:
-    """``tree`` of a function, in the statements that malt knows.
+    """The tree of a function, rewritten in statements that malt converts.
 
     Args:
         tree: a function or lambda; it is changed.
@@ -327,7 +327,7 @@ def _assigned(name: str, value: ast.expr) -> ast.Assign:
 
 
 def _loaded(expression: ast.expr) -> ast.expr:
-    """A second copy of an expression: a tree has no part twice."""
+    """A copy of an expression to read: no node may stand in a tree twice."""
     copied: ast.expr = ast.parse(ast.unparse(expression), mode="eval").body
     return copied
 

@@ -26,7 +26,7 @@ def is_provisional(x: Any) -> bool:
 
 
 def taken_apart(x: Any) -> tuple[Any, Any]:
-    """The value that ``x`` has if it has one, and the bool, or the scalar, that says whether."""
+    """The value that ``x`` has if it has one, and the bool, or bool scalar, that says whether it has."""
     if not is_provisional(x):
         return x, True
     made = x._tracer.provisional[x._value]

@@ -75,7 +75,7 @@ def _rows(symbol: Symbol) -> list[Any]:
 
 
 def _turn(turns: LoopTurns, k: int) -> Any:
-    """What the turn ``k`` is about, in Python's numbers where those of the loop are."""
+    """The item of turn ``k``, as Python numbers where the loop counts in those."""
     if isinstance(turns, Zipped):
         return tuple([_turn(part, k) for part in turns.parts])
     if isinstance(turns, Progression) and symbolic(turns.start) is None and symbolic(turns.step) is None:

@@ -1,1 +1,1 @@
-"""A trace called: compiled, given its memory, repeated in a short way, put right where it fails."""
+"""A trace called: compiled, given its arrays, in a short way, put right where it fails, and under tapes."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
-from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.facilities import Facility
@@ -55,10 +54,15 @@ def machine() -> dict[str, Any]:
     return found
 
 
-def numba_source(graph: Graph, options: CompileOptions, constants: Sequence[Any]) -> str:
+def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    compiled = backend_of("numba").build(graph, options)
-    found: str = imported("dualflow.backends.numba.export").export(compiled, constants)
+    found: str = imported("dualflow.backends.numba.export").export(graph, constants)
+    return found
+
+
+def kernel_listing(graph: Graph) -> str:
+    """See :func:`dualflow.backends.numba.listing.listing`."""
+    found: str = imported("dualflow.backends.numba.listing").listing(graph)
     return found
 
 

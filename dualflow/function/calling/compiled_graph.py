@@ -12,7 +12,7 @@ from dualflow.core.locks import SharedLock, computed_once, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
-from dualflow.function.calling.backend_door import backend_of, short_way
+from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
@@ -31,7 +31,7 @@ _compiling = SharedLock()
 
 
 class CompiledGraph:
-    """``graph`` as something that runs.
+    """A graph that is optimised and compiled when it is first called.
 
     Args:
         graph: a trace, or a part of one.
@@ -66,8 +66,8 @@ class CompiledGraph:
 
     @property
     def text(self) -> str:
-        """The compiled program as a person reads it."""
-        return self.backend.text(self.executable)
+        """The program as a person reads it, whatever compiles it."""
+        return kernel_listing(self.optimised)
 
     @computed_once(_compiling)
     def executable(self) -> Compiled:
@@ -143,7 +143,7 @@ class CompiledGraph:
         return results
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """What remains to be done for a built-in call that ended at ``node``.
+        """Finish a built-in call that ended at ``node``: assign what was reached, and raise.
 
         Args:
             node: the node that failed, or the outermost loop that a signal ended.

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def sized_by_data(graph: Graph) -> Node | None:
-    """The first node whose result has a size that only the data tell.
+    """The first node with a result whose size depends on data; None if there is none.
 
     What loops keep of their turns is read by loops, or computed with row by row.
     """

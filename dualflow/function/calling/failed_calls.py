@@ -64,11 +64,11 @@ class AssignmentHistory:
         return tuple({id(v): v for v in named}.values())
 
     def trail(self) -> Trail | None:
-        """What to take along on a call that begins now; None where nothing has to be remembered."""
+        """The record that a call which begins now fills; None if nothing has to be recorded."""
         return Trail(self._generators) if self.matters else None
 
     def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
-        """Let variables hold what was assigned before a call failed with ``error``; what to raise for it.
+        """Assign to variables what a call had assigned before it failed with ``error``; return what to raise.
 
         That is another error where eager code fails at an earlier line.
 
@@ -166,7 +166,7 @@ class _Again:
         return not self._ends or isinstance(node.op.form, Loop) or node.op.name == ran.op.name
 
     def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """What a call of Python has given, or a print; those to which the call had not come happen now."""
+        """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
         found = next(self._done, None)
         if found is None:
             if self._ends or self._at_line is not None:
@@ -179,14 +179,14 @@ class _Again:
 
 
 def _is_of_values(error: BaseException, trail: Trail) -> bool:
-    """Whether values are to blame, so that NumPy fails too: not the want of memory, nor a signal."""
+    """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
     if isinstance(error, Halted):
         return trail.node is not None and not isinstance(trail.node.op.form, Loop)
     return isinstance(error, Exception) and not isinstance(error, MemoryError)
 
 
 def _error_of(node: Node, arrays: Sequence[Array]) -> BaseException:
-    """What a check raises."""
+    """The error that a failing check raises."""
     try:
         node.op.kernel(*arrays, **node.attrs)
     except Exception as error:

@@ -152,7 +152,7 @@ class TapedCall:
         return results[:count]
 
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
-        """The cotangent of each input; by compiled code unless somebody is to see the ops."""
+        """The cotangent of each input, by compiled code unless an outer engine has to see the ops."""
         pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in pair.taking]

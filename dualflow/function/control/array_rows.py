@@ -27,12 +27,12 @@ def written(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
 
 
 def opened(rows: Any) -> Any:
-    """``rows``, of a size that is left open: what a loop carries that may make them longer."""
+    """``rows`` with an open size, as a loop carries them whose turns may append to them."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
 
 
 def blank(size: Any, element: Shape, dtype: DType) -> Any:
-    """So many rows of zeros."""
+    """Rows of zeros, as many as ``size`` says."""
     return dispatch.current().apply(_BLANK, (size,), {"element": element, "dtype": dtype})
 
 
@@ -104,7 +104,7 @@ _OPEN: Final = Op(
 
 _BLANK: Final = Op(
     name="array_blank",
-    doc="So many rows of zeros.",
+    doc="Rows of zeros, as many as ``size`` says.",
     infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
     kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
     form=_FORM,

@@ -122,7 +122,7 @@ def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
 
 
 def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
-    """The body with its gradient, in two."""
+    """The body and its gradient, cut into a forward and a backward body."""
     loop = pulled.loop
     count = len(loop.body.inputs)
 
@@ -146,7 +146,7 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
 
 
 def _kept(loop: LoopSpec, halves: Halves) -> dict[Source, Value]:
-    """What the way back reads of each turn, beside what is stacked anyway."""
+    """The values of each turn that the backward loop reads, beside those that are stacked anyway."""
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in halves.sources if kind is SourceKind.INPUT and i < carried]
     if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
@@ -165,7 +165,7 @@ def _bytes(spec: TensorSpec) -> float:
 
 
 def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions) -> int | None:
-    """How many turns to compute again at a time, where what all turns keep is too much; None to keep it.
+    """How many turns to compute again at a time; None if what all turns keep fits into memory.
 
     The square root rule: what is kept of each segment's turns, and what each segment begins with, are least
     together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory
@@ -202,7 +202,7 @@ def _in_segments(pulled: _Pulled, turns: int, gs: Sequence[Any]) -> Tensors:
 
 
 def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict[Source, Any]:
-    """Run the loop once more, with stacks of what is kept: these, by what they are stacks of."""
+    """Run the loop once more with stacks of what is kept; return the stacks by the value that they stack."""
     loop = pulled.loop
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     rows: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]

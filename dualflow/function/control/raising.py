@@ -109,7 +109,7 @@ def conditional(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """A function that is traced: where all its ways end with a ``raise``, it has no result.
+    """The block in which a function is traced, which has no result if all its branches end with a ``raise``.
 
     Raises:
         InvalidArgumentError: what :func:`refuse` was given, also where the user's ``except`` has caught it.
@@ -187,14 +187,14 @@ def check(holds: Any, branch: TracedBranch) -> None:
 
 
 def stop(ended: Ended) -> Ended:
-    """Stop the current trace's graph here. Answers that it has ended, to raise."""
+    """Stop the current trace's graph here. Returns the exception that ends the trace, to be raised."""
     if ended.raising is not None:
         _stop_unless(convert_to_tensor(False), ended.raising, ended.tensors)
     return Ended(None)
 
 
 def settled(symbol: Symbol) -> bool | None:
-    """What a check before this point has made sure that ``symbol`` is; None for any other."""
+    """The value of a bool ``symbol`` that an earlier check implies; None if none does."""
     flag, truth = stripped(symbol)
     tracer: Tracer | None = tracer_of(dispatch.current())
     while tracer is not None:
@@ -205,7 +205,7 @@ def settled(symbol: Symbol) -> bool | None:
 
 
 def stripped(symbol: Symbol) -> tuple[Value, bool]:
-    """The value that ``symbol`` is, or, with False, that it negates."""
+    """``symbol`` without negations: a value, and whether it is that value or its negation."""
     flag, truth = symbol._value, True
     while flag.node is not None and flag.node.op is logical_not.op:
         flag, truth = flag.node.inputs[0], not truth

@@ -28,7 +28,7 @@ Rows = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """All of an array but its tensors."""
+    """The attributes of an array, without its tensors."""
 
     dtype: DType
     element_shape: Shape | None

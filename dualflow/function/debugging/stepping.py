@@ -48,7 +48,7 @@ class Observer(Protocol):
     """What :class:`Walk` tells of each op."""
 
     def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
-        """Answer what ``compute()`` does: the outputs of ``node`` for these arrays."""
+        """Return what ``compute()`` returns: the outputs of ``node`` for these arrays."""
         ...
 
 

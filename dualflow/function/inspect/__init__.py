@@ -1,1 +1,1 @@
-"""Looking inside: compare, verify, debug, numerics, status."""
+"""Functions looked at from outside: run eagerly and compiled, compared, verified, measured and checked."""

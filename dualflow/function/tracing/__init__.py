@@ -1,1 +1,1 @@
-"""Python in, graph out: the tracing engine, its symbols, what a trace captures, taped and for other sizes."""
+"""Python in, graph out: the tracing engine, its symbols, and what a trace captures, creates and returns."""

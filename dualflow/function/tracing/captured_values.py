@@ -88,7 +88,7 @@ class CapturedValues:
         )
 
     def _now(self) -> Iterator[tuple[Reading, Any]]:
-        """The names that hold plain values now, and these."""
+        """Each name that holds a plain value now, with the value."""
         function = self._function
         if function is None:
             return

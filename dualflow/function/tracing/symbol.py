@@ -171,7 +171,7 @@ class Symbol(Tensor):
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say what to use in place of what arrays and eager tensors have."""
+        """Raise an error that says what to use in place of an attribute of arrays or eager tensors."""
         if isinstance(declared := getattr(Symbol, name, None), property):
             declared.__get__(self)  # raises again what has led here
         if hasattr(EagerTensor, name):

@@ -10,7 +10,7 @@ from dualflow.core.errors import DTypeError
 
 
 def refuse_suspended(python_function: Callable[..., Any]) -> None:
-    """Refuse functions whose calls run nothing of them yet.
+    """Raise an error for generator and async functions, a call of which runs nothing yet.
 
     Raises:
         DTypeError: a generator function, or an async one.

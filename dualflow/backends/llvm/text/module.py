@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.text.builder import Builder
 from dualflow.backends.llvm.text.types import Type
@@ -41,8 +41,7 @@ class LlvmFunction:
         return "\n".join([*lines, "}", ""])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fragment:
+class Fragment(NamedTuple):
     """A function as text, and all that it stands on: what any module may take in.
 
     Attributes:

@@ -1,0 +1,251 @@
+"""A choice or loop as one compiled function, with all that is inside it.
+
+The function takes the buffers, sizes and numbers that it uses, so that other sizes are the same source. It
+leaves the number of a check that failed in ``status``, with what the check's error is made of in ``kept``
+arrays, and -1 where a signal has ended it: it asks Python for signals after so much work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, row_dtypes
+from dualflow.backends.numba.notes import NotedLines
+from dualflow.backends.numba.obstacles import work
+from dualflow.backends.numba.parameters import Parameter, dtype_name, names
+from dualflow.backends.numba.support import Support
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node, Value
+from dualflow.ops.forms import Loop
+from dualflow.schedule.assembly import spread
+from dualflow.schedule.loop_program import Run
+from dualflow.schedule.plan import PlannedCall, StackRow
+
+ASKED_WORK = 2e7
+"""After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
+_INDEX = as_dtype("int64")
+_CONSTANTS = {0: "zero", 1: "one"}
+
+_BEGIN = "zero, one = i64(0), i64(1)"
+"""Numba compiles what is called anew for each literal, but not for numbers that have a type."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """An array in which a function leaves what the error of its check of that number is made of."""
+
+    name: str
+    check: int
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionSource:
+    """A compiled function.
+
+    Attributes:
+        name: that it is called by.
+        parameters: what it takes, the status last; ``given`` are what the program gives it.
+        lines: its body.
+        results: the names of the values that it returns: stacks that have grown, and numbers of turns.
+        kernels: the names of the kernels that it calls; ``routines`` those of the routines.
+        checks: what each number in the status means.
+        kept: the arrays for their errors, which the program makes.
+        support: the primitives that it calls.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    given: tuple[str, ...]
+    lines: NotedLines
+    results: tuple[str, ...]
+    kernels: frozenset[str]
+    routines: frozenset[str]
+    checks: tuple[ProgramCheck, ...]
+    kept: tuple[Kept, ...]
+    support: Support
+
+    def text(self, *, noted: bool = False) -> str:
+        """The function's source, with comments or without."""
+        head = '@njit(error_model="numpy", nogil=True, cache=True)'
+        body = self.lines.noted() if noted else self.lines.text
+        return "\n".join([head, f"def {self.name}({names(self.parameters)}):", *body, ""])
+
+
+def function_source(outer: CallWriter, call: PlannedCall, name: str) -> FunctionSource:
+    """A choice or loop as a function of that name, which ``outer`` calls."""
+    return _Writer(outer).function(call, name)
+
+
+class _Writer(CallWriter):
+    """Writes one function.
+
+    Attributes:
+        outer: the writer of the program, which says how it gives what the function takes.
+        local: the names that the function makes itself.
+    """
+
+    def __init__(self, outer: CallWriter) -> None:
+        super().__init__(outer.shelf)
+        self.outer = outer
+        self.parameters: dict[str, tuple[Parameter, str]] = {}
+        self.numbers: dict[int, str] = {}
+        self.literals: dict[str, str] = {}
+        self.local: set[str] = set()
+        self.results: tuple[str, ...] = ()
+        self.kernels: set[str] = set()
+        self.checks: list[ProgramCheck] = []
+        self.kept: list[Kept] = []
+        self.support = Support()
+
+    def function(self, call: PlannedCall, name: str) -> FunctionSource:
+        self.lines.add(_BEGIN)
+        self._results(call)
+        self.control(call)
+        self._leave()
+        self.parameters["status"] = Parameter("status", _INDEX, True), "status"
+        parameters, given = zip(*self.parameters.values(), strict=True)
+        return FunctionSource(
+            name,
+            parameters,
+            given,
+            self.lines,
+            self.results,
+            frozenset(self.kernels),
+            frozenset(self.routines),
+            tuple(self.checks),
+            tuple(self.kept),
+            self.support,
+        )
+
+    def _results(self, call: PlannedCall) -> None:
+        """What later loops read: it is there wherever the function returns."""
+        for inner in call.walk():
+            if inner.turns is None or not inner.turns.grown:
+                continue
+            for row, dtype in zip(inner.turns.rows, row_dtypes(inner.node), strict=True):
+                if row in inner.turns.grown and any(row.stack.buffer == x.buffer for x in call.outputs):
+                    self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(dtype)})")
+                    self.results += (self.begin_stack(row),)
+                    self.begin_turns(inner.turns.counter)
+            if (turn := f"turn{inner.turns.counter}") in self.local and turn not in self.results:
+                self.lines.add(f"{turn} = 0")
+                self.results += (turn,)
+
+    def _leave(self) -> None:
+        self.lines.add(f"return {', '.join(self.results)}".rstrip())
+
+    # Operands
+
+    def _parameter(self, name: str, dtype: DType, given: str, *, array: bool = False) -> str:
+        if name not in self.local:
+            self.parameters.setdefault(name, (Parameter(name, dtype, array), given))
+        return name
+
+    def buffer(self, buffer: int, dtype: DType) -> str:
+        name = self.shelf.names[buffer]
+        if name in self.local:
+            return name
+        given = self.outer.buffer(buffer, dtype)
+        return self._parameter(given, dtype, given, array=True)
+
+    def number(self, number: int) -> str:
+        if number in _CONSTANTS:
+            return _CONSTANTS[number]
+        name = self.numbers.setdefault(number, f"n{len(self.numbers)}")
+        return self._parameter(name, _INDEX, self.outer.number(number))
+
+    def literal(self, number: Any) -> str:
+        given = self.outer.literal(number)
+        name = self.literals.setdefault(given, f"c{len(self.literals)}")
+        return self._parameter(name, as_dtype(number.dtype), given)
+
+    def rows_within(self, nbytes: int) -> str:
+        return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
+
+    def turns_of(self, loop: int) -> str:
+        return self._parameter(f"turn{loop}", _INDEX, f"turn{loop}")
+
+    def begin_turns(self, loop: int) -> str:
+        return self._begin(super().begin_turns(loop))
+
+    def begin_stack(self, row: StackRow) -> str:
+        return self._begin(super().begin_stack(row))
+
+    def begin_row(self, row: StackRow) -> str:
+        return self._begin(super().begin_row(row))
+
+    def _begin(self, name: str) -> str:
+        self.local.add(name)
+        return name
+
+    # Calls
+
+    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
+        self.checks.append(check)
+        with self.lines.block(f"if not {condition}:"):
+            for layout, value in reads:
+                name = f"kept{len(self.kept)}"
+                self.kept.append(Kept(name, len(self.checks), value))
+                self._parameter(name, value.spec.dtype, name, array=True)
+                self.lines.add(f"{name}[:] = {self._stretch(layout, value)}")
+            self.lines.add(f"status[0] = {len(self.checks)}")
+            self._leave()
+
+    def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
+        self.kernels.add(name)
+        self.lines.add(f"{name}(zero, {self.number(run.total)}, {given})", nodes)
+
+    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
+        loops = any(isinstance(node.op.form, Loop) for node in nodes)
+        if not checks and not loops:
+            return
+        with self.lines.block("if status[0]:"):
+            if checks and self.checks:
+                self.lines.add(f"status[0] += {len(self.checks)}")
+            self._leave()
+        self.checks += checks
+
+    def unrendered(self, nest: Nest) -> None:
+        raise AssertionError(f"{nest.node} is an obstacle to compiling the function")
+
+    def host(self, call: PlannedCall) -> None:
+        raise AssertionError(f"{call.node} is an obstacle to compiling the function")
+
+    def multiply(self, call: PlannedCall) -> None:
+        """A product for each matrix of the batch."""
+        node, out = call.node, call.outputs[0]
+        *batch, rows, columns = sizes(node.output)
+        if 0 in (*batch, rows, columns):
+            return
+        self.routines.add("product")
+        flips = [bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b")), False]
+        inner = sizes(node.inputs[0])[-2 if flips[0] else -1]
+        dtype = node.output.spec.dtype
+        values, layouts = (*node.inputs[:2], node.output), (*call.inputs[:2], out)
+        given = []
+        for value, layout, flip in zip(values, layouts, flips, strict=True):
+            batched = spread(layout, (*sizes(value)[:-2], 2, 2), (*batch, 2, 2)).strides
+            begin = [self.number(layout.offset)] if layout.offset else []
+            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched[:-2]) if stride]
+            down, across = reversed(layout.strides[-2:]) if flip else layout.strides[-2:]
+            where = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
+            given += [self.buffer(layout.buffer, dtype), *where]
+        scale = self.literal(dtype.dtype.type(node.attrs.get("scale", 1.0)))
+        given += [*map(self.number, (rows, columns, inner)), scale, self.number(len(call.inputs) > 2)]
+        with ExitStack() as loops:
+            for i, extent in enumerate(batch):
+                loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
+            self.lines.add(f"product({', '.join(given)})", (node,))
+
+    def end_turn(self, call: PlannedCall, turn: str) -> None:
+        calls = [c for block in call.blocks for c in block.calls]
+        every = self.number(max(2, int(ASKED_WORK / max(work(self.shelf, calls), 1.0))))
+        signalled = self.support.primitive("signalled")
+        with self.lines.block(f"if {turn} % {every} == 0 and {signalled}():"):
+            self.lines.add("status[0] = -1")
+            self._leave()

@@ -1,0 +1,161 @@
+"""A graph's program as the text of one Python file, with comments: it needs NumPy and Numba only.
+
+What a person reads is what runs: the functions that kernels call, the kernels, the choices and loops, and the
+function that calls them in order.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.numba.call_source import ProgramCheck
+from dualflow.backends.numba.files import routine_support
+from dualflow.backends.numba.kernel_source import KernelSource
+from dualflow.backends.numba.notes import commented, note
+from dualflow.backends.numba.numpy_kernels import kernel_source
+from dualflow.backends.numba.parameters import dtype_name
+from dualflow.backends.numba.program_source import ProgramSource, is_free, program
+from dualflow.backends.numba.routines import ROUTINES
+from dualflow.backends.numba.support import HEADER
+from dualflow.core.dtypes import as_dtype
+from dualflow.graph.ir import Graph, Node
+from dualflow.schedule.call_reports import check_error, host_report
+from dualflow.schedule.plan import PlannedCall
+
+_SHOWN = 32
+"""Arrays of up to so many elements are listed."""
+_MARK = '''
+def mark(loop):
+    """Which loop runs, by its number; -1 for none."""
+'''
+_FAIL = '''
+def fail(number, *values):
+    """Raise the error of a check."""
+    kind, message = FAILURES[number - 1]
+    raise kind(message)
+'''
+_ROWS_WITHIN = '''
+def rows_within(nbytes):
+    """How many rows of so many bytes a loop may keep: as many as there is memory for."""
+    return 2**62 // nbytes
+'''
+
+
+def listing(graph: Graph) -> str:
+    """The program of ``graph``, whose sizes are static and whose passes have run.
+
+    Its function takes an array for each input of the graph.
+    """
+    made = program(graph)
+    return joined([*parts(made, graph), made.text(function_name(graph), docstring(graph))])
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """Pieces of a file, with no more than two empty lines between them."""
+    return re.sub(r"\n{3,}", "\n\n\n", "\n".join(pieces)).rstrip("\n") + "\n"
+
+
+def function_name(graph: Graph) -> str:
+    """The graph's name where a function can have it."""
+    name = graph.name
+    return name if is_free(name) else "program"
+
+
+def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
+    """All that the program's function calls, in an order in which Python can run it."""
+    yield f'"""{graph.name}, as dualflow compiled it. It needs NumPy and Numba."""\n'
+    yield HEADER
+    routines = source.routines.union(*(f.routines for f in source.functions))
+    supports = [k.support for k in source.shelf.kernels.values()] + [f.support for f in source.functions]
+    if "product" in routines:
+        supports.append(routine_support())
+    yield from dict.fromkeys(piece for support in supports for piece in support.pieces())
+    yield from (ROUTINES[name] for name in ROUTINES if name in routines)
+    for name, kernel in source.shelf.kernels.items():
+        nodes = next((nodes for n, nodes in source.shelf.runs if n == name), ())
+        yield "\n".join(["", *_kernel(name, kernel, nodes)])
+        if name in source.shared:
+            yield kernel.shared(name)
+    yield from (f"\n{function.text(noted=True)}" for function in source.functions)
+    yield from (_host(number, call) for number, call in enumerate(source.hosts))
+    if source.checks:
+        yield _failures(source.checks)
+        yield _FAIL
+    if source.marks:
+        yield _MARK
+    if "rows_within(" in source.text(""):
+        yield _ROWS_WITHIN
+    yield from ("", *(f"{name} = {array_source(array)}" for name, array in source.constants.items()))
+    yield ""
+
+
+def docstring(graph: Graph) -> list[str]:
+    """What the function takes and returns, as its docstring."""
+    taken = ", ".join(f"{v.spec}" for v in graph.inputs)
+    made = ", ".join(str(v.spec) for v in graph.outputs)
+    told = textwrap.wrap(f"({taken}) -> [{made}]", 100)
+    if len(told) == 1:
+        return [f'    """{told[0]}"""']
+    return ['    """' + told[0], *(f"    {line}" for line in told[1:]), '    """']
+
+
+def array_source(array: np.ndarray[Any, Any]) -> str:
+    """An array as source: its elements, or its bytes where they are many.
+
+    >>> array_source(np.array([1.5, 2.0], np.float32)), array_source(np.zeros((0, 3), np.int32))
+    ('np.array([1.5, 2.0], f32)', 'np.array([], i32).reshape((0, 3))')
+    """
+    shape = "" if array.ndim == 1 else f".reshape({array.shape})"
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if array.size <= _SHOWN and array.dtype.kind in "biuf":
+        return f"np.array({flat.tolist()}, {dtype_name(as_dtype(array.dtype))}){shape}"
+    raw = base64.b85encode(flat.tobytes()).decode("ascii")
+    kind = f"np.dtype({array.dtype.name!r})"
+    return f"np.frombuffer(base64.b85decode({raw!r}), {kind}).copy(){shape}"
+
+
+def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[str]:
+    """A kernel with a comment where a node's code begins."""
+    at: dict[int, dict[Node, None]] = {}
+    for place, node in kernel.nodes:
+        at.setdefault(place, {})[node] = None
+    head, signature, *_ = kernel.function(name).splitlines()
+    yield from textwrap.wrap(note(nodes), 100, initial_indent="# ", subsequent_indent="# ")
+    yield from (head, signature)
+    said = ""
+    for i, line in enumerate(kernel.lines):
+        comment = note(tuple(at[i])) if i in at else said
+        yield line if comment == said else commented(line, comment)
+        said = comment
+    yield ""
+
+
+def _host(number: int, call: PlannedCall) -> str:
+    """A node as the NumPy code of its op's kernel; where that is no code of its own, what says so."""
+    own = kernel_source(call.node)
+    if own is not None:
+        return f"\n{own.under(f'host{number}')}"
+    report = host_report(call)
+    told = f"{report.what} runs in dualflow only: {report.reason}"
+    return f"\ndef host{number}(*given):\n    raise NotImplementedError({told!r})\n"
+
+
+def _failures(checks: Sequence[ProgramCheck]) -> str:
+    """What each number means that the program calls ``fail`` with."""
+    rows = []
+    for check in checks:
+        if check.message is None:
+            where = f"\n{check.node.origin}" if check.node.origin else ""
+            kind, message = "RuntimeError", f"a check failed{where}"
+        else:
+            error = check_error(check.node, check.message)
+            kind = "IndexError" if isinstance(error, IndexError) else "ValueError"
+            message = str(error)
+        rows.append(f"    ({kind}, {message!r}),")
+    return "\n".join(["", "FAILURES = [", *rows, "]", ""])

@@ -1,0 +1,50 @@
+"""Comments of generated source: which ops a line computes, and which of the user's lines asked for them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+from dualflow.backends.numba.values import Lines
+from dualflow.graph.ir import Node
+
+_COLUMN = 60
+
+
+def note(nodes: Sequence[Node]) -> str:
+    """The ops of some nodes with the user's lines: ``multiply, add (model.py:3)``."""
+    ops = Counter(node.op.name for node in nodes)
+    what = ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in ops.items())
+    origins = [o for node in nodes for o in (node.origin, *node.also) if o is not None]
+    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
+    return f"{what} ({where})" if where else what
+
+
+def commented(line: str, comment: str) -> str:
+    """A line with a comment to its right.
+
+    >>> commented("x = 1", "one")
+    'x = 1                                                         # one'
+    """
+    return f"{line:<{_COLUMN}}  # {comment}"
+
+
+class NotedLines(Lines):
+    """Source lines, some with the nodes that they compute, which are part of what a person reads only."""
+
+    def __init__(self, depth: int = 1) -> None:
+        super().__init__(depth)
+        self.nodes: dict[int, Sequence[Node]] = {}
+
+    def add(self, line: str, nodes: Sequence[Node] = ()) -> None:
+        if nodes:
+            self.nodes[len(self.text)] = nodes
+        super().add(line)
+
+    def noted(self) -> list[str]:
+        """The lines with their comments."""
+        return [
+            commented(line, note(self.nodes[i])) if i in self.nodes else line
+            for i, line in enumerate(self.text)
+        ]

@@ -1,0 +1,186 @@
+"""NumPy kernels of ops as source of their own, for those that are functions of NumPy and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.numba.parameters import dtype_name
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Node
+
+_MOST = 10
+"""So many functions at most, for one kernel."""
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyKernel:
+    """A node as NumPy code.
+
+    Attributes:
+        functions: the functions that it needs, as source.
+        call: the expression for its results, of the arrays ``given``.
+        what: its op.
+        dtypes: the source's names of its results' dtypes.
+    """
+
+    functions: tuple[str, ...]
+    call: str
+    what: str
+    dtypes: tuple[str, ...]
+
+    def under(self, name: str) -> str:
+        """A function of that name, which takes arrays and returns a list of arrays of their own."""
+        lines = [f"def {name}(*given):", f'    """{self.what}"""']
+        for function in self.functions:
+            lines += ["", textwrap.indent(function, "    ")]
+        if self.functions:
+            lines.append("")
+        lines += [
+            f"    found = {self.call}",
+            "    found = found if isinstance(found, tuple) else (found,)",
+            f"    dtypes = [{', '.join(self.dtypes)}]",
+            '    return [np.array(x, d, order="C") for x, d in zip(found, dtypes, strict=True)]',
+            "",
+        ]
+        return "\n".join(lines)
+
+
+def kernel_source(node: Node) -> NumpyKernel | None:
+    """The NumPy kernel of a node as source; None where it uses more than NumPy."""
+    op = node.op
+    if node.effect is not None or body_of(node) is not None or node.bodies:
+        return None
+    attrs = {name: _plain(value) for name, value in node.attrs.items()}
+    if None in attrs.values():
+        return None
+    found = _callable(op.kernel)
+    if found is None:
+        return None
+    functions, called = found
+    given = ", ".join(["*given", *(f"{name}={value}" for name, value in attrs.items())])
+    dtypes = tuple([dtype_name(v.spec.dtype) for v in node.outputs])
+    return NumpyKernel(functions, f"{called}({given})", op.name, dtypes)
+
+
+def _plain(value: Any) -> str | None:
+    """An attribute as source."""
+    if isinstance(value, tuple):
+        parts = [_plain(x) for x in value]
+        return None if None in parts else f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
+    return repr(value) if isinstance(value, _PLAIN) else None
+
+
+def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
+    """The functions that a kernel needs, and how it is called itself."""
+    name = getattr(kernel, "__name__", "")
+    if isinstance(kernel, np.ufunc) or (getattr(kernel, "__module__", None) or "").startswith("numpy"):
+        return ((), f"np.{name}") if getattr(np, name, None) is kernel else None
+    if not isinstance(kernel, FunctionType):
+        return None
+    if name == "<lambda>":
+        text = _lambda_text(kernel) if _needs(kernel) == () else None
+        return None if text is None else ((), f"({text})")
+    functions = _with_needs(kernel)
+    return None if functions is None else (tuple(functions.values()), name)
+
+
+def _with_needs(function: FunctionType) -> dict[str, str] | None:
+    """The source of a function and, before it, of what it uses; None where that is more than NumPy."""
+    found: dict[str, str] = {}
+    pending, order = [function], list[FunctionType]()
+    while pending:
+        at = pending.pop()
+        needs = _needs(at)
+        if needs is None or len(order) > _MOST:
+            return None
+        order.append(at)
+        for one in needs:
+            if isinstance(one, FunctionType):
+                pending.append(one)
+            else:
+                found[one.__name__] = f"{one.__name__} = {_built_in(one).__name__}"
+    for one in reversed(order):
+        text = _function_text(one)
+        if text is None or found.setdefault(one.__name__, text) != text:
+            return None
+    return found
+
+
+def _needs(function: FunctionType) -> tuple[Any, ...] | None:
+    """The functions and errors of ours that a function uses; None where it uses more than these and NumPy."""
+    used = {
+        name: function.__globals__[name]
+        for name in _globals(function.__code__)
+        if name in function.__globals__ and name != "np"
+    }
+    if function.__closure__ or not all(map(_is_function_or_error, used.values())):
+        return None
+    return tuple(used.values())
+
+
+def _globals(code: CodeType) -> set[str]:
+    """The global names that some code reads."""
+    own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return own.union(*[_globals(x) for x in code.co_consts if isinstance(x, CodeType)])
+
+
+def _is_function_or_error(value: Any) -> bool:
+    return isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, Exception))
+
+
+def _built_in(error: type[Exception]) -> type:
+    """The built-in error that an error of ours is too."""
+    return next(x for x in (IndexError, TypeError, ValueError, Exception) if issubclass(error, x))
+
+
+@functools.cache
+def _tree(file: str) -> ast.Module:
+    with open(file, encoding="utf-8") as source:
+        return ast.parse(source.read())
+
+
+def _function_text(function: FunctionType) -> str | None:
+    """A function's source, without annotations."""
+    line = function.__code__.co_firstlineno
+    for node in ast.walk(_tree(function.__code__.co_filename)):
+        if isinstance(node, ast.FunctionDef) and node.lineno == line and not node.decorator_list:
+            return ast.unparse(_Bare().visit(ast.parse(ast.unparse(node))))
+    return None
+
+
+def _lambda_text(function: FunctionType) -> str | None:
+    line = function.__code__.co_firstlineno
+    nodes = [
+        node
+        for node in ast.walk(_tree(function.__code__.co_filename))
+        if isinstance(node, ast.Lambda) and node.lineno == line
+    ]
+    return ast.unparse(nodes[0]) if len(nodes) == 1 else None
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes annotations away, whose names the file has not."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        self.generic_visit(node)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            return ast.Pass()
+        return ast.copy_location(ast.Assign([node.target], node.value, lineno=node.lineno), node)

@@ -1,0 +1,36 @@
+"""What compiled functions take: arrays and numbers, each with its dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.text import Type
+from dualflow.backends.numba.values import type_name
+from dualflow.core.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A flat array of a dtype, or one number of it."""
+
+    name: str
+    dtype: DType
+    array: bool = False
+
+
+def names(parameters: Sequence[Parameter]) -> str:
+    """The parameters as a function's head lists them."""
+    return ", ".join(p.name for p in parameters)
+
+
+def dtype_name(dtype: DType) -> str:
+    """How the source names a dtype.
+
+    >>> from dualflow.core.dtypes import as_dtype
+    >>> dtype_name(as_dtype("float32")), dtype_name(as_dtype("complex64"))
+    ('f32', 'np.complex64')
+    """
+    if dtype.char not in "?bBhHiIlLqQfd":
+        return f"np.{dtype.name}"
+    return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))

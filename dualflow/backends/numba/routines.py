@@ -1,0 +1,111 @@
+"""What programs call beside their kernels, each as source that needs NumPy and Numba only.
+
+All take flat arrays, and where in them an operand begins.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROUTINES: Final = {
+    "array": '''
+def array(flat, offset, shape, strides):
+    """The elements of a flat array that lie at these distances, as an array of this shape."""
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, [s * flat.itemsize for s in strides])
+''',
+    "grown": '''
+@njit(error_model="numpy", cache=True)
+def grown(stack, least):
+    """The stack with room for twice as many elements, or the least number."""
+    more = np.empty(max(least, 2 * len(stack)), stack.dtype)
+    more[: len(stack)] = stack
+    return more
+''',
+    "product": '''
+@njit(error_model="numpy", cache=True)
+def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, inner, scale, keep):
+    """out = scale * (x @ y), to keep out += scale * (x @ y): matrices by offset and strides."""
+    if columns == 1 or (rows < 4 and yr == 1):
+        for i in range(rows):
+            for j in range(columns):
+                total = x.dtype.type(0)
+                for p in range(inner):
+                    total = plus(total, x[u(x0 + i * xr + p * xc)] * y[u(y0 + p * yr + j * yc)])
+                at = u(o0 + i * outr + j * outc)
+                out[at] = (out[at] if keep else out.dtype.type(0)) + total * scale
+        return
+    if yc != 1:  # lanes read neighbours
+        packed = np.empty(inner * columns, y.dtype)
+        for p in range(inner):
+            for j in range(columns):
+                packed[u(p * columns + j)] = y[u(y0 + p * yr + j * yc)]
+        y, y0, yr = packed, 0, columns
+    sums = np.empty(4 * columns, out.dtype)
+    for i in range(0, rows, 4):
+        height = min(4, rows - i)
+        sums[:] = 0
+        for p in range(inner):
+            at, to = x0 + i * xr + p * xc, y0 + p * yr
+            if height == 4:
+                a, b, c, d = x[u(at)], x[u(at + xr)], x[u(at + 2 * xr)], x[u(at + 3 * xr)]
+                for j in range(columns):
+                    element = y[u(to + j)]
+                    sums[u(j)] += a * element
+                    sums[u(j + columns)] += b * element
+                    sums[u(j + 2 * columns)] += c * element
+                    sums[u(j + 3 * columns)] += d * element
+            else:
+                for r in range(height):
+                    a = x[u(at + r * xr)]
+                    for j in range(columns):
+                        sums[u(j + r * columns)] += a * y[u(to + j)]
+        for r in range(height):
+            for j in range(columns):
+                at = u(o0 + (i + r) * outr + j * outc)
+                before = out[at] if keep else out.dtype.type(0)
+                out[at] = before + sums[u(r * columns + j)] * scale
+''',
+    "scatter_inside": '''
+@njit(error_model="numpy", cache=True)
+def scatter_inside(positions, at, count, sizes):
+    """Whether each of so many positions names a place of an array of these sizes."""
+    for i in range(count):
+        for d in range(len(sizes)):
+            if not 0 <= i64(positions[at + i * len(sizes) + d]) < sizes[d]:
+                return False
+    return True
+''',
+    "scatter_put": '''
+@njit(error_model="numpy", cache=True)
+def scatter_put(out, to, positions, at, rows, begin, turns, count, length, sizes):
+    """Put rows where positions say, in order."""
+    places = 1
+    for size in sizes:
+        places *= size
+    for turn in range(turns):
+        for i in range(count):
+            place = i64(0)
+            for d in range(len(sizes)):
+                place = place * sizes[d] + i64(positions[at + i * len(sizes) + d])
+            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
+            for j in range(length):
+                out[u(here + j)] = rows[u(row + j)]
+''',
+    "scatter_add": '''
+@njit(error_model="numpy", cache=True)
+def scatter_add(out, to, positions, at, rows, begin, turns, count, length, sizes):
+    """Add rows to those that positions name, in order."""
+    places = 1
+    for size in sizes:
+        places *= size
+    for turn in range(turns):
+        for i in range(count):
+            place = i64(0)
+            for d in range(len(sizes)):
+                place = place * sizes[d] + i64(positions[at + i * len(sizes) + d])
+            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
+            for j in range(length):
+                out[u(here + j)] += rows[u(row + j)]
+''',
+}
+"""The routines by name; ``product`` calls the primitive ``plus``."""

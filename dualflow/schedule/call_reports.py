@@ -1,0 +1,36 @@
+"""What is told of calls: the error of a check that failed, and how a node runs that has no kernel."""
+
+from __future__ import annotations
+
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.graph.compiled import CompiledPart, PartKind
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.ops.record import Effect
+from dualflow.schedule.plan import PlannedCall
+
+_ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
+    Take: OutOfRangeError,
+    Scatter: OutOfRangeError,
+    Loop: ResourceExhaustedError,
+}
+
+
+def check_error(node: Node, message: str) -> Exception:
+    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    form = node.op.form
+    own = form.error if isinstance(form, Element) else None
+    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    where = f"\n{node.origin}" if node.origin else ""
+    return error(f"{node.op.name}: {message}{where}")
+
+
+def host_report(call: PlannedCall) -> CompiledPart:
+    """How a host call runs, and why."""
+    node = call.node
+    form = node.op.form
+    kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
+    reason = (
+        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
+    )
+    return CompiledPart(kind, node.op.name, reason, node)
