@@ -13,8 +13,23 @@ import pytest
 import dualflow as df
 
 PACKAGE = Path(df.__file__).parent
+LLVM_ROOMS = [Path(__file__).parent / room for room in ("backends/llvm", "schedule")]
+"""Tests of the default backend, and of plans that they look at in its compiled graphs."""
 Site = tuple[str, int, int]
 """The file of a ``raise``, and its first and last line."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(room in item.path.parents for room in LLVM_ROOMS):
+            item.add_marker("llvm")
+
+
+@pytest.fixture(autouse=True)
+def _backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests marked ``llvm`` are about the default backend, whichever the suite runs on."""
+    if request.node.get_closest_marker("llvm"):
+        monkeypatch.delenv("DUALFLOW_BACKEND", raising=False)
 
 
 def _sites(path: Path) -> Iterable[Site]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.graph.compiled import CompileCosts, CompiledPart, Figures, PartKind
+from dualflow.graph.compiled import CodeSource, CompileCosts, CompiledPart, Figures, PartKind
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -71,7 +71,7 @@ def figures(compiled: Interpreted) -> Figures:
 
 def costs(compiled: Interpreted) -> CompileCosts:
     """Nothing is compiled."""
-    return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source="none")
+    return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source=CodeSource.NONE)
 
 
 def _followed(graph: Graph, arrays: Sequence[Array], trail: Trail) -> list[Array]:

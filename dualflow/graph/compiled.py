@@ -80,6 +80,19 @@ class Figures:
     arena_stays: bool
 
 
+class CodeSource(StrEnum):
+    """Where compiled code came from, the cheapest first."""
+
+    NONE = "none"
+    """There is none."""
+    PROCESS = "process"
+    """Another graph of this process has the same code."""
+    DISK = "disk"
+    """An earlier process has compiled it."""
+    COMPILED = "compiled"
+    """This process has compiled it."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompileCosts:
     """Seconds of compiling a graph whose passes have run.
@@ -89,15 +102,14 @@ class CompileCosts:
         compilation: the compiler's work when nothing is cached.
         linking: loading what has been compiled.
         paid: what this process spent on the latter two.
-        source: where the code came from: ``compiled``, ``disk`` (an earlier process compiled it), ``process``
-            (another graph has the same code), or ``none`` (there is no compiled code).
+        source: where the code came from.
     """
 
     emission: float
     compilation: float
     linking: float
     paid: float
-    source: str
+    source: CodeSource
 
 
 class Compiled(Protocol):

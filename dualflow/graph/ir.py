@@ -206,7 +206,9 @@ class Graph:
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
 
-        Kernels, branches and loops are boxes around their ops; variables, updates and effects have colours.
+        Kernels, branches and loops are boxes around their ops; variables, updates and effects have colours
+        and outlines of their own. A wire over more than 40 rows is cut: a dotted box with the value's name
+        stands where it goes on.
 
         Args:
             path: the file; its end, .svg, .png or .pdf, says which kind.

@@ -26,7 +26,7 @@ class CompileOptions:
         threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
             uses. Where all graphs share the threads, any other number is taken for the process's own.
         vector_bits: the width of the vectors that code is written for; None for what the process uses.
-        checking: whether what each pass makes is held against the rules of the IR.
+        checking: whether what each pass makes is held against the rules of the IR, kernels against theirs.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
     256

@@ -1,4 +1,4 @@
-"""Long sums by blocks: how many turns of a reduced loop a rounding fold takes at a stretch.
+"""Long sums by blocks: how many turns of a reduced loop a rounding fold takes one after another.
 
 Elements go to the accumulators of a block, those of blocks to the accumulators of a larger one, and these to
 the result. Each takes about as many steps, so the error grows with a root of the number of elements.
@@ -6,14 +6,20 @@ the result. Each takes about as many steps, so the error grows with a root of th
 
 from __future__ import annotations
 
+import math
+
 from dualflow.ops.forms import Fold
 from dualflow.schedule.nest import Nest, NestStep
-from dualflow.schedule.workspace import Workspace
 
 FEW = 256
 """So many steps are taken one after another, in shorter code, which is faster for short rows."""
 SHORTEST = 64
 """Steps of a block at least, beside which the work between blocks is small."""
+STRETCH = 1 << 14
+"""Elements of one stretch of a whole reduction.
+
+Fixed, so that results don't depend on the number of threads.
+"""
 JOIN = -1
 """The key of the loop that joins the partial results of a whole reduction."""
 
@@ -24,7 +30,15 @@ def rounds(step: NestStep) -> bool:
     return step.folds and isinstance(form, Fold) and form.rounds and step.node.inputs[0].spec.dtype.is_inexact
 
 
-def block_sizes(nest: Nest, space: Workspace, lanes: int) -> dict[int, tuple[int, ...]]:
+def stretches(nest: Nest, lanes: int) -> tuple[int, int]:
+    """The stretches of the first loop of a whole reduction: the turns of each, and how many there are."""
+    inner = math.prod(loop.extent for loop in nest.loops[1:])
+    size = max(1, STRETCH // max(1, inner))
+    size += -size % lanes
+    return size, -(-nest.loops[0].extent // size)
+
+
+def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
     """How far the index of a loop goes in one block of each level, the largest first.
 
     Loops that aren't there are taken at a stretch.
@@ -42,8 +56,9 @@ def block_sizes(nest: Nest, space: Workspace, lanes: int) -> dict[int, tuple[int
         steps *= turns
     if nest.whole:
         stride = lanes if nest.vector == 0 else 1
-        found[0] = _levels(1, -(-space.block // stride), steps, stride)
-        found[JOIN] = _levels(1, space.blocks, 1, 1)
+        size, count = stretches(nest, lanes)
+        found[0] = _levels(1, -(-size // stride), steps, stride)
+        found[JOIN] = _levels(1, count, 1, 1)
     return found
 
 

@@ -14,7 +14,7 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Literal, Loop, Take, View
-from dualflow.schedule.blocking import JOIN, block_sizes, rounds
+from dualflow.schedule.blocking import JOIN, block_sizes, rounds, stretches
 from dualflow.schedule.loop_program import (
     SHARE,
     Argument,
@@ -52,7 +52,6 @@ from dualflow.schedule.loop_program import (
 )
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, Nest, NestOperand, NestStep, NestStore, Pick
-from dualflow.schedule.workspace import workspace
 
 Accumulator = tuple[Register, ...]
 """What a fold carries."""
@@ -102,8 +101,7 @@ class _KernelWriter:
         self.known: dict[object, Operand] = {}
         self.registers = 0
         self.rows: dict[Value, int] = {}
-        self.space = workspace(nest, lanes)
-        self.blocks = block_sizes(nest, self.space, lanes)
+        self.blocks = block_sizes(nest, lanes)
 
     def run(self) -> Run:
         nest = self.nest
@@ -251,24 +249,23 @@ class _KernelWriter:
         dtypes = [dtype for step in self._folds(0) for dtype in _carried(step)]
         before = tuple(self._steps_at(0))
         accumulators = [self._accumulator(s) for s in self._folds(0)]
-        size, extent = self.given.number("stretch", self.space.block), self._extent(0)
+        turns, count = stretches(self.nest, self.lanes)
+        size, extent = self.given.number("stretch", turns), self._extent(0)
         turn = [*self._starts(0, accumulators)]
         turn += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
         turn += self._across(0, accumulators)
-        first = self._buffers_used()
+        first = len(self.given.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
         turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = _KernelWriter(self.nest, self.lanes)._join(dtypes)
-        return self._made((*before, Shares(0, size, extent, tuple(turn))), self.space.blocks, dtypes, join)
+        return self._made((*before, Shares(0, size, extent, tuple(turn))), count, dtypes, join)
 
     def _buffers_used(self) -> int:
         """How many buffers of the program the nest touches: partial results come after them."""
         for step in self.nest.steps:
-            for operand in step.operands:
+            for number, operand in enumerate(step.operands):
                 if operand.access is not None:
-                    self.given.buffer(
-                        _argument(operand.access, step.pick if operand is step.operands[0] else None)
-                    )
+                    self.given.buffer(_argument(operand.access, None if number else step.pick))
         for store in self.nest.stores:
             self.given.buffer(_argument(store.access))
         return len(self.given.buffers)
@@ -285,7 +282,8 @@ class _KernelWriter:
             return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
 
         body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
-        count = self.given.number("stretches", self.space.blocks)
+        _, stretch_count = stretches(self.nest, self.lanes)
+        count = self.given.number("stretches", stretch_count)
         body += self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
         body += self._finish(0, accumulators)
         return self._made(body, 1, dtypes)

@@ -22,7 +22,7 @@ from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
-from dualflow.schedule import workspace
+from dualflow.schedule import blocking
 
 Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]
@@ -303,7 +303,7 @@ def test_however_loops_are_shared_between_threads(
     monkeypatch: pytest.MonkeyPatch, program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
     monkeypatch.setattr(native_entry, "CHUNK_NS", 0.05)
-    monkeypatch.setattr(workspace, "BLOCK", 64)
+    monkeypatch.setattr(blocking, "STRETCH", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)
 

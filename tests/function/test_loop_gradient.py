@@ -223,7 +223,7 @@ def test_memory_grows_with_the_square_root_of_the_turns() -> None:
 
         specs = df.TensorSpec((turns, 8, 8)), df.TensorSpec((8, 8))
         concrete = df.function(gradient).get_concrete_function(*specs)
-        found: int = concrete.subtrace.compiled.executable.program.arena_bytes
+        found: int = concrete.subtrace.compiled.executable.plan.arena_bytes
         return found
 
     all_kept = arena(10_000)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.function.calling.recent_calls import MAX_KINDS, KnownCall, RecentCalls
 
+pytestmark = pytest.mark.llvm
 X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
 
 

@@ -9,8 +9,10 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
+from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes import fusion_check
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
 from dualflow.graph.passes.fusion_check import check_fusion, faults
@@ -182,3 +184,14 @@ def test_a_value_on_some_of_the_loops_that_are_not_kept_is_told(traced) -> None:
     graph = traced(lambda x, y: (df.reduce_sum(x, 1), df.exp(y)), [3, 4], [4])
     (fault,) = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), exp=(1,))])
     assert "neither on all of its kernel nor on those it keeps" in fault
+
+
+def test_compiles_that_check_their_passes_refuse_wrong_kernels(chain: Graph, monkeypatch) -> None:
+    """The check is given a node twice, which fusion does to none."""
+    twice = [group(chain, "sin", "tanh"), group(chain, "tanh", "exp")]
+    monkeypatch.setattr(fusion_check, "partition", lambda graph: twice)
+    assert CompiledGraph(chain, CompileOptions()).optimised.nodes
+    with pytest.raises(df.errors.InternalError, match=r"tanh \(test_fusion_check.py:.*computed 2 times"):
+        _ = CompiledGraph(chain, CompileOptions(checking=True)).optimised
+    monkeypatch.undo()
+    assert CompiledGraph(chain, CompileOptions(checking=True)).optimised.nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import FrozenInstanceError
 
 import pytest
@@ -119,3 +120,14 @@ def test_code_is_written_for_vectors_of_so_many_bits(bits):
     assert f'"prefer-vector-width"="{bits}"' in program.text
     widths = {int(lanes) for lanes in re.findall(r"<(\d+) x float>", program.text)}
     assert max(widths) == bits // 16, "light work runs over two registers at once"
+
+
+def test_numba_shares_a_range_between_no_more_threads_than_asked_for():
+    sharing = pytest.importorskip("dualflow.backends.numba.sharing")
+    workers = set()
+
+    def kernel(begin, end):
+        workers.add(threading.get_ident())
+
+    sharing.shared(kernel, 1)(1 << 12, 1)
+    assert workers == {threading.get_ident()}

@@ -17,7 +17,7 @@ from dualflow.schedule.structure import blamed, structure
 
 def kernels(f: Callable[..., Any], *specs: df.TensorSpec) -> list[Kernel]:
     """The kernels of a function, in order."""
-    concrete = df.function(f).get_concrete_function(*specs)
+    concrete = df.function(f, backend="llvm").get_concrete_function(*specs)
     return [run_of(k.nest, 16).kernel for k in concrete.subtrace.compiled.executable.program.kernels]
 
 

@@ -9,7 +9,7 @@ from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
@@ -64,9 +64,9 @@ def _emission_seconds(compiled: Executable) -> float:
     return time.perf_counter() - begun
 
 
-def _source(compiled: Executable) -> str:
+def _source(compiled: Executable) -> CodeSource:
     if compiled.library is None:
-        return "none"
+        return CodeSource.NONE
     if compiled.reused:
-        return "process"
-    return "disk" if compiled.library.report.from_cache else "compiled"
+        return CodeSource.PROCESS
+    return CodeSource.DISK if compiled.library.report.from_cache else CodeSource.COMPILED

@@ -7,7 +7,7 @@ import time
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.backends.numba.requirement import require_numba
-from dualflow.graph.compiled import CompileCosts, Figures, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
@@ -16,7 +16,7 @@ from dualflow.schedule.operands import CallKind
 def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
     require_numba()
-    return NumbaExecutable(graph)
+    return NumbaExecutable(graph, options)
 
 
 def figures(compiled: NumbaExecutable) -> Figures:
@@ -36,7 +36,7 @@ def costs(compiled: NumbaExecutable) -> CompileCosts:
     begun = time.perf_counter()
     program(compiled.graph)
     emission = time.perf_counter() - begun
-    taken, compiles = compiled.compile_seconds, compiled.origin == "compiled"
+    taken, compiles = compiled.compile_seconds, compiled.origin is CodeSource.COMPILED
     return CompileCosts(
         emission=emission,
         compilation=taken if compiles else 0.0,

@@ -20,11 +20,11 @@ from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.memory import available_bytes
-from dualflow.graph.compiled import CompiledPart, PartKind
+from dualflow.graph.compiled import CodeSource, CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, host_report
 from dualflow.schedule.plan import Plan, PlannedCall
@@ -37,16 +37,18 @@ class NumbaExecutable:
 
     Attributes:
         graph: what it computes, after all passes.
+        options: what it is compiled for.
         plan: where values live.
         source: the program, its kernels, and its functions for choices and loops.
         compile_seconds: what Numba took for these, or for loading them.
         origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
-    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "origin", "plan", "source")
+    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "options", "origin", "plan", "source")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
+        self.options = options
         self.source: ProgramSource = program(graph)
         self.plan: Plan = self.source.plan
         self._main = self._compiled()
@@ -114,23 +116,23 @@ class NumbaExecutable:
         source = self.source
         routines = module_of(routine_file())
         scope = dict(vars(routines))
-        begun, origins = time.perf_counter(), {"none"}
+        begun, origins = time.perf_counter(), {CodeSource.NONE}
         modules = {name: module_of(kernel_file(kernel)) for name, kernel in source.shelf.kernels.items()}
         for name in (n for n in modules if n in source.direct):
             kernel, parameters = modules[name], source.shelf.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
             scope[name] = kernel.kernel
-            scope[f"{name}_parallel"] = shared(kernel.kernel)
+            scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.threads)
         for function in source.functions:
             scope[function.name] = getattr(module_of(function_file(function, source.shelf)), function.name)
             origins.add(_compile(scope[function.name], function.parameters))
         self.compile_seconds = time.perf_counter() - begun
-        self.origin = max(origins, key=_ORIGINS.index)
+        self.origin = max(origins, key=list(CodeSource).index)
         scope |= source.constants
         scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
-        scope["rows_within"] = _rows_within
+        scope["rows_within"] = partial(_rows_within, self.options.memory)
         text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
         weakref.finalize(self, linecache.cache.pop, path, None)
@@ -167,27 +169,24 @@ def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     return made
 
 
-def _rows_within(nbytes: int) -> int:
-    """How many rows of so many bytes this process may take."""
-    return available_bytes() // max(nbytes, 1)
+def _rows_within(memory: int, nbytes: int) -> int:
+    """How many rows of so many bytes fit into ``memory``."""
+    return memory // max(nbytes, 1)
 
 
 def _counted(count: int, one: str, several: str = "") -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"
 
 
-_ORIGINS: Final = ("none", "process", "disk", "compiled")
-
-
-def _compile(function: Any, parameters: Sequence[Parameter]) -> str:
+def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:
     """Have Numba compile or load a function; where it came from."""
     types = signature(parameters)
     if types in function.overloads:
-        return "process"
+        return CodeSource.PROCESS
     misses = sum(function.stats.cache_misses.values())
     function.compile(types)
     hit = function.stats.cache_hits and sum(function.stats.cache_misses.values()) == misses
-    return "disk" if hit else "compiled"
+    return CodeSource.DISK if hit else CodeSource.COMPILED
 
 
 def _report(call: PlannedCall) -> CompiledPart:

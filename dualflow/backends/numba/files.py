@@ -17,7 +17,7 @@ from dualflow.backends.numba.support import HEADER, Support
 
 
 def kernel_file(kernel: KernelSource) -> str:
-    """A file with one kernel, ``kernel``, and the same shared between threads, ``kernel_parallel``."""
+    """A file with one kernel, ``kernel``."""
     return kernel.file("kernel")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,6 +79,7 @@ class _Writer:
 
     Attributes:
         carried: the accumulators that the present lane loop carries from turn to turn.
+        known: the indices that have a name here.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -89,6 +91,7 @@ class _Writer:
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
+        self.known: dict[str, str] = {}
         self.nodes: list[tuple[int, Node]] = []
 
     def is_partial(self, let: lp.Let) -> bool:
@@ -156,10 +159,21 @@ class _Writer:
             self._statements(loop.body)
         self.carried = outer
 
-    def _each(self, loop: lp.For) -> AbstractContextManager[None]:
+    @contextmanager
+    def _each(self, loop: lp.For) -> Iterator[None]:
+        """The head of a loop, and what several statements of its body have in common: their indices."""
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
-        return self.lines.block(f"for {_index(loop.loop)} in range({span}):")
+        outer, self.known = self.known, dict(self.known)
+        with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
+            places = (s.place for s in loop.body if isinstance(s, lp.Load | lp.Store))
+            for text, count in Counter(map(self._place, places)).items():
+                if count > 1 and text not in self.known:
+                    name = f"at{len(self.known)}"
+                    self.lines.add(f"{name} = {text}")
+                    self.known[text] = name
+            yield
+        self.known = outer
 
     def _tried(self, loop: lp.For) -> None:
         """A loop by code that is right in most lanes, then by the exact one if it has to be."""
@@ -187,8 +201,14 @@ class _Writer:
     def _stretches(self, of: lp.Blocks | lp.Strips, here: str, size: str) -> None:
         begin, end = self._bound(of.begin), self._bound(of.end)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
-            self.lines.add(f"end{here} = min(begin{here} + {size}, {end})")
+            self._end(here, size, end)
             self._statements(of.body)
+
+    def _end(self, here: str, size: str, limit: str) -> None:
+        """Where a stretch ends. Numba takes longer to compile `min` than what is written here."""
+        self.lines.add(f"end{here} = begin{here} + {size}")
+        with self.lines.block(f"if end{here} > {limit}:"):
+            self.lines.add(f"end{here} = {limit}")
 
     def _lanes(self, lanes: lp.Lanes) -> None:
         with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.width}):"):
@@ -198,7 +218,7 @@ class _Writer:
         here, size = _block(shares.loop, lp.SHARE), f"n{shares.size.place}"
         with self.lines.block(f"for {_index(lp.SHARE)} in range(lo, hi):"):
             self.lines.add(f"begin{here} = {_index(lp.SHARE)} * {size}")
-            self.lines.add(f"end{here} = min(begin{here} + {size}, n{shares.extent.place})")
+            self._end(here, size, f"n{shares.extent.place}")
             self._statements(shares.body)
 
     def _let(self, let: lp.Let) -> None:
@@ -281,6 +301,9 @@ class _Writer:
         return self.builder.named(I64, f"i64({text})")
 
     def _assign(self, registers: Sequence[Register], values: Sequence[Any]) -> None:
+        if len(registers) == 1:
+            self._bind(registers[0], values[0])
+            return
         typed = [self._typed(v, r.dtype).text for v, r in zip(values, registers, strict=True)]
         left = ", ".join(f"r{r.number}" for r in registers)
         self.lines.add(f"{left} = {', '.join(typed)}")
@@ -378,6 +401,10 @@ class _Writer:
         return self.builder.constant(Type.of_dtype(operand.value.dtype), operand.value.item())
 
     def _element(self, place: Place) -> str:
+        text = self._place(place)
+        return f"x{place.buffer}[{self.known.get(text, text)}]"
+
+    def _place(self, place: Place) -> str:
         terms = [f"n{place.offset.place}"] if place.offset is not None else []
         for loop, stride in place.terms:
             terms.append(_index(loop) if stride is None else f"{_index(loop)} * n{stride.place}")
@@ -385,7 +412,7 @@ class _Writer:
         if place.picked is not None:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
-        return f"x{place.buffer}[u({' + '.join(terms) or '0'}{less})]"
+        return f"u({' + '.join(terms) or '0'}{less})"
 
 
 def _index(loop: int) -> str:

@@ -41,15 +41,15 @@ class _Team:
 _team: Final = _Team()
 
 
-def _helpers(chunks: int) -> int:
-    """How many threads are to help a caller with so many chunks."""
-    return min(threads.num_threads(), chunks) - 1
+def _helpers(chunks: int, most: int | None) -> int:
+    """How many threads are to help a caller with so many chunks, where at most ``most`` are to work."""
+    return min(threads.num_threads(), chunks, chunks if most is None else most) - 1
 
 
-def shared(kernel: Callable[..., None]) -> Callable[..., None]:
+def shared(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:
     """A function of a range's length, a chunk's, and the rest that ``kernel`` takes behind its range.
 
-    Chunks are the same for any number of threads.
+    Chunks are the same for any number of threads, of which there are at most ``most``.
     """
 
     def run(total: int, chunk: int, *given: Any) -> None:
@@ -66,7 +66,7 @@ def shared(kernel: Callable[..., None]) -> Callable[..., None]:
         helping = deque[Future[None]]()
         # Where no thread can be started, or Python is ending, the caller does what is left.
         with suppress(RuntimeError):
-            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(waiting))))
+            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(waiting), most)))
         try:
             work()
         finally:

@@ -210,6 +210,8 @@ class Support:
 
     def pieces(self) -> list[str]:
         """The source of each function that was called."""
-        options = '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True)'
+        options = (
+            '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)'
+        )
         written = [("", options, head, *lines.text, "") for head, lines in self._functions.values()]
         return [*self._primitives.values(), *("\n".join(lines) for lines in written)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,9 +56,18 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
-        """The graph after all passes; one node that runs all of it where sizes depend on data."""
+        """The graph after all passes; one node that runs all of it where sizes depend on data.
+
+        Raises:
+            InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
+        """
         cause = sized_by_data(self.graph)
-        return optimise(self.graph, self.options) if cause is None else as_one_node(self.graph, cause)
+        if cause is not None:
+            return as_one_node(self.graph, cause)
+        if self.options.checking:
+            check = import_module("dualflow.graph.passes.fusion_check")
+            check.require_legal_kernels(self.graph, self.options)
+        return optimise(self.graph, self.options)
 
     @property
     def backend(self) -> Backend:

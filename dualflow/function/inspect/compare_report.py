@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from dualflow.graph.compiled import PartKind, PartReport
+from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 
 if TYPE_CHECKING:
     from dualflow.graph.analysis import Workload
@@ -42,8 +42,8 @@ class Costs:
         compilation: LLVM's work when the object cache is empty; importing LLVM, once a process, comes on top.
         linking: loading the object code.
         paid: what this process spent on compilation and linking.
-        source: where its code came from: ``compiled``, ``disk`` (an earlier process compiled it), ``process``
-            (another function has the same code), or ``none`` (there is no native code).
+        source: where its code came from: this process compiled it, an earlier one did (``disk``), another
+            function of this process has the same code (``process``), or there is no native code.
     """
 
     trace: float
@@ -52,7 +52,7 @@ class Costs:
     compilation: float
     linking: float
     paid: float
-    source: str
+    source: CodeSource
 
     @property
     def warm(self) -> float:
@@ -235,10 +235,10 @@ def _cost_rows(costs: Costs) -> Iterator[str]:
 
 def _paid(costs: Costs) -> str:
     return {
-        "compiled": "LLVM, in this process",
-        "disk": "LLVM, in an earlier process: 0 here",
-        "process": "LLVM, for another function: 0 here",
-        "none": "nothing to compile",
+        CodeSource.COMPILED: "LLVM, in this process",
+        CodeSource.DISK: "LLVM, in an earlier process: 0 here",
+        CodeSource.PROCESS: "LLVM, for another function: 0 here",
+        CodeSource.NONE: "nothing to compile",
     }[costs.source]
 
 

@@ -43,7 +43,7 @@ STYLES: Final[dict[Kind, Style]] = {
     "op": Style("#ffffff"),
     "effect": Style("#fde2e2", 0.8, "dashed"),
     "kernel": Style("#e3f2e6"),
-    "control": Style("#e4ecfb", 1.2, "dashdot"),
+    "control": Style("#e4ecfb", 1.4),
     "update": Style("#fff3cd", 1.8, "dashed"),
     "result": Style("#eceff1"),
     "reference": Style("#ffffff", 0.8, "dotted"),

@@ -1,7 +1,8 @@
 """Whether the kernels that fusion makes are legal, found another way than fusion finds them.
 
 Fusion knows by two integers for each group that no two wait for each other. Here each group is contracted to
-one vertex, and networkx looks for circles. It is for tests and for ``verify``: compiling doesn't come here.
+one vertex, and networkx looks for circles. It is for tests, for ``verify``, and for compiles that check their
+passes; others don't come here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import pairwise
 
 import networkx as nx
 
+from dualflow.core.errors import InternalError
 from dualflow.graph.axes import base_of, dims_of_base, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import axis_set, index_shape, input_axes, output_axes, reduced_axes
@@ -35,6 +37,13 @@ def check_fusion(graph: Graph, options: CompileOptions) -> list[str]:
     Each fault is a sentence that names the ops, with the user's lines; nothing is wrong where there is none.
     """
     return [fault for part in before_fusion(graph, options) for fault in faults(part, partition(part))]
+
+
+def require_legal_kernels(graph: Graph, options: CompileOptions) -> None:
+    """Raise InternalError with what :func:`check_fusion` finds, if it finds something."""
+    found = check_fusion(graph, options)
+    if found:
+        raise InternalError(f"{graph.name}: {'; '.join(found)}")
 
 
 def faults(graph: Graph, groups: Sequence[Group]) -> list[str]:

@@ -151,6 +151,11 @@ def test_a_wire_over_fewer_rows_is_drawn_whole() -> None:
     assert {box.box.kind for box in picture.boxes} == {"op"}
 
 
+def test_a_layout_takes_time_in_proportion_to_its_boxes(lines_run) -> None:
+    few, many = (lines_run(lambda count=count: place(long_diagram(count))) for count in (200, 600))
+    assert many < 5 * few
+
+
 def test_a_long_chain_is_laid_out_without_recursion() -> None:
     boxes = [Box("op", "add", (), min(i, 1), ("%",)) for i in range(2000)]
     picture = place(Diagram(tuple(boxes), tuple(Wire(i, 0, i + 1, 0) for i in range(1999))))
