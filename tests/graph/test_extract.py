@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
-from dualflow.graph.split_forward_backward import halve
+from dualflow.graph.split_forward_backward import SourceKind, halve
 
 A, B = np.float32([1, 2, 3]), np.float32([4, 5, 6])
 
@@ -49,7 +49,7 @@ def test_the_halves_compute_the_whole(traced):
     verify(halves.forward)
     verify(halves.backward)
     first, *residuals = evaluate(halves.forward, [A])
-    pick = {"input": [A, B], "output": [first], "residual": residuals}
+    pick = {SourceKind.INPUT: [A, B], SourceKind.OUTPUT: [first], SourceKind.RESIDUAL: residuals}
     (last,) = evaluate(halves.backward, [pick[kind][i] for kind, i in halves.sources])
     wanted = evaluate(whole, [A, B])
     assert np.array_equal(first, wanted[0])
@@ -63,7 +63,7 @@ def test_inputs_constants_and_views_are_not_saved(traced):
 
     halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
     assert len(halves.forward.outputs) == 1
-    assert [kind for kind, _ in halves.sources] == ["input", "input"]
+    assert [kind for kind, _ in halves.sources] == [SourceKind.INPUT] * 2
 
 
 def test_an_output_is_not_saved_twice(traced):
@@ -73,4 +73,4 @@ def test_an_output_is_not_saved_twice(traced):
 
     halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
     assert len(halves.forward.outputs) == 1
-    assert ("output", 0) in halves.sources
+    assert (SourceKind.OUTPUT, 0) in halves.sources
