@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,6 +227,16 @@ def test_no_file_is_too_long_to_read(name: str) -> None:
 def test_no_room_is_called_after_nothing() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [name for name in FILES if vague & set(name.split("."))] == []
+
+
+def test_each_class_name_is_defined_once() -> None:
+    """A name in a traceback or a search says which class is meant; public names may be aliases."""
+    classes = defaultdict(list)
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(f"{name}:{node.lineno}")
+    assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
 def test_importing_dualflow_loads_numpy_and_no_compiler() -> None:

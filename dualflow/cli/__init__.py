@@ -52,7 +52,7 @@ but not dualflow. Nothing of it runs.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; answers the exit status: 0, or 2 with a message on stderr for what can't be done.
+    """Run a command and return the exit status: 0, or 2 with a message on stderr for what can't be done.
 
     Args:
         argv: the words after the program's name; those of the process by default.

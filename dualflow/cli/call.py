@@ -19,7 +19,7 @@ import dualflow
 
 ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
-module's example_args: a tuple, or a function that answers one."""
+module's example_args: a tuple, or a function that returns one."""
 
 
 class CommandError(Exception):
@@ -142,7 +142,7 @@ def _arguments(module: ModuleType, function: Any, name: str, expressions: Sequen
         raise CommandError(
             f"{name} takes {', '.join(needed)}: give its arguments, as in "
             f'--args "df.ones([4, 4]), 2.0", or let {module.__name__} define example_args, a function that '
-            "answers a tuple of them."
+            "returns a tuple of them."
         )
     return Arguments()
 

@@ -1,6 +1,6 @@
 """Which engine is current: the one switch between running now and recording a graph.
 
-An engine takes an op record and tensors and answers with tensors. The eager engine is the base; a trace or a
+An engine takes an op record and tensors and returns tensors. The eager engine is the base; a trace or a
 tape is another engine for the length of a ``with`` block. The switch is a context variable, so threads and
 asyncio tasks each have their own.
 """
@@ -60,7 +60,7 @@ TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | com
 
 
 class Engine:
-    """How ops run. ``unary`` and ``binary`` exist because the eager engine answers these calls faster."""
+    """How ops run. ``unary`` and ``binary`` exist because the eager engine runs these calls faster."""
 
     __slots__ = ()
     eager = False
@@ -107,7 +107,7 @@ class Engine:
     def assign(self, variable: Any, value: Any) -> Any:
         """Give the variable a new value, a tensor of its dtype and shape.
 
-        An engine whose assignments happen later answers the tensor that stands for this one; others None.
+        An engine whose assignments happen later returns the tensor that stands for this one; others None.
         """
         raise NotImplementedError
 

@@ -38,7 +38,7 @@ def publish(
         internal: more names that are internal.
         later: more public names, each with its ``module`` or ``module:attribute``, imported when asked for.
         others: more public names, which ``fallback`` knows.
-        fallback: answers the value of a name that the module doesn't have, or :data:`ABSENT`.
+        fallback: returns the value of a name that the module doesn't have, or :data:`ABSENT`.
     """
     places = later or {}
     module = namespace["__name__"]

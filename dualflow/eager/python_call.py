@@ -122,7 +122,7 @@ def py_function(
     Gradients flow through it: inside of a traced function they run ``func`` once more, under a tape.
 
     Args:
-        func: takes eager tensors and answers a tensor, or what becomes one; or a sequence of them. Without
+        func: takes eager tensors and returns a tensor, or what becomes one; or a sequence of them. Without
             it, ``py_function(Tout=...)`` is a decorator, whose function takes the inputs one by one.
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes, or None for a function without results. In a
@@ -172,7 +172,7 @@ def numpy_function(
     No gradient flows through it.
 
     Args:
-        func: takes arrays, its own to write to, and answers an array or a number; or a sequence of them.
+        func: takes arrays, its own to write to, and returns an array or a number; or a sequence of them.
             Without it this is a decorator, as :func:`py_function` is.
         inp: the tensors to call it with.
         Tout: as :func:`py_function` takes it.

@@ -198,7 +198,7 @@ class GradientTape:
             target: a tensor or a structure of them; their gradients, and those of their elements, are summed.
             sources: tensors and variables, in any structure.
             output_gradients: what to multiply each target's gradient by, elementwise; ones by default.
-            unconnected_gradients: "none" or "zero": the answer for a source that ``target`` does not depend
+            unconnected_gradients: "none" or "zero": the result for a source that ``target`` does not depend
                 on.
 
         Returns:

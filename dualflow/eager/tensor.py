@@ -215,7 +215,7 @@ class EagerTensor(Tensor):
 
 
 class Reference:
-    """A tensor or a variable by identity; :meth:`deref` answers it."""
+    """A tensor or a variable by identity; :meth:`deref` returns it."""
 
     __slots__ = ("_referent",)
 

@@ -30,12 +30,12 @@ def value_and_gradients_function(
     """A function that computes ``f(*args)`` and its gradient for each argument.
 
     Args:
-        f: takes tensors, or what becomes one, and answers a tensor or a structure of them, whose gradients
+        f: takes tensors, or what becomes one, and returns a tensor or a structure of them, whose gradients
             are summed.
         params: the positions or the names of the arguments to differentiate for; all by default.
 
     Returns:
-        A function that answers ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
+        A function that returns ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
         the argument. Integer tensors have gradients too, in integers; integer
         variables have none. Its keyword ``dy`` weights the value.
 
@@ -98,11 +98,11 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that computes ``f(*args)`` and its gradient for each trainable variable that ``f`` reads.
 
     Returns:
-        A function that answers ``(value, pairs)``, a pair of gradient and variable for each variable in the
+        A function that returns ``(value, pairs)``, a pair of gradient and variable for each variable in the
         order of their creation. Its keyword ``dy`` weights the value.
 
     Raises:
-        InvalidArgumentError: ``f`` answers None, or reads no trainable variable.
+        InvalidArgumentError: ``f`` returns None, or reads no trainable variable.
     """
 
     @entry
@@ -172,7 +172,7 @@ def py_func(
     """The results of a Python function of NumPy arrays, as tensors; no gradient flows through it.
 
     Args:
-        func: takes arrays and answers one, or as many as ``Tout`` lists.
+        func: takes arrays and returns one, or as many as ``Tout`` lists.
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes.
         stateful: ignored; as in TensorFlow.

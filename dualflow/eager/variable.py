@@ -35,7 +35,7 @@ class Variable(Operators, AbstractVariable):
 
     Args:
         initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that
-            answers it.
+            returns it.
         trainable: whether tapes watch it by themselves, and optimizers find it.
         name: shown when the variable is printed, behind the names of the open :func:`dualflow.name_scope` s.
         dtype: the dtype to convert ``initial_value`` to.
@@ -153,7 +153,7 @@ class Variable(Operators, AbstractVariable):
             value: what becomes a tensor of the variable's dtype and shape.
             use_locking: ignored; as in TensorFlow.
             name: ignored; as in TensorFlow.
-            read_value: whether to answer the variable.
+            read_value: whether to return the variable.
 
         Raises:
             InvalidArgumentError: ``value`` has another shape, or is a tensor of another dtype.
@@ -198,7 +198,7 @@ class Variable(Operators, AbstractVariable):
             return self._update(op, delta, read_value)
 
     def _assigned(self, done: Any, read_value: bool) -> Any:
-        """The answer of an assignment: in a graph that is run later, the tensor to fetch for it."""
+        """What an assignment returns: in a graph that is run later, the tensor to fetch for it."""
         if done is not None:
             return done
         return self if read_value else None

@@ -38,18 +38,18 @@ CUSTOM: Final = Op(
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that answers its result and the function that computes its gradient.
+    """Decorate a function that returns its result and the function that computes its gradient.
 
-    ``f(*args)`` answers ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and answers
+    ``f(*args)`` returns ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and returns
     that of each argument, None where there is none. When ``f`` reads trainable variables that are no
-    arguments, ``grad`` takes the list of them as ``variables=`` and answers a pair: the gradients of the
+    arguments, ``grad`` takes the list of them as ``variables=`` and returns a pair: the gradients of the
     arguments, and of the variables.
 
     Gradients of higher order differentiate ``grad``; keywords of ``f`` have no gradient.
 
     Raises:
         DTypeError: ``f`` reads variables and ``grad`` takes no ``variables``.
-        InvalidArgumentError: when the gradient is taken, ``grad`` answers too few or too many.
+        InvalidArgumentError: when the gradient is taken, ``grad`` returns too few or too many.
 
     >>> import dualflow as df
     >>> @df.custom_gradient
@@ -130,10 +130,10 @@ class _Rule:
     def __call__(self, g: tuple[Any, ...], inputs: Sequence[Any]) -> list[Any]:
         gradients = [conj(x) for x in g]
         if self.variables:
-            answer, of_variables = self.grad(*gradients, variables=list(self.variables))
+            of_arguments, of_variables = self.grad(*gradients, variables=list(self.variables))
         else:
-            answer, of_variables = self.grad(*gradients), []
-        found = _cotangents(answer)
+            of_arguments, of_variables = self.grad(*gradients), []
+        found = _cotangents(of_arguments)
         self._check(found, self.arguments, "arguments")
         self._check(list(of_variables), len(self.variables), "variables")
         flows = [*[found[i] for i in self.places], *of_variables]
@@ -150,13 +150,13 @@ class _Rule:
             )
 
 
-def _cotangents(answer: Any) -> list[Any]:
-    """The gradients in an answer from left to right; None is one of them."""
-    if isinstance(answer, list | tuple):
-        return [x for part in answer for x in _cotangents(part)]
-    if isinstance(answer, Mapping):
-        return [x for key in sorted(answer) for x in _cotangents(answer[key])]
-    return [answer]
+def _cotangents(returned: Any) -> list[Any]:
+    """The gradients in what a gradient function returned, from left to right; None is one of them."""
+    if isinstance(returned, list | tuple):
+        return [x for part in returned for x in _cotangents(part)]
+    if isinstance(returned, Mapping):
+        return [x for key in sorted(returned) for x in _cotangents(returned[key])]
+    return [returned]
 
 
 def _is_method(args: Sequence[Any], function: Callable[..., Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Questions about a graph as a graph, answered by networkx.
+"""Paths and sums over a graph as a graph, computed by networkx.
 
 For people and tools at the edge: compiling never comes here.
 """

@@ -68,7 +68,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
 class observed:
     """``with observed(run):`` each node that is evaluated in the block, in bodies too, is run by ``run``.
 
-    ``run(node, arrays)`` answers the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
+    ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
     back to it. ``begin(graph, arrays)`` is told of each graph before its first node: of each branch that is
     taken, and each turn of a loop.
     """

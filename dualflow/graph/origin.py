@@ -44,7 +44,7 @@ def caller() -> Origin | None:
 
 
 def calling_frame() -> FrameType | None:
-    """The frame of the line that :func:`caller` answers; None inside of :class:`forced`."""
+    """The frame of the line that :func:`caller` returns; None inside of :class:`forced`."""
     frame: FrameType | None = sys._getframe(1) if _forced.get() is None else None
     while frame is not None:
         file = frame.f_code.co_filename

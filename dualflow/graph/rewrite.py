@@ -138,7 +138,7 @@ def copied(nodes: Iterable[Node], moved: dict[Value, Value]) -> list[Node]:
 
 
 def first_of(rules: Iterable[Rule]) -> Rule:
-    """The rule that answers with the first of ``rules`` that does."""
+    """The rule that returns what the first of ``rules`` that applies returns."""
     rules = tuple(rules)
 
     def rule(node: Node, make: Make) -> Replacement:

@@ -29,7 +29,7 @@ innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_
 class ExplicitGraph:
     """A computation to be run later, in parts, by a :class:`Session`.
 
-    Inside of ``with graph.as_default():`` every op adds a node to the graph and answers a symbolic tensor.
+    Inside of ``with graph.as_default():`` every op adds a node to the graph and returns a symbolic tensor.
     Each thread has its own blocks; threads that build one graph at once must take turns.
 
     >>> from dualflow.compat import v1

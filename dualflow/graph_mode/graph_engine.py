@@ -300,7 +300,7 @@ class GraphEngine(Tracer):
         return [n.output for n in self.builder.nodes if n.op is READ and n.attrs["variable"] is variable]
 
     def order_after(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """Let the nodes that follow run after ``nodes``; answers what was asked for before."""
+        """Let the nodes that follow run after ``nodes``; returns the nodes that were asked for before."""
         before, self.open.first = self.open.first, tuple(nodes)
         self._read.clear()  # what is read under another order is another value
         return before

@@ -66,7 +66,7 @@ class UniqueNames(Generic[Element]):
         return name
 
     def rename(self, element: Element, name: str) -> None:
-        """Give an element a name that :meth:`unique` has answered."""
+        """Give an element a name that :meth:`unique` has returned."""
         del self._elements[self._names[element]]
         self._elements[name] = element
         self._names[element] = name

@@ -92,7 +92,7 @@ def _name(graph: ExplicitGraph, name: str) -> str:
 def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
-    Eagerly all have run already, and the answer is None.
+    Eagerly all have run already, and the result is None.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:

@@ -89,9 +89,9 @@ class Request:
 
     Attributes:
         leaves: what was fetched, in the order of the structure.
-        wanted: for each of these the value to answer, or the nodes to run.
+        wanted: for each of these the value to return, or the nodes to run.
         values, nodes: the two kinds of ``wanted``.
-        structure: that the answers are put into.
+        structure: that the results are put into.
         flat: whether that is one level of leaves.
         feeds: what is fed.
         plans: how to run it, by the shapes of the feeds.
@@ -106,13 +106,13 @@ class Request:
     feeds: tuple[Feed, ...]
     plans: dict[tuple[tuple[int, ...], ...], RunPlan] = field(default_factory=dict)
 
-    def answer(self, results: Sequence[Any]) -> Any:
+    def assembled(self, results: Sequence[Any]) -> Any:
         """The results in the structure of the fetches, with None for operations."""
         if self.structure.kind is None:
             return results[0] if self.values else None
-        found = iter(results)
-        answers = [next(found) if isinstance(x, Value) else None for x in self.wanted]
-        return answers if self.flat and self.structure.kind is list else unflatten(self.structure, answers)
+        computed = iter(results)
+        leaves = [next(computed) if isinstance(x, Value) else None for x in self.wanted]
+        return leaves if self.flat and self.structure.kind is list else unflatten(self.structure, leaves)
 
 
 def look_up(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any]) -> Request:

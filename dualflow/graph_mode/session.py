@@ -124,7 +124,7 @@ class Session:
             feeds = _NO_FEEDS if feed_dict is None else feed_dict
             request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
             self._growth.look()
-            return request.answer(self._execute(request, list(feeds.values())))
+            return request.assembled(self._execute(request, list(feeds.values())))
         except Exception as error:
             hide_frames(error)
             raise

@@ -42,7 +42,7 @@ READ: Final = Op(
 
 ASSIGN: Final = Op(
     name="assign_variable",
-    doc="Gives ``variable`` the value ``x``, and answers it.",
+    doc="Gives ``variable`` the value ``x``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
     kernel=planned,
     form=_FORM,

@@ -52,7 +52,7 @@ class VariableV1(Variable):
     Elsewhere it is a :class:`dualflow.Variable`.
 
     Args:
-        initial_value: a tensor, what becomes one, or a function that answers it.
+        initial_value: a tensor, what becomes one, or a function that returns it.
         trainable: whether optimizers change it by themselves.
         collections: the names of the graph's collections to put it in, by default that of all variables.
         name: shown when it is printed; in a graph made unique, and inside of its scopes.
@@ -230,7 +230,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation | None:
     """The operation that gives each variable of ``var_list`` its first value.
 
-    Eagerly variables have begun, and the answer is None.
+    Eagerly variables have their values, and the result is None.
 
     Raises:
         InvalidArgumentError: a variable of another graph.

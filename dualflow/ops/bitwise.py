@@ -10,7 +10,7 @@ from dualflow.ops.elementwise import BinaryFunction, UnaryFunction, bits, elemen
 from dualflow.ops.samples import Domain
 
 
-def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Any:
+def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> Any:
     domain = Domain(-50, 50, "ib")
     return elementwise(
         name,
@@ -19,7 +19,7 @@ def _bitwise(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> An
         eager=ufunc,
         code=code,
         samples=(domain, domain) if ufunc.nin == 2 else domain,
-        example=(f"df.bitwise.{name}([6]{', [3]' if ufunc.nin == 2 else ''})", answer),
+        example=(f"df.bitwise.{name}([6]{', [3]' if ufunc.nin == 2 else ''})", result),
     )
 
 

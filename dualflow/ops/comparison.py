@@ -1,4 +1,4 @@
-"""Comparisons, tests and logic: everything that answers bools."""
+"""Comparisons, tests and logic: everything whose results are bools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.ops.elementwise import BinaryFunction, UnaryFunction, comparison, 
 from dualflow.ops.samples import Domain, numbers, reals
 
 
-def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> BinaryFunction:
+def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> BinaryFunction:
     return elementwise(
         name,
         doc,
@@ -18,7 +18,7 @@ def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Bi
         eager=ufunc,
         code=code,
         samples=(numbers(-3, 3), numbers(-3, 3)),
-        example=(f"df.{name}([1, 2, 3], 2)", answer),
+        example=(f"df.{name}([1, 2, 3], 2)", result),
     )
 
 
@@ -52,7 +52,7 @@ greater_equal = _compare(
 )
 
 
-def _test(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> UnaryFunction:
+def _test(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> UnaryFunction:
     return elementwise(
         name,
         doc,
@@ -60,7 +60,7 @@ def _test(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Unary
         eager=ufunc,
         code=code,
         samples=reals(-3, 3),
-        example=(f'df.math.{name}([0.0, float("inf"), float("nan")])', answer),
+        example=(f'df.math.{name}([0.0, float("inf"), float("nan")])', result),
     )
 
 
@@ -77,7 +77,7 @@ isfinite = _test(
 )
 
 
-def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Any:
+def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> Any:
     def of_truths(m: Any, *inputs: Any) -> Any:
         return code(*[x if m.dtype(x).is_bool else m.not_equal(x, 0) for x in inputs])
 
@@ -90,7 +90,7 @@ def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, answer: str) -> Any:
         eager=ufunc,
         code=of_truths,
         samples=(domain, domain) if ufunc.nin == 2 else domain,
-        example=(f"df.{name}([False, False, True]{second})", answer),
+        example=(f"df.{name}([False, False, True]{second})", result),
     )
 
 

@@ -153,7 +153,7 @@ def elementwise(
     example: tuple[str, str] | None = None,
     inputs: Literal["x", "input", "features", "x, y", "y, x", "x, y, z"] | None = None,
 ) -> Any:
-    """Register an elementwise op and answer its function.
+    """Register an elementwise op and return its function.
 
     Args:
         name: the op's name, and the function's.
@@ -164,7 +164,7 @@ def elementwise(
         eager: the NumPy kernel; ``code`` run on arrays when not given.
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
-        example: a call and the list it answers, for the function's docstring.
+        example: a call and the list that is its result, for the function's docstring.
         inputs: TensorFlow's names of the inputs, where they are not ``x``, ``x, y`` or ``x, y, z``.
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
@@ -269,8 +269,8 @@ def _docstring(doc: str, rule: DTypeRule, example: tuple[str, str] | None) -> st
     text = f"{doc}\n\n{_CONTRACT.format(wants=rule.wants, promotion=rule.promotion.value)}"
     if example is None:
         return text
-    call, answer = example
-    return f"{text}\n>>> import dualflow as df\n>>> {call}.numpy().tolist()\n{answer}\n"
+    call, result = example
+    return f"{text}\n>>> import dualflow as df\n>>> {call}.numpy().tolist()\n{result}\n"
 
 
 _CONTRACT = """Takes {wants}, as tensors, arrays, Python numbers or lists of them; shapes broadcast.

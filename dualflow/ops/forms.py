@@ -57,7 +57,7 @@ class View:
 class Assemble:
     """An output put together from copies of its inputs.
 
-    ``pieces(out, *inputs, **attrs)`` answers ``(destination, source)`` pairs of views of equal shape, which
+    ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
     together cover ``out``; a source may be a Python number. They are copied in order: where two overlap, the
     later one stays. The NumPy kernel and the compiler both read it.
     """

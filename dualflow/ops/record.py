@@ -62,14 +62,14 @@ class Op:
     Attributes:
         name: unique in the registry.
         doc: one line.
-        infer: ``infer(*specs, **attrs)`` answers the output's spec, or a tuple of them; it raises
+        infer: ``infer(*specs, **attrs)`` returns the output's spec, or a tuple of them; it raises
             InvalidArgumentError for shapes and DTypeError for dtypes the op can't take.
         kernel: ``kernel(*arrays, **attrs)`` in NumPy; never writes to its inputs.
         form: how a graph lowers it.
         vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
             or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
         pullback: instead of ``vjp``, for gradients that are one computation:
-            ``pullback(needed, g, out, *inputs, **attrs)`` answers one cotangent for each input, which may be
+            ``pullback(needed, g, out, *inputs, **attrs)`` returns one cotangent for each input, which may be
             None where ``needed`` (a tuple of bools) is false or no gradient flows. Where the op has several
             outputs, ``g`` is a tuple, with None for those that nothing flows back to.
         promotion: how inputs agree on a dtype before the op sees them.

@@ -16,7 +16,7 @@ Rule = Callable[..., Any]
 
 
 def _function(
-    name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain, at: float, answer: float
+    name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain, at: float, result: float
 ) -> UnaryFunction:
     return elementwise(
         name,
@@ -27,7 +27,7 @@ def _function(
         vjp=vjp,
         samples=domain,
         cost=15,
-        example=(f"df.{name}([{at}])", f"[{answer}]"),
+        example=(f"df.{name}([{at}])", f"[{result}]"),
     )
 
 

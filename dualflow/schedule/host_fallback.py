@@ -16,7 +16,7 @@ from dualflow.schedule.operands import CallKind, is_control, kind_of
 def with_host_fallbacks(graph: Graph) -> Graph:
     """``graph`` where each choice or loop that can't run natively is opaque, with the reason."""
     reasons = {n: found for n in graph.nodes if is_control(n) and (found := why_not(n)) is not None}
-    reasons |= _strangers(graph, reasons)
+    reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
 
@@ -47,10 +47,11 @@ def _is_host(node: Node) -> bool:
     return why_not(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
 
 
-def _strangers(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
-    """The loops that can't run natively since others, which read what they keep, don't, or not soon enough.
+def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
+    """The loops that can't run natively because a host call parts them from a loop with their stacks.
 
-    Stacks that grow belong to one stretch of native code.
+    A stack of unknown length grows inside of one stretch of native code: all loops that write or read it run
+    there, or none does.
     """
     hosts = set(hosts)
     place = {n: i for i, n in enumerate(graph.nodes)}

@@ -42,9 +42,9 @@ from dualflow.schedule.loop_program import (
     Place,
     Register,
     Repeat,
-    Row,
     Run,
     Scalar,
+    ScratchRow,
     Shares,
     Single,
     Statement,
@@ -401,7 +401,7 @@ class _KernelWriter:
         first = self._buffers_used()
         for i, value in enumerate(nest.cached):
             self.rows[value] = first + i
-            yield Row(first + i, value.spec.dtype, length)
+            yield ScratchRow(first + i, value.spec.dtype, length)
 
     def _row(self, value: Value) -> Place:
         """A kept value of this turn of the reduced loops."""

@@ -338,7 +338,7 @@ class Single(NamedTuple):
     value: Operand
 
 
-class Row(NamedTuple):
+class ScratchRow(NamedTuple):
     """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
 
     buffer: int
@@ -374,7 +374,7 @@ Statement = (
     | FoldAcross
     | FoldFinish
     | Single
-    | Row
+    | ScratchRow
     | Slots
 )
 

@@ -257,7 +257,7 @@ class _Scope:
                 self.homes[value] = Home(BufferKind.ARENA)
 
     def _fill_arena(self) -> int:
-        """Offsets in the arena, from the steps at which each value is made and last read; answers its bytes.
+        """Offsets in the arena, from the steps at which each value is made and last read; returns its bytes.
 
         The bodies of a step take turns in one block.
         """

@@ -1,4 +1,4 @@
-"""What a check that failed has kept for its error: scalars and small tensors, in the parameter table."""
+"""The values that a failed check reports: it writes scalars and small tensors to the parameter table."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where each input but the first of a check is kept: the place of its first 8 bytes in the table.
+class CheckValues:
+    """Where each input of a check but the first is written: the place of its first 8 bytes in the table.
 
     Calls of one graph share the table: of two that fail at the same time in two threads, each may tell the
     other's values.

@@ -348,7 +348,7 @@ class KernelEmitter:
         else:
             self.b.scatter(value, pointer, steps + index, self.mask)
 
-    def _row(self, row: lp.Row) -> None:
+    def _row(self, row: lp.ScratchRow) -> None:
         """The row's address is among those that the function begins with."""
 
     def _bounds(self, bounds: Bounds) -> None:
@@ -450,5 +450,5 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.FoldAcross: KernelEmitter._fold_across,
     lp.FoldFinish: KernelEmitter._fold_finish,
     lp.Single: KernelEmitter._single,
-    lp.Row: KernelEmitter._row,
+    lp.ScratchRow: KernelEmitter._row,
 }

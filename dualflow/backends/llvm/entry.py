@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
@@ -22,7 +22,7 @@ from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
-from dualflow.schedule.loop_program import For, LoopKind, Row, Run
+from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
@@ -62,7 +62,7 @@ class Code:
     """
 
     params: list[int] = field(default_factory=list)
-    messages: list[tuple[str | Kept, Node]] = field(default_factory=list)
+    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Unit:
         sizes = [
             _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
-            if isinstance(s, Row)
+            if isinstance(s, ScratchRow)
         ]
         self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])

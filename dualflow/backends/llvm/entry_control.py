@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
@@ -117,7 +117,7 @@ class _Control:
         """Where the check fails, note its number, and what its error is made of behind the parameters."""
         b, entry = self.entry.b, self.entry
         reads = list(zip(call.inputs[1:], call.node.inputs[1:], strict=True))
-        kept = Kept(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in reads]))
+        kept = CheckValues(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in reads]))
         entry.unit.code.messages.append((kept, call.node))
         number = b.constant(I64, len(entry.unit.code.messages))
         with b.if_then(~self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)):
@@ -214,7 +214,7 @@ class _Control:
     def _grow(
         self, call: PlannedCall, turns: Turns, turn: EmittedValue, goes_on: EmittedValue
     ) -> EmittedValue:
-        """Make room for the rows of ``turn``; answers whether the loop goes on, which it does not without."""
+        """Make room for the rows of ``turn``; returns whether there is room, without which the loop ends."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
         room = b.load(self.room, turns.counter, I64)

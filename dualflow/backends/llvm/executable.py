@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
@@ -141,7 +141,7 @@ class Executable:
     def failure(self, number: int) -> Exception:
         """The error for a check that failed, naming the op and the user's line."""
         message, node = self.program.messages[number - 1]
-        if isinstance(message, Kept):
+        if isinstance(message, CheckValues):
             made: Exception = node.attrs["error"](message.arrays(node, self._params))
             return made
         return check_error(node, message)
@@ -224,7 +224,7 @@ def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Tra
             results = trail.run(node, given)
     for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
         made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
-        if any(np.may_share_memory(made, x) for x in given):  # a kernel may answer what it was given
+        if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
             made = made.copy()
         buffers[layout.buffer] = made
         table[layout.buffer] = made.__array_interface__["data"][0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
-from dualflow.schedule.loop_program import Row, Run
+from dualflow.schedule.loop_program import Run, ScratchRow
 
 LARGE = 96
 """From so many steps on, the code of a kernel is kept short, at some cost of speed."""
@@ -79,7 +79,7 @@ def read(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> Giv
     for argument in run.buffers:
         start = b.load(buffers, following(), PTR)
         pointers.append(b.offset(start, following(), Type.of_dtype(argument.dtype.dtype)))
-    rows = sum(isinstance(s, Row) for s in kernel.body)
+    rows = sum(isinstance(s, ScratchRow) for s in kernel.body)
     if rows or run.partials:
         arena, stride = b.load(buffers, following(), PTR), following()
         place = slot * stride if rows else None

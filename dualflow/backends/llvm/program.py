@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.check_values import Kept
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
 from dualflow.backends.llvm.runtime import interrupts, target, threads
@@ -52,7 +52,7 @@ class Program:
     text: str
     parts: tuple[ProgramPart, ...]
     params: tuple[int, ...]
-    messages: tuple[tuple[str | Kept, Node], ...]
+    messages: tuple[tuple[str | CheckValues, Node], ...]
     routines: tuple[str, ...]
     arena_bytes: int
     kernels: tuple[EmittedKernel, ...]

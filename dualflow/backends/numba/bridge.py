@@ -38,7 +38,7 @@ def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
     """A compiled graph as a function that ``@numba.njit`` code can call.
 
     It takes C-contiguous arrays of the shapes and dtypes that the graph was compiled for, and plain numbers
-    too where the rank is 0. It answers new arrays, numbers where the rank is 0: one, or a tuple of several.
+    too where the rank is 0. It returns new arrays, numbers where the rank is 0: one, or a tuple of several.
     Each call allocates its own memory, so it may stand in a ``prange`` loop. Other types are a TypingError
     when Numba compiles the caller, other shapes an InvalidArgumentError when the call runs.
 
@@ -139,7 +139,7 @@ class _Call:
     builder: Any
 
     def emit(self, given: Sequence[types.Type], values: Sequence[Any]) -> Any:
-        """Write the call; answers the value of the bridge's result type."""
+        """Write the call; returns the value of the bridge's result type."""
         bridge, builder, context = self.bridge, self.builder, self.context
         rows = zip(bridge.names, bridge.arguments, given, values, strict=True)
         pointers = [self._input(*row) for row in rows]
@@ -158,7 +158,7 @@ class _Call:
         return context.make_tuple(builder, bridge.result, found) if found else context.get_dummy_value()
 
     def _run(self, pointers: Sequence[Any]) -> Any:
-        """Call the graph's entry; answers the status word."""
+        """Call the graph's entry; returns the status word."""
         builder, executable = self.builder, self.bridge.executable
         table = cgutils.alloca_once(builder, _POINTER, size=len(pointers))
         for i, pointer in enumerate(pointers):

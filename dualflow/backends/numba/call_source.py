@@ -47,7 +47,7 @@ class ProgramCheck:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nest:
+class NumbaNest:
     """A loop nest of a call: its kernel with what it is given, None if Numba can't compute it."""
 
     node: Node
@@ -73,7 +73,7 @@ class Shelf:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _known: dict[str, str] = field(default_factory=dict)
-    _nests: dict[PlannedCall, tuple[Nest, ...]] = field(default_factory=dict)
+    _nests: dict[PlannedCall, tuple[NumbaNest, ...]] = field(default_factory=dict)
 
     def kernel(self, run: Run, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
         """The kernel of ``run``, and its name; equal kernels are one."""
@@ -84,7 +84,7 @@ class Shelf:
             self.runs.append((name, nodes))
         return name, made
 
-    def nests(self, call: PlannedCall) -> tuple[Nest, ...]:
+    def nests(self, call: PlannedCall) -> tuple[NumbaNest, ...]:
         """The loop nests that a call runs."""
         found = self._nests.get(call)
         if found is None:
@@ -103,11 +103,11 @@ def renders(node: Node) -> bool:
     return all(v.spec.dtype.char != "e" for v in values)
 
 
-def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
+def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> NumbaNest:
     if not renders(node):
-        return Nest(node, inputs, outputs, None)
+        return NumbaNest(node, inputs, outputs, None)
     nest = lower(node, inputs, outputs)
-    return Nest(node, inputs, outputs, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
+    return NumbaNest(node, inputs, outputs, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
 
 
 def _nests_of(call: PlannedCall) -> Iterator[Lowered]:
@@ -174,7 +174,7 @@ class CallWriter(ABC):
         """Stop if a kernel has left the number of one of its checks in the status."""
 
     @abstractmethod
-    def unrendered(self, nest: Nest) -> None:
+    def unrendered(self, nest: NumbaNest) -> None:
         """A loop nest that Numba can't compute."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, row_dtypes
+from dualflow.backends.numba.call_source import CallWriter, NumbaNest, ProgramCheck, Reads, row_dtypes
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
@@ -78,10 +78,10 @@ class FunctionSource:
 
 def function_source(outer: CallWriter, call: PlannedCall, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
-    return _Writer(outer).function(call, name)
+    return _FunctionWriter(outer).function(call, name)
 
 
-class _Writer(CallWriter):
+class _FunctionWriter(CallWriter):
     """Writes one function.
 
     Attributes:
@@ -210,7 +210,7 @@ class _Writer(CallWriter):
             self._leave()
         self.checks += checks
 
-    def unrendered(self, nest: Nest) -> None:
+    def unrendered(self, nest: NumbaNest) -> None:
         raise AssertionError(f"{nest.node} is an obstacle to compiling the function")
 
     def host(self, call: PlannedCall) -> None:

@@ -263,7 +263,7 @@ class _Writer:
         element = self._element(guarded.load.place)
         self.lines.add(f"r{register.number} = {element} if r{guarded.inside.number} else {zero}")
 
-    def _row(self, row: lp.Row) -> None:
+    def _row(self, row: lp.ScratchRow) -> None:
         length = " * ".join(f"n{n.place}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(Type.of_dtype(row.dtype.dtype))})")
@@ -453,6 +453,6 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.FoldAcross: _Writer._fold_across,
     lp.FoldFinish: _Writer._fold_finish,
     lp.Single: _Writer._single,
-    lp.Row: _Writer._row,
+    lp.ScratchRow: _Writer._row,
     lp.Slots: _Writer._slots,
 }

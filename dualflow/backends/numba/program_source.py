@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.text import Type
-from dualflow.backends.numba.call_source import CallWriter, Nest, ProgramCheck, Reads, Shelf
+from dualflow.backends.numba.call_source import CallWriter, NumbaNest, ProgramCheck, Reads, Shelf
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.obstacles import is_shared, obstacle
 from dualflow.backends.numba.parameters import dtype_name
@@ -162,7 +162,7 @@ class ProgramSource(CallWriter):
         with self.lines.block(f"if not {condition}:"):
             self.lines.add(f"fail({', '.join(given)})", (check.node,))
 
-    def unrendered(self, nest: Nest) -> None:
+    def unrendered(self, nest: NumbaNest) -> None:
         self._host(PlannedCall(nest.node, tuple(nest.inputs), tuple(nest.outputs)), whole=False)
 
     def multiply(self, call: PlannedCall) -> None:

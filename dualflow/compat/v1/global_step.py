@@ -44,7 +44,7 @@ def create_global_step(graph: ExplicitGraph | None = None) -> Any:
             "df.Variable(0, trainable=False)."
         )
     if get_global_step(where) is not None:
-        raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() answers it.')
+        raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() returns it.')
     collections = [GLOBAL_VARIABLES, GLOBAL_STEP]
     with where.as_default(), where.name_scope(None), _root_scope():
         return get_variable(GLOBAL_STEP, [], int64, Zeros(), trainable=False, collections=collections)

@@ -1,6 +1,6 @@
 """dualflow's functions as TensorFlow 1 takes them: with old names of arguments, and with names in a graph.
 
-In an explicit graph a function's ``name`` names what it adds. What is only done, as printing, answers its
+In an explicit graph a function's ``name`` names what it adds. What is only done, as printing, returns its
 operation there, for a session to run. Where ops run at once nothing has a name, and the functions are
 dualflow's own behind one check.
 """
@@ -111,7 +111,7 @@ def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: A
 
 
 def _done(graph: ExplicitGraph, before: int) -> Operation | None:
-    """The operation of what a function that answers nothing has added to the graph."""
+    """The operation of what a function that returns nothing has added to the graph."""
     effects = _effects(graph.engine.builder.nodes[before:])
     return graph.engine.operation_of(effects[-1]) if effects else None
 

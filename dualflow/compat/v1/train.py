@@ -46,7 +46,7 @@ class Optimizer:
     """The base of optimizers: how gradients come to variables.
 
     Args:
-        learning_rate: a number, a tensor, a variable, or a function that answers one.
+        learning_rate: a number, a tensor, a variable, or a function that returns one.
         name: stands in the names of the slots, as in ``w/Momentum`` of the variable ``w``.
     """
 
@@ -103,7 +103,7 @@ class Optimizer:
     ) -> Operation | None:
         """Update each variable by its gradient; pairs without a gradient are left out.
 
-        In an explicit graph the operation that does so is the answer; elsewhere it happens at once.
+        In an explicit graph this returns the operation that does so; elsewhere it happens at once.
 
         Args:
             grads_and_vars: pairs of a gradient, or None, and a variable.
@@ -151,7 +151,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation | None:
-        """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`, whose answer it gives."""
+        """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`, whose result it returns."""
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
 

@@ -17,7 +17,7 @@ from dualflow.backends.llvm.runtime.fastcall import (
     ArraySpec,
     Descriptor,
     Fixed,
-    Slots,
+    VariableSlots,
     VariableUse,
     builtin,
     probe,
@@ -82,7 +82,7 @@ def short_way(
 
 
 def _descriptor(
-    callee: Callee, slots: Slots, pack: Packer | None, fail: Callable[..., object]
+    callee: Callee, slots: VariableSlots, pack: Packer | None, fail: Callable[..., object]
 ) -> Descriptor | None:
     """What the entry code needs; None where the graph needs more than it does."""
     executable = callee.executable

@@ -1,4 +1,7 @@
-"""What of a loop can be one product before it or behind it: see :mod:`dualflow.graph.passes.batching`."""
+"""Find the products in a loop that one larger product before or behind it can replace.
+
+:mod:`dualflow.graph.passes.batching` replaces them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops carry, read and keep, and choices take and answer, only what somebody needs."""
+"""Remove unused inputs, outputs and carried values of loops and choices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.ops.forms import Choice, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
-    """``graph`` whose choices and loops read, carry and answer only what somebody needs."""
+    """``graph`` without the inputs, outputs and carried values of choices and loops that nothing uses."""
     needs: dict[Node, _Needs] = {}
     needed: set[Node] = set()
     live = set(graph.results)

@@ -124,7 +124,7 @@ class _Panel:
     keep: EmittedValue
 
     def emit(self, wide: Tile, lanes: int) -> EmittedValue:
-        """Use the wide tile while columns fill more than half of it; answers the width of the tile."""
+        """Use the wide tile while columns fill more than half of it; returns the width of the tile."""
         b = self.builder
         full = wide.vectors * lanes
         fills = self.columns > full // 2

@@ -99,7 +99,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class ProductWriter:
-    """Writes the calls; ``param`` lists an integer of the parameter table and answers it at run time."""
+    """Writes the calls; ``param`` lists an integer of the parameter table and returns its run-time value."""
 
     module: LlvmModule
     builder: Builder

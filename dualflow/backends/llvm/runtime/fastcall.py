@@ -2,7 +2,7 @@
 
 ``entry.ll`` reads the arrays out of the arguments, allocates the outputs and calls the kernel, without the
 interpreter. That rests on the memory layout of CPython's and NumPy's objects, so ``probe`` looks at real
-objects of this process first, and answers None where anything differs: then there is no fast call, and graphs
+objects of this process first, and returns None where anything differs: then there is no fast call, and graphs
 are called by portable means.
 """
 
@@ -50,7 +50,7 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class VariableSlots:
     """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
 
     Then the slot ``tensor`` is empty, and ``lender`` holds the number of the thread that runs the kernel.
@@ -108,7 +108,7 @@ class Descriptor:
     result: str
     on_error: Callable[..., object]
     pack: Callable[[tuple[Any, ...]], object] | None = None
-    slots: Slots | None = None
+    slots: VariableSlots | None = None
     keep: tuple[object, ...] = ()
     arguments: Sequence[int | Fixed] | None = None
 
@@ -176,10 +176,10 @@ def slot_offset(owner: type, name: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def variable_slots(owner: type) -> Slots | None:
+def variable_slots(owner: type) -> VariableSlots | None:
     """Where the instances of a class keep ``_tensor``, ``_lent`` and ``_lender``; None if they don't."""
     found = [slot_offset(owner, name) for name in ("_tensor", "_lent", "_lender")]
-    return None if None in found else Slots(*[offset or 0 for offset in found])
+    return None if None in found else VariableSlots(*[offset or 0 for offset in found])
 
 
 def builtin(
@@ -265,7 +265,7 @@ def _encode(
     outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
     if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
-    slots = descriptor.slots or Slots(0, 0, 0)
+    slots = descriptor.slots or VariableSlots(0, 0, 0)
     if descriptor.variables and descriptor.slots is None:
         raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
     # The entry code takes the arena's address out of this object during a call and puts it back.
