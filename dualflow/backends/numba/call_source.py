@@ -279,9 +279,10 @@ class CallWriter(ABC):
         self.require(f"scatter_inside({given})", ProgramCheck(node, OUTSIDE))
 
     def _limits(self, node: Node) -> str:
-        """The sizes of the axes that a scatter's positions name."""
+        """The sizes of the axes that a scatter's positions name, and how many they are: none is one place."""
         depth = depth_of(node)
-        return f"({', '.join(map(self.number, table_of(node)[4 : 4 + depth]))},)"
+        sizes = table_of(node)[4 : 4 + depth] or [1]
+        return f"({', '.join(map(self.number, sizes))},), {depth}"
 
     def move(self, call: PlannedCall) -> None:
         """Elements that lie one behind another, copied as they are."""

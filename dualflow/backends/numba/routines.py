@@ -67,17 +67,17 @@ def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, in
 ''',
     "scatter_inside": '''
 @njit(error_model="numpy", cache=True)
-def scatter_inside(positions, at, count, sizes):
+def scatter_inside(positions, at, count, sizes, depth):
     """Whether each of so many positions names a place of an array of these sizes."""
     for i in range(count):
-        for d in range(len(sizes)):
-            if not 0 <= i64(positions[at + i * len(sizes) + d]) < sizes[d]:
+        for d in range(depth):
+            if not 0 <= i64(positions[at + i * depth + d]) < sizes[d]:
                 return False
     return True
 ''',
     "scatter_put": '''
 @njit(error_model="numpy", cache=True)
-def scatter_put(out, to, positions, at, rows, begin, turns, count, length, sizes):
+def scatter_put(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
     """Put rows where positions say, in order."""
     places = 1
     for size in sizes:
@@ -85,15 +85,15 @@ def scatter_put(out, to, positions, at, rows, begin, turns, count, length, sizes
     for turn in range(turns):
         for i in range(count):
             place = i64(0)
-            for d in range(len(sizes)):
-                place = place * sizes[d] + i64(positions[at + i * len(sizes) + d])
+            for d in range(depth):
+                place = place * sizes[d] + i64(positions[at + i * depth + d])
             here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
             for j in range(length):
                 out[u(here + j)] = rows[u(row + j)]
 ''',
     "scatter_add": '''
 @njit(error_model="numpy", cache=True)
-def scatter_add(out, to, positions, at, rows, begin, turns, count, length, sizes):
+def scatter_add(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
     """Add rows to those that positions name, in order."""
     places = 1
     for size in sizes:
@@ -101,8 +101,8 @@ def scatter_add(out, to, positions, at, rows, begin, turns, count, length, sizes
     for turn in range(turns):
         for i in range(count):
             place = i64(0)
-            for d in range(len(sizes)):
-                place = place * sizes[d] + i64(positions[at + i * len(sizes) + d])
+            for d in range(depth):
+                place = place * sizes[d] + i64(positions[at + i * depth + d])
             here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
             for j in range(length):
                 out[u(here + j)] += rows[u(row + j)]

@@ -188,3 +188,8 @@ def test_several_callers_share_the_threads() -> None:
 
     with ThreadPoolExecutor(8) as callers:
         assert list(callers.map(count, range(50))) == [1000] * 50
+
+
+def test_a_scatter_whose_positions_name_no_axis_adds_to_the_whole() -> None:
+    f = df.function(lambda x, y: df.tensor_scatter_nd_add(x, df.zeros([2, 0], df.int32), y), backend="numba")
+    np.testing.assert_array_equal(f(df.ones([3]), df.ones([2, 3])), [3, 3, 3])
