@@ -15,6 +15,7 @@ from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, Pass, optimise
+from dualflow.graph.passes.bodies import in_bodies
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
 
@@ -92,6 +93,12 @@ def test_checking_finds_the_pass_that_breaks_a_rule(traced):
         optimise(graph, CompileOptions(checking=True), passes=passes)
 
 
+def test_checking_looks_into_bodies():
+    graph, passes = graph_of(drawing, [3]), (*PASSES[:2], Pass("broken", in_bodies(broken), "none"))
+    with pytest.raises(InternalError, match="made by no node"):
+        optimise(graph, CompileOptions(checking=True), passes=passes)
+
+
 def test_all_passes_keep_the_rules(traced):
     options = CompileOptions(checking=True)
     for graph in (graph_of(drawing, [3]), graph_of(multiplying, [TURNS, 1, 3], [3, 5])):
@@ -99,6 +106,7 @@ def test_all_passes_keep_the_rules(traced):
 
 
 def test_the_environment_turns_checking_on(monkeypatch):
+    monkeypatch.delenv("DUALFLOW_CHECK_PASSES", raising=False)
     assert not compile_options().checking
     monkeypatch.setenv("DUALFLOW_CHECK_PASSES", "1")
     assert compile_options().checking

@@ -272,7 +272,8 @@ def _workload_lines(w: Workload) -> Iterator[str]:
     if len(w.path) > 1:
         names = [_few(step.split("+"), "+") for step in w.path]
         longest = f"{amount(w.span)} operations wait for each other: {_few(names, ', ')}"
-        at_once = f"{w.parallelism:.3g} steps could run at a time, on average"
+        several = w.parallelism >= 1.005
+        at_once = f"{w.parallelism:.3g} steps could run at a time, on average" if several else "that is all"
         yield from _wrapped("longest chain", f"{longest}; {at_once}")
 
 

@@ -124,10 +124,19 @@ def optimise(
     for step in passes:
         graph = step.run(graph, options)
         if options.checking:
-            verify(graph)
+            _check(graph)
         if observe is not None:
             observe(step.name, graph)
     return graph
+
+
+def _check(graph: Graph) -> None:
+    """Raise InternalError where ``graph``, or one inside of it, breaks a rule of the IR."""
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        verify(current)
+        pending += [body for node in current.nodes for _, body in node.bodies]
 
 
 def before_fusion(graph: Graph, options: CompileOptions) -> Iterator[Graph]:
