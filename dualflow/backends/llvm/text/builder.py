@@ -223,8 +223,8 @@ class Builder(Emitter):
     ) -> Iterator[CountedTurn]:
         """Count from `start` while below `stop` (i64); accumulators go round as `carried` values.
 
-        >>> from dualflow.backends.llvm.text import I64, Module
-        >>> f = Module().function("count", I64, [("n", I64)])
+        >>> from dualflow.backends.llvm.text import I64, LlvmModule
+        >>> f = LlvmModule().function("count", I64, [("n", I64)])
         >>> b = f.builder
         >>> with b.loop(0, f.args[0], carried=[b.constant(I64, 0)]) as loop:
         ...     loop.next(loop.carried[0] + loop.index)
@@ -250,8 +250,8 @@ class Builder(Emitter):
     def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:
         """Go round until `loop.test(condition)` fails; the results are what was carried into that turn.
 
-        >>> from dualflow.backends.llvm.text import I64, U64, Module
-        >>> f = Module().function("halvings", I64, [("n", U64)])
+        >>> from dualflow.backends.llvm.text import I64, U64, LlvmModule
+        >>> f = LlvmModule().function("halvings", I64, [("n", U64)])
         >>> b = f.builder
         >>> with b.while_loop([f.args[0], b.constant(I64, 0)]) as loop:
         ...     n, count = loop.carried
