@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dualflow.core.naming import prefix
-from dualflow.eager import scope
+from dualflow.eager.scope import name_scope as eager_name_scope
 from dualflow.eager.variable import Variable
 
 
@@ -41,12 +41,12 @@ class Module:
         return getattr(self, "_name", None) or _snake_case(type(self).__name__)
 
     @property
-    def name_scope(self) -> scope.name_scope:
+    def name_scope(self) -> eager_name_scope:
         """``with self.name_scope:`` the names of variables begin with the module's.
 
         Before that come the scopes that were open when the module was made.
         """
-        return scope.name_scope(getattr(self, "_scope_name", f"{self.name}/"))
+        return eager_name_scope(getattr(self, "_scope_name", f"{self.name}/"))
 
     @staticmethod
     def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,16 +53,14 @@ class CompiledPart(PartReport):
     node: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KernelReport:
+class KernelReport(NamedTuple):
     """A kernel: its name, and the nodes it computes."""
 
     name: str
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """What a compiled graph consists of.
 
     Attributes:
@@ -93,8 +91,7 @@ class CodeSource(StrEnum):
     """This process has compiled it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompileCosts:
+class CompileCosts(NamedTuple):
     """Seconds of compiling a graph whose passes have run.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.locks import SharedLock, computed_once, unforkable
+from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
@@ -17,7 +17,6 @@ from dualflow.function.calling.backend_door import backend_of, kernel_listing, s
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
-from dualflow.function.calling.strict import require_native
 from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -90,7 +89,7 @@ class CompiledGraph:
         with unforkable():  # a child would inherit the locks of what is imported and compiled
             made = backend.build(graph, self.options)
         if self.options.strict:
-            require_native(made)
+            imported("dualflow.function.calling.strict").require_native(made)
         return made
 
     @computed_once(_compiling)

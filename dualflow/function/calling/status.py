@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dualflow.function.calling.backend_door import facilities
-from dualflow.graph.compiled import PartReport
+
+if TYPE_CHECKING:
+    from dualflow.graph.compiled import PartReport
 
 
 class Reporting(Protocol):
