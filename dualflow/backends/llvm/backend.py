@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
-from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.core.locks import imported
@@ -60,7 +60,7 @@ def costs(compiled: Executable) -> CompileCosts:
 
 def _emission_seconds(compiled: Executable) -> float:
     begun = time.perf_counter()
-    write(plan(compiled.graph, strided_products=product.own()), compiled.options)
+    write(plan(compiled.graph, strided_products=choice.own()), compiled.options)
     return time.perf_counter() - begun
 
 

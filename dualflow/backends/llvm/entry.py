@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
-from dualflow.backends.llvm.product import product
-from dualflow.backends.llvm.product.gemm import gemm
-from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.product import Batch, ProductWriter
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import Written, write
@@ -19,7 +15,7 @@ from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Scatter
-from dualflow.schedule.assembly import pieces, spread
+from dualflow.schedule.assembly import pieces
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
@@ -34,8 +30,6 @@ ELEMENT_NS = 0.02
 
 Measured, for chunk sizes.
 """
-FLOP_NS = 0.01
-"""Nanoseconds of one multiplication and addition of a matrix product."""
 CHUNK_NS = 6000.0
 """Work that is worth handing to another thread."""
 PARTIAL_BYTES = 8
@@ -150,7 +144,7 @@ class Entry:
         return cls(unit, b, context, *function.args)
 
     def call(self, call: PlannedCall) -> None:
-        """Write one call that is no choice or loop."""
+        """Write one call that is no choice or loop, and no matrix product."""
         if call.kind is CallKind.KERNEL:
             self.kernel(call.node, call.inputs, call.outputs)
         elif call.kind is CallKind.ASSEMBLY:
@@ -160,10 +154,9 @@ class Entry:
             self.scatter(call)
         elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
-        elif call.kind is CallKind.MOVE:
-            self.move(call)
         else:
-            self.product(call)
+            assert call.kind is CallKind.MOVE
+            self.move(call)
 
     def scatter(self, call: PlannedCall) -> None:
         """Put rows where integers say, onto a copy of the first input or zeros."""
@@ -269,61 +262,6 @@ class Entry:
 
     def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)
-
-    def product(self, call: PlannedCall) -> None:
-        """Call a routine for each matrix of the batch.
-
-        A third input, to which the product is added, is copied first.
-        """
-        node = call.node
-        x, y, *addend = call.inputs
-        (out,) = call.outputs
-        if addend and addend[0] != out:
-            self.kernel(copy_elements(sizes(node.output), node.output.spec.dtype), addend, (out,))
-        if node.attrs.get("transpose_a"):
-            x = _swapped(x)
-        if node.attrs.get("transpose_b"):
-            y = _swapped(y)
-        *batch, rows, columns = sizes(node.output)
-        inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
-        if 0 in (*batch, rows, columns):
-            return
-        self.unit.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
-        values = (*node.inputs[:2], node.output)
-        layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
-        char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
-        x, y, out = layouts
-        products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
-        calls = ProductWriter(self.unit.module, self.b, self.buffers, self.param)
-        self.unit.routines.append(product.routine(char))
-        if product.own():
-            calls.call_own(products, *self._shared_product(products))
-        else:
-            calls.call_blas(products)
-
-    def _shared_product(
-        self, products: Batch
-    ) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
-        """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
-        unit, b = self.unit, self.b
-        table = products.table(unit.threads)
-        unit.parallel |= unit.threads > 1 and table[Field.BLOCKS] > 1
-        unit.reserve(gemm(products.char).scratch_bytes(table, unit.threads))
-        arena, place = b.load(self.buffers, unit.plan.arena, PTR), self.param(unit.plan.arena_bytes)
-        pool, pfor = (b.load(self.params, i, PTR) for i in (0, 1))
-        return b.offset(self.params, unit.run(table), I64), b.offset(arena, place, I8), pool, pfor
-
-
-def _swapped(layout: Layout) -> Layout:
-    return Layout(
-        layout.buffer, layout.offset, (*layout.strides[:-2], layout.strides[-1], layout.strides[-2])
-    )
-
-
-def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layout:
-    """``layout`` of matrices with one stride for each axis of ``batch``, to which its own broadcast."""
-    found = spread(layout, (*shape[:-2], 2, 2), (*batch, 2, 2))
-    return Layout(layout.buffer, layout.offset, found.strides)
 
 
 def _aligned(nbytes: int) -> int:

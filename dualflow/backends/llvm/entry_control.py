@@ -19,6 +19,7 @@ from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
+from dualflow.core.locks import imported
 from dualflow.graph.control import memory_message
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
@@ -110,6 +111,8 @@ class _Control:
             self._choose(index.cast(I64), call.blocks)
         elif call.kind is CallKind.CHECK:
             self._check(call)
+        elif call.kind is CallKind.PRODUCT:
+            imported("dualflow.backends.llvm.product_calls").write_product(self.entry, call)
         else:
             self.entry.call(call)
 

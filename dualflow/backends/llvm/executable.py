@@ -16,11 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.backends.llvm.check_values import CheckValues
-from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.locks import unforkable
+from dualflow.core.locks import imported, unforkable
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.interpret import observed, run_node
@@ -69,7 +69,7 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=product.own())
+        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=choice.own())
         self.program: Program = write(self.plan, options)
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)
@@ -195,7 +195,10 @@ def _library(program: Program) -> tuple[jit.Library | None, bool]:
         found = _libraries.get(program.text)
         if found is not None:
             return found, True
-        symbols = {name: product.address(name) for name in program.routines}
+        symbols = {}
+        if program.routines:
+            product = imported("dualflow.backends.llvm.product.product")
+            symbols = {name: product.address(name) for name in program.routines}
         symbols.update(interrupts.addresses())
         library = jit.compile_text(program.text, exports, symbols)
         _libraries[program.text] = library

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.runtime import elf, fastcall, object_cache, threads
 
 
@@ -49,7 +49,7 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
         _unless("builtin call", "builtin_call", fastcall.obstacle(tensor_class)),
         _unless("linker", "linker", elf.obstacle()),
         Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Facility("matrix product", "product", product.own(), _product()),
+        Facility("matrix product", "product", choice.own(), _product()),
         Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
     )
 
@@ -59,5 +59,5 @@ def _unless(name: str, switch: str, obstacle: str) -> Facility:
 
 
 def _product() -> str:
-    obstacle = product.obstacle()
-    return f"{obstacle}, but none is found" if obstacle and product.own() else obstacle
+    obstacle = choice.obstacle()
+    return f"{obstacle}, but none is found" if obstacle and choice.own() else obstacle

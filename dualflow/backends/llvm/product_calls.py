@@ -1,0 +1,79 @@
+"""Calls of matrix products in an entry: in a file of its own, which graphs without any don't wait for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dualflow.backends.llvm.entry import Entry
+from dualflow.backends.llvm.product import product
+from dualflow.backends.llvm.product.choice import own
+from dualflow.backends.llvm.product.gemm import gemm
+from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.product.product import Batch, ProductWriter
+from dualflow.backends.llvm.text import I8, I64, PTR, EmittedValue
+from dualflow.graph.axes import sizes
+from dualflow.schedule.assembly import spread
+from dualflow.schedule.copying import copy_elements
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import PlannedCall
+
+FLOP_NS = 0.01
+"""Nanoseconds of one multiplication and addition of a matrix product."""
+
+
+def write_product(entry: Entry, call: PlannedCall) -> None:
+    """Call a routine for each matrix of the batch.
+
+    A third input, to which the product is added, is copied first.
+    """
+    node = call.node
+    x, y, *addend = call.inputs
+    (out,) = call.outputs
+    if addend and addend[0] != out:
+        entry.kernel(copy_elements(sizes(node.output), node.output.spec.dtype), addend, (out,))
+    if node.attrs.get("transpose_a"):
+        x = _swapped(x)
+    if node.attrs.get("transpose_b"):
+        y = _swapped(y)
+    *batch, rows, columns = sizes(node.output)
+    inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
+    if 0 in (*batch, rows, columns):
+        return
+    entry.unit.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
+    values = (*node.inputs[:2], node.output)
+    layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
+    char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
+    x, y, out = layouts
+    products = Batch(char, (rows, columns, inner), tuple(batch), (x, y, out), scale, bool(addend))
+    calls = ProductWriter(entry.unit.module, entry.b, entry.buffers, entry.param)
+    entry.unit.routines.append(product.routine(char))
+    if own():
+        calls.call_own(products, *_shared_product(entry, products))
+    else:
+        calls.call_blas(products)
+
+
+def _shared_product(
+    entry: Entry, products: Batch
+) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
+    """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
+    unit, b = entry.unit, entry.b
+    table = products.table(unit.threads)
+    unit.parallel |= unit.threads > 1 and table[Field.BLOCKS] > 1
+    unit.reserve(gemm(products.char).scratch_bytes(table, unit.threads))
+    arena, place = b.load(entry.buffers, unit.plan.arena, PTR), entry.param(unit.plan.arena_bytes)
+    pool, pfor = (b.load(entry.params, i, PTR) for i in (0, 1))
+    return b.offset(entry.params, unit.run(table), I64), b.offset(arena, place, I8), pool, pfor
+
+
+def _swapped(layout: Layout) -> Layout:
+    return Layout(
+        layout.buffer, layout.offset, (*layout.strides[:-2], layout.strides[-1], layout.strides[-2])
+    )
+
+
+def _batched(layout: Layout, shape: Sequence[int], batch: Sequence[int]) -> Layout:
+    """``layout`` of matrices with one stride for each axis of ``batch``, to which its own broadcast."""
+    found = spread(layout, (*shape[:-2], 2, 2), (*batch, 2, 2))
+    return Layout(layout.buffer, layout.offset, found.strides)
