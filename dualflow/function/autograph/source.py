@@ -24,8 +24,8 @@ def to_code(
         InvalidArgumentError: its source is not available, or uses what can't be converted.
 
     >>> import dualflow as df
-    >>> from dualflow.function.autograph import marks
-    >>> df.autograph.to_code(marks.is_as_written).splitlines()[0]
+    >>> from dualflow.function.autograph.do_not_convert import is_as_written
+    >>> df.autograph.to_code(is_as_written).splitlines()[0]
     'def ag__is_as_written(function: Any) -> bool:'
     """
     converter = imported("dualflow.function.autograph.malt_conversion")  # imports malt, which takes a while
