@@ -12,15 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dualflow import bitwise as bitwise
 from dualflow import config as config
-from dualflow import debugging as debugging
 from dualflow import eager as eager
 from dualflow import errors as errors
-from dualflow import linalg as linalg
-from dualflow import math as math
-from dualflow import nn as nn
-from dualflow import random as random
 from dualflow import version as version
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
@@ -86,6 +80,10 @@ from dualflow.ops.arrangement import transpose as transpose
 from dualflow.ops.broadcasting import broadcast_to as broadcast_to
 from dualflow.ops.broadcasting import reduce_sum as reduce_sum
 from dualflow.ops.choice import where as where
+from dualflow.ops.clipping import clip_by_global_norm as clip_by_global_norm
+from dualflow.ops.clipping import clip_by_norm as clip_by_norm
+from dualflow.ops.clipping import clip_by_value as clip_by_value
+from dualflow.ops.clipping import global_norm as global_norm
 from dualflow.ops.comparison import equal as equal
 from dualflow.ops.comparison import greater as greater
 from dualflow.ops.comparison import greater_equal as greater_equal
@@ -125,10 +123,6 @@ from dualflow.ops.joining import split as split
 from dualflow.ops.joining import stack as stack
 from dualflow.ops.joining import unstack as unstack
 from dualflow.ops.masking import boolean_mask as boolean_mask
-from dualflow.ops.normalization import clip_by_global_norm as clip_by_global_norm
-from dualflow.ops.normalization import clip_by_norm as clip_by_norm
-from dualflow.ops.normalization import clip_by_value as clip_by_value
-from dualflow.ops.normalization import global_norm as global_norm
 from dualflow.ops.positions import eye as eye
 from dualflow.ops.positions import linspace as linspace
 from dualflow.ops.positions import meshgrid as meshgrid
@@ -174,7 +168,6 @@ from dualflow.ops.sorting import sort as sort
 from dualflow.ops.special import erf as erf
 from dualflow.ops.special import erfc as erfc
 from dualflow.ops.statistics import count_nonzero as count_nonzero
-from dualflow.ops.statistics import norm as norm
 from dualflow.ops.statistics import reduce_euclidean_norm as reduce_euclidean_norm
 from dualflow.ops.statistics import reduce_logsumexp as reduce_logsumexp
 from dualflow.ops.statistics import reduce_mean as reduce_mean
@@ -203,34 +196,37 @@ TensorShape = Shape
 newaxis = None
 
 if TYPE_CHECKING:
+    from dualflow import bitwise as bitwise
     from dualflow import compat as compat
+    from dualflow import debugging as debugging
+    from dualflow import linalg as linalg
+    from dualflow import math as math
+    from dualflow import nn as nn
+    from dualflow import random as random
     from dualflow import test as test
     from dualflow.config.report import show_config as show_config
     from dualflow.function import autograph as autograph
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
+    from dualflow.ops.linear_algebra.norms import norm as norm
 
 _publish(
     globals(),
-    modules=(
-        "bitwise",
-        "config",
-        "debugging",
-        "eager",
-        "errors",
-        "linalg",
-        "math",
-        "nn",
-        "random",
-        "version",
-    ),
+    modules=("config", "eager", "errors", "version"),
     internal=("TYPE_CHECKING", "annotations"),
     later={
         "autograph": "dualflow.function.autograph",
-        "compat": "dualflow.compat",
-        "test": "dualflow.test",
+        "bitwise": "dualflow.bitwise",
         "compare": "dualflow.function.inspect.compare:compare",
+        "compat": "dualflow.compat",
+        "debugging": "dualflow.debugging",
+        "linalg": "dualflow.linalg",
+        "math": "dualflow.math",
+        "nn": "dualflow.nn",
+        "norm": "dualflow.ops.linear_algebra.norms:norm",
+        "random": "dualflow.random",
         "show_config": "dualflow.config.report:show_config",
+        "test": "dualflow.test",
         "verify": "dualflow.function.inspect.verify:verify",
     },
 )

@@ -1,9 +1,6 @@
 """Mathematical functions: ``df.math``."""
 
 from dualflow.core.namespace import publish as _publish
-from dualflow.ops.activations import log_softmax as log_softmax
-from dualflow.ops.activations import softmax as softmax
-from dualflow.ops.activations import softsign as softsign
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
 from dualflow.ops.arithmetic import add_n as add_n
@@ -45,7 +42,10 @@ from dualflow.ops.exponential import log_sigmoid as log_sigmoid
 from dualflow.ops.exponential import logaddexp as logaddexp
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
-from dualflow.ops.normalization import l2_normalize as l2_normalize
+from dualflow.ops.neural.activations import log_softmax as log_softmax
+from dualflow.ops.neural.activations import softmax as softmax
+from dualflow.ops.neural.activations import softsign as softsign
+from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
 from dualflow.ops.powers import log as log
 from dualflow.ops.powers import pow as pow
 from dualflow.ops.powers import reciprocal as reciprocal
@@ -66,6 +66,9 @@ from dualflow.ops.scans import cumsum as cumsum
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.special import erf as erf
 from dualflow.ops.special import erfc as erfc
+from dualflow.ops.special_functions.vanishing import xdivy as xdivy
+from dualflow.ops.special_functions.vanishing import xlog1py as xlog1py
+from dualflow.ops.special_functions.vanishing import xlogy as xlogy
 from dualflow.ops.statistics import count_nonzero as count_nonzero
 from dualflow.ops.statistics import reduce_euclidean_norm as reduce_euclidean_norm
 from dualflow.ops.statistics import reduce_logsumexp as reduce_logsumexp
@@ -85,9 +88,6 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
-from dualflow.ops.vanishing import xdivy as xdivy
-from dualflow.ops.vanishing import xlog1py as xlog1py
-from dualflow.ops.vanishing import xlogy as xlogy
 
 floormod = mod
 truediv = divide

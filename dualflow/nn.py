@@ -4,42 +4,42 @@ from typing import Any
 
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
-from dualflow.ops.activations import elu as elu
-from dualflow.ops.activations import gelu as gelu
-from dualflow.ops.activations import leaky_relu as leaky_relu
-from dualflow.ops.activations import log_softmax as log_softmax
-from dualflow.ops.activations import relu as relu
-from dualflow.ops.activations import relu6 as relu6
-from dualflow.ops.activations import selu as selu
-from dualflow.ops.activations import silu as silu
-from dualflow.ops.activations import softmax as softmax
-from dualflow.ops.activations import softsign as softsign
 from dualflow.ops.arrangement import reshape
-from dualflow.ops.convolution import conv1d as conv1d
-from dualflow.ops.convolution import conv2d as conv2d
-from dualflow.ops.convolution import conv2d_transpose as conv2d_transpose
-from dualflow.ops.convolution import convolution as convolution
-from dualflow.ops.convolution import depthwise_conv2d as depthwise_conv2d
-from dualflow.ops.embedding import embedding_lookup as embedding_lookup
+from dualflow.ops.clipping import l2_loss as l2_loss
 from dualflow.ops.exponential import log_sigmoid as log_sigmoid
 from dualflow.ops.exponential import sigmoid as sigmoid
 from dualflow.ops.exponential import softplus as softplus
-from dualflow.ops.losses import l2_loss as l2_loss
-from dualflow.ops.losses import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
-from dualflow.ops.losses import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
-from dualflow.ops.losses import (
+from dualflow.ops.neural.activations import elu as elu
+from dualflow.ops.neural.activations import gelu as gelu
+from dualflow.ops.neural.activations import leaky_relu as leaky_relu
+from dualflow.ops.neural.activations import log_softmax as log_softmax
+from dualflow.ops.neural.activations import relu as relu
+from dualflow.ops.neural.activations import relu6 as relu6
+from dualflow.ops.neural.activations import selu as selu
+from dualflow.ops.neural.activations import silu as silu
+from dualflow.ops.neural.activations import softmax as softmax
+from dualflow.ops.neural.activations import softsign as softsign
+from dualflow.ops.neural.convolution import conv1d as conv1d
+from dualflow.ops.neural.convolution import conv2d as conv2d
+from dualflow.ops.neural.convolution import conv2d_transpose as conv2d_transpose
+from dualflow.ops.neural.convolution import convolution as convolution
+from dualflow.ops.neural.convolution import depthwise_conv2d as depthwise_conv2d
+from dualflow.ops.neural.embedding import embedding_lookup as embedding_lookup
+from dualflow.ops.neural.losses import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
+from dualflow.ops.neural.losses import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from dualflow.ops.neural.losses import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
-from dualflow.ops.normalization import batch_normalization as batch_normalization
-from dualflow.ops.normalization import bias_add as bias_add
-from dualflow.ops.normalization import l2_normalize as l2_normalize
-from dualflow.ops.normalization import moments as moments
-from dualflow.ops.pooling import avg_pool as avg_pool
-from dualflow.ops.pooling import max_pool as max_pool
+from dualflow.ops.neural.normalization import batch_normalization as batch_normalization
+from dualflow.ops.neural.normalization import bias_add as bias_add
+from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
+from dualflow.ops.neural.normalization import moments as moments
+from dualflow.ops.neural.pooling import avg_pool as avg_pool
+from dualflow.ops.neural.pooling import max_pool as max_pool
+from dualflow.ops.neural.sampling import Candidates
+from dualflow.ops.neural.sampling import nce_loss as _nce_loss
+from dualflow.ops.neural.sampling import sampled_softmax_loss as _sampled_softmax_loss
 from dualflow.ops.random import dropout as _dropout
-from dualflow.ops.sampling import Candidates
-from dualflow.ops.sampling import nce_loss as _nce_loss
-from dualflow.ops.sampling import sampled_softmax_loss as _sampled_softmax_loss
 from dualflow.ops.sorting import top_k as top_k
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import tanh as tanh

@@ -21,7 +21,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries, entry
 from dualflow.ops import random as ops
-from dualflow.ops.sampling import Candidates, log_uniform_candidates
+from dualflow.ops.neural.sampling import Candidates, log_uniform_candidates
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 

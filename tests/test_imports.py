@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 import re
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import networkx as nx
 import pytest
 
 import dualflow
-import dualflow.ops
+from dualflow.ops.families import load_families
 from dualflow.ops.record import REGISTRY, Op
 
 PACKAGE = Path(dualflow.__file__).parent
@@ -141,6 +139,7 @@ def computed_import(node: ast.AST) -> str | None:
     return None
 
 
+FAMILIES = {name for name in FILES if name.startswith("dualflow.ops.") and FILES[name].stem == "__init__"}
 IMPORTS = [found for name in FILES for found in imports_of(name)]
 
 
@@ -240,18 +239,28 @@ def test_each_class_name_is_defined_once() -> None:
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
+def test_the_base_language_uses_no_family() -> None:
+    """What ``import dualflow`` loads of the ops is flat: a family is loaded with the names that show it."""
+    base = [i for i in IMPORTS if i.importer.startswith("dualflow.ops.") and i.importer.count(".") == 2]
+    families = [f"{i.importer}:{i.line} imports {i.imported}" for i in base if is_of_family(i.imported)]
+    assert families == []
+
+
+def is_of_family(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in FAMILIES)
+
+
 def test_importing_dualflow_loads_numpy_and_nothing_that_can_wait() -> None:
     program = "import sys, dualflow; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
-    assert not {*LATE, "scipy"} & loaded - {"dualflow.backends"}
+    assert not {*LATE, *FAMILIES, "scipy", "ml_dtypes"} & loaded - {"dualflow.backends"}
     assert "numpy" in loaded
 
 
 def registry() -> dict[str, Op]:
     """The ops, complete."""
-    for module in pkgutil.iter_modules(dualflow.ops.__path__):
-        importlib.import_module(f"dualflow.ops.{module.name}")
+    load_families()
     return dict(REGISTRY)
 
 

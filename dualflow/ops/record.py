@@ -22,6 +22,7 @@ from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, i
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.ops.families import load_families
 
 if TYPE_CHECKING:
     from dualflow.ops.forms import Form
@@ -146,6 +147,8 @@ REGISTRY: dict[str, Op] = {}
 
 @entry
 def _registered(name: str) -> Op:
+    if name not in REGISTRY:
+        load_families()
     found = REGISTRY.get(name)
     if found is None:
         raise InvalidArgumentError(

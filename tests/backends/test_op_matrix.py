@@ -6,8 +6,6 @@ last place; sums and products within the rounding of any order of adding.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +13,6 @@ import numpy as np
 import pytest
 
 import dualflow as df
-import dualflow.ops
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
 from dualflow.core.errors import DualflowError
@@ -25,11 +22,11 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.ops.cases import SPECIAL, Case, cases, draw
+from dualflow.ops.families import load_families
 from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion
 
-for module in pkgutil.iter_modules(dualflow.ops.__path__):
-    importlib.import_module(f"dualflow.ops.{module.name}")
+load_families()
 
 ULPS = 4
 MANY = 1037

@@ -1,17 +1,14 @@
-"""The registry, complete: all modules of the ops room; and both modes, eager and compiled."""
+"""The registry, complete: all families of ops; and both modes, eager and compiled."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import dualflow as df
-import dualflow.ops
+from dualflow.ops.families import load_families
 
-for _module in pkgutil.iter_modules(dualflow.ops.__path__):
-    importlib.import_module(f"dualflow.ops.{_module.name}")
+load_families()
 
 
 @pytest.fixture(params=["eager", "compiled"])

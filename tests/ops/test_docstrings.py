@@ -11,8 +11,8 @@ from dualflow.ops.record import REGISTRY
 
 FUNCTIONS = {
     name: value
-    for module in pkgutil.iter_modules(dualflow.ops.__path__)
-    for name, value in vars(importlib.import_module(f"dualflow.ops.{module.name}")).items()
+    for module in pkgutil.walk_packages(dualflow.ops.__path__, "dualflow.ops.")
+    for name, value in vars(importlib.import_module(module.name)).items()
     if getattr(value, "op", None) is not None and value.op is REGISTRY.get(name)
 }
 WITHOUT_EXAMPLE = {"broadcast_like"}  # not public

@@ -14,7 +14,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.checks import assigned
-from dualflow.ops.decomposition import singular_values
+from dualflow.ops.linear_algebra.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -594,7 +594,7 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
-    "ops/bands.py": "in test_diagonals.py",
+    "ops/linear_algebra/bands.py": "in test_diagonals.py",
     "ops/picking.py": "in test_picking.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.clipping import clip_by_norm
 from dualflow.ops.joining import concat
-from dualflow.ops.normalization import clip_by_norm
 from dualflow.ops.static import shape_of
 from dualflow.ops.taking import gather
 

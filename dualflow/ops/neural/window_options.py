@@ -7,9 +7,9 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import transpose
+from dualflow.ops.neural.windows import Sizes
 from dualflow.ops.repetition import PAD
 from dualflow.ops.static import ints
-from dualflow.ops.windows import Sizes
 
 Padding = tuple[tuple[int, int], ...]
 

@@ -15,8 +15,8 @@ from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.diagonals import diag
 from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.diagonals import diag
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 

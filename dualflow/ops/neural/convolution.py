@@ -10,8 +10,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.contraction import MATMUL, matmul
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.static import static_shape
-from dualflow.ops.window_options import (
+from dualflow.ops.neural.window_options import (
     Padding,
     channels_first,
     channels_last,
@@ -21,7 +20,8 @@ from dualflow.ops.window_options import (
     paddings,
     per_axis,
 )
-from dualflow.ops.windows import Sizes, sum_windows, window_count, windows
+from dualflow.ops.neural.windows import Sizes, sum_windows, window_count, windows
+from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -22,7 +22,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.exponential import expm1, log1p
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
-from dualflow.ops.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
+from dualflow.ops.neural.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from dualflow.ops.powers import log
 from dualflow.ops.random import Source
 from dualflow.ops.record import Effect, Op, register

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.bands import as_band, construct, extract
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.linear_algebra.bands import as_band, construct, extract
 from dualflow.ops.positions import iota
 from dualflow.ops.static import static_int
 

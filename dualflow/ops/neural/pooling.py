@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor, ones
-from dualflow.ops.reduction import reduce_first_max
-from dualflow.ops.window_options import (
+from dualflow.ops.neural.window_options import (
     Padding,
     channels_first,
     channels_last,
@@ -18,7 +17,8 @@ from dualflow.ops.window_options import (
     padded,
     per_axis,
 )
-from dualflow.ops.windows import Sizes, windows
+from dualflow.ops.neural.windows import Sizes, windows
+from dualflow.ops.reduction import reduce_first_max
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

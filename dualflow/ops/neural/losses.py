@@ -8,7 +8,6 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.activations import log_softmax
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
@@ -17,11 +16,12 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import softplus
 from dualflow.ops.forms import Element
+from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.static import static_int
-from dualflow.ops.statistics import reduce_logsumexp, squared_magnitude
+from dualflow.ops.statistics import reduce_logsumexp
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -138,8 +138,3 @@ def sigmoid_cross_entropy_with_logits(
             f"labels and logits have one shape, but got {z.shape} and {x.shape}; reshape one of them."
         )
     return softplus(x) - x * z
-
-
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares: ``sum(abs(t) ** 2) / 2``."""
-    return reduce_sum(squared_magnitude(convert_to_tensor(t))) / 2
