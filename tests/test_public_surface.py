@@ -6,6 +6,7 @@ import inspect
 import pydoc
 import subprocess
 import sys
+from collections import Counter
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -187,8 +188,8 @@ def test_importing_a_missing_name_is_an_import_error() -> None:
 
 
 def test_every_place_that_is_named_exists() -> None:
-    for section, name, advice in absent._entries(absent._INSTEAD):
-        if not advice.startswith("use df.") or " " in advice.removeprefix("use "):
+    for section, name, advice in absent.rows():
+        if advice is None or not advice.startswith("use df.") or " " in advice.removeprefix("use "):
             continue
         value: Any = df
         for part in advice.removeprefix("use df.").split("."):
@@ -199,3 +200,8 @@ def test_every_place_that_is_named_exists() -> None:
 def test_asking_for_a_missing_name_imports_nothing_heavy() -> None:
     program = "import sys, dualflow; hasattr(dualflow, 'keras'); print('dualflow.compat.v1' in sys.modules)"
     assert run(program).stdout.strip() == "False"
+
+
+def test_a_name_has_one_row_in_each_namespace() -> None:
+    named = [(row.section, row.name) for row in absent.rows()]
+    assert [name for name, count in Counter(named).items() if count > 1] == []

@@ -1,0 +1,103 @@
+"""The page docs/coverage.md: TensorFlow's public names, each done, or out with the reason and what to use.
+
+    python tests/coverage/page.py > docs/coverage.md
+
+``names.txt`` has TensorFlow 2.21's names: what ``dir`` shows of each namespace. The reasons are those that
+asking for a missing name gives (``dualflow/core/absent_names.txt``).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dualflow as df
+
+NAMES = Path(__file__).with_name("names.txt")
+INTRODUCTION = """\
+# TensorFlow's names
+
+Every public name of TensorFlow 2.21's numerical namespaces: there, or out, with the reason and what to use,
+which is also what asking for the name says. `python tests/coverage/page.py > docs/coverage.md` writes this
+page, and a test compares it with the package.
+"""
+
+
+class Found(NamedTuple):
+    """A name of TensorFlow's: its namespace, whether it is there, and what asking for it says if it isn't."""
+
+    namespace: str
+    name: str
+    there: bool
+    advice: str
+
+
+def listed() -> dict[str, list[str]]:
+    """TensorFlow's names by namespace."""
+    found: dict[str, list[str]] = {}
+    namespace = ""
+    for line in NAMES.read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            found[namespace] += line.split()
+        else:
+            namespace = line
+            found[namespace] = []
+    return found
+
+
+def look_up(namespace: str, name: str) -> Found:
+    """Whether the package has the name; the advice of the outermost part of its path that is missing."""
+    try:
+        reduce(getattr, [*namespace.split(".")[1:], name], df)
+    except AttributeError as error:
+        return Found(namespace, name, False, str(error).partition(": ")[2])
+    return Found(namespace, name, True, "")
+
+
+def wrapped(text: str, **options: Any) -> str:
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False, **options)
+
+
+def code(names: list[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
+
+
+def section(namespace: str, found: list[Found]) -> Iterator[str]:
+    """The lines of one namespace: what is there, and the others by what is said of them."""
+    done = [row.name for row in found if row.there]
+    yield f"\n## {namespace}: {len(done)} of {len(found)}\n"
+    if done:
+        yield wrapped(code(done)) + "\n"
+    by_advice: dict[str, list[str]] = {}
+    for row in found:
+        if not row.there:
+            advice = (
+                ""
+                if row.advice.endswith("is not in this version.") and "TensorFlow's tf." in row.advice
+                else row.advice
+            )
+            by_advice.setdefault(advice, []).append(row.name)
+    if not by_advice:
+        return
+    if not done and len(by_advice) == 1:
+        yield f"Out: {next(iter(by_advice))}"
+        return
+    yield "| out | why, and what to use |\n| :--- | :--- |"
+    for advice, names in by_advice.items():
+        yield f"| {code(names)} | {advice[:1].upper()}{advice[1:]} |"
+
+
+def page() -> str:
+    found = {space: [look_up(space, name) for name in names] for space, names in listed().items()}
+    done = sum(row.there for rows in found.values() for row in rows)
+    lines = [INTRODUCTION, f"{done} of {sum(map(len, found.values()))} names are there."]
+    for namespace, rows in found.items():
+        lines += section(namespace, rows)
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,53 @@
+"""What is said of TensorFlow's names: the page that lists them, and the error of each that is not there."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dualflow as df
+
+GENERATOR = Path(__file__).with_name("page.py")
+PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+
+
+@pytest.fixture(scope="module")
+def names() -> list[Any]:
+    """Each of TensorFlow's names, and whether it is there."""
+    generator = runpy.run_path(str(GENERATOR))
+    return [
+        generator["look_up"](space, name) for space, names in generator["listed"]().items() for name in names
+    ]
+
+
+def test_the_page_is_what_its_generator_writes() -> None:
+    written = subprocess.run(
+        [sys.executable, str(GENERATOR)], capture_output=True, text=True, check=True
+    ).stdout
+    same = written == PAGE.read_text(encoding="utf-8")
+    assert same, "names came or went: python tests/coverage/page.py > docs/coverage.md"
+
+
+def test_tensorflows_numerical_names_are_all_listed(names: list[Any]) -> None:
+    assert len(names) >= 965
+
+
+def test_a_missing_name_says_why_or_what_to_use(names: list[Any]) -> None:
+    assert [f"{row.namespace}.{row.name}" for row in names if not row.there and not row.advice] == []
+
+
+def test_a_name_that_is_there_is_shown(names: list[Any]) -> None:
+    """What ``hasattr`` finds, ``dir`` and completion find too."""
+    hidden = []
+    for row in names:
+        space: Any = df
+        for part in row.namespace.split(".")[1:]:
+            space = getattr(space, part, None)
+        if row.there and row.name not in dir(space):
+            hidden.append(f"{row.namespace}.{row.name}")
+    assert hidden == []
