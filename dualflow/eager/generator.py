@@ -92,21 +92,25 @@ class Generator:
             self._state = Variable(_as_state(start), trainable=False, name="StateVar")
 
     @classmethod
+    @entry
     def from_state(cls, state: Any, alg: Any = "philox") -> Generator:
         """The generator that begins at ``state``, as :attr:`state` shows it."""
         return cls(state=state, alg=alg)
 
     @classmethod
+    @entry
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
         """The generator of an integer, or of several; see :func:`create_rng_state`."""
         return cls(state=create_rng_state(seed), alg=alg)
 
     @classmethod
+    @entry
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator that the operating system seeds."""
         return cls(state=create_rng_state(secrets.randbits(64 * _SIZE)), alg=alg)
 
     @classmethod
+    @entry
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = "philox") -> Generator:
         """The generator of a key and of a counter of two integers."""
         return cls(state=_from_parts(key, counter), alg=alg)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -203,6 +204,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
     return gather(value, argsort(keys, stable=True))
 
 
+@entry
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     """``num`` new seeds of one, of shape [num, 2] and the dtype of ``seed``.
 
@@ -214,6 +216,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     return full_integers(state_of(seed, alg), [static_int(num, "num"), 2], seed.dtype)
 
 
+@entry
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new seed of one and of the integer ``data``, in the dtype of ``data``.
 
