@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from dualflow.core.locks import imported
 
-_NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging")
+_NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging", "sparse")
 
 
 class AbsentName(NamedTuple):
