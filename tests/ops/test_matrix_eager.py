@@ -12,9 +12,9 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
-from dualflow.ops.cases import cases
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Take, View
 from dualflow.ops.record import REGISTRY, Promotion
+from dualflow.ops.testing.cases import cases
 
 CASES = [case for op in REGISTRY.values() for case in cases(op)]
 
