@@ -201,6 +201,7 @@ if TYPE_CHECKING:
     from dualflow import debugging as debugging
     from dualflow import linalg as linalg
     from dualflow import math as math
+    from dualflow import nest as nest
     from dualflow import nn as nn
     from dualflow import random as random
     from dualflow import sparse as sparse
