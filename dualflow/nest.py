@@ -52,8 +52,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     Args:
         func: takes one leaf of each structure.
         structure: one structure or several alike.
-        kwargs: ``check_types``, whether their kinds must be equal, and not the nesting alone: True by default;
-            and ``expand_composites``, as in :func:`flatten`.
+        kwargs: ``check_types``, whether their kinds must be equal and not the nesting alone, True by default;
+            ``expand_composites``, as in :func:`flatten`.
 
     Raises:
         InvalidArgumentError: there is no structure, they are nested in another way, or another keyword.
@@ -98,8 +98,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
     leaves, found = _opened(structure, expand_composites)
     if len(leaves) != len(values):
         raise InvalidArgumentError(
-            f"Could not pack sequence. Structure had {len(leaves)} atoms, but flat_sequence had {len(values)} "
-            f"items. Structure: {structure!r}, flat_sequence: {values!r}."
+            f"Could not pack sequence. Structure had {len(leaves)} atoms, but flat_sequence had "
+            f"{len(values)} items. Structure: {structure!r}, flat_sequence: {values!r}."
         )
     return tree.unflatten(found, list(values))
 

@@ -1,4 +1,4 @@
-"""TensorFlow's numbers of the kinds of errors, and kinds that nothing here raises but programs catch or raise."""
+"""TensorFlow's numbers of kinds of errors, and kinds that nothing here raises but programs do."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,5 +22,5 @@ def timestamp(name: str | None = None) -> Tensor:
     >>> df.timestamp().dtype
     dualflow.float64
     """
-    found: Any = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
+    found: Tensor = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
     return found

@@ -176,14 +176,14 @@ def assert_shapes(
     dualflow.core.errors.InvalidArgumentError: Axis 0 of a tensor of shape (4,) should have size 5, as ...
     """
     pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
-    known: dict[str, tuple[int, str]] = {}
+    known: dict[Any, tuple[int, str]] = {}
     for tensor, written in pairs:
         if written is not None and shape_of(tensor) is not UNKNOWN_RANK:
             _check_shape(shape_of(tensor), written, known, message)
 
 
 def _check_shape(
-    found: Sequence[Any], written: Any, known: dict[str, tuple[int, str]], message: str | None
+    found: Sequence[Any], written: Any, known: dict[Any, tuple[int, str]], message: str | None
 ) -> None:
     """Refuse a shape that is not as written; ``known`` has the sizes of symbols, and where they are from."""
     if not isinstance(written, Iterable):
@@ -198,17 +198,17 @@ def _check_shape(
     if not anywhere and len(sizes) <= 1 and len(found) <= 1:  # a scalar is as good as a vector of one
         found, sizes = found or (1,), sizes or [1]
     if len(found) < len(sizes) or (len(found) > len(sizes) and not anywhere):
-        wanted = f"{len(sizes)} axes" + (" or more" if anywhere else "")
+        axes = f"{len(sizes)} axes" + (" or more" if anywhere else "")
         raise InvalidArgumentError(
-            f"{_start(message)}A tensor of shape {tuple(found)} should have {wanted}, for {tuple(written)}."
+            f"{_start(message)}A tensor of shape {tuple(found)} should have {axes}, for {tuple(written)}."
         )
     first = len(found) - len(sizes)
     for axis, size in enumerate(sizes, first):
         if size in _ANY_SIZE or found[axis] is None:
             continue
-        here = (found[axis], f"as {size!r} has in {tuple(found)}")
-        said = (static_int(size, "a size"), "as is written") if not isinstance(size, str) else None
-        wanted, why = said or known.setdefault(size, here)
+        if not isinstance(size, str):
+            known[size] = static_int(size, "a size"), "as is written"
+        wanted, why = known.setdefault(size, (found[axis], f"as {size!r} has in {tuple(found)}"))
         if found[axis] != wanted:
             raise InvalidArgumentError(
                 f"{_start(message)}Axis {axis} of a tensor of shape {tuple(found)} should have size "

@@ -54,6 +54,6 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     return required(
         where(x == 1, y, x),
         reduce_all((x == y) | (x == 1) | (y == 1)),
-        "The shapes given to broadcast_dynamic_shape do not broadcast: sizes must be equal or 1, counted from "
-        "the last axis.",
+        "The shapes given to broadcast_dynamic_shape do not broadcast: sizes must be equal or 1, counted "
+        "from the last axis.",
     )
