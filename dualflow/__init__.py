@@ -208,7 +208,36 @@ if TYPE_CHECKING:
     from dualflow.function import autograph as autograph
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
+    from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
+    from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
+    from dualflow.ops.elementary.quotients import realdiv as realdiv
+    from dualflow.ops.elementary.quotients import scalar_mul as scalar_mul
+    from dualflow.ops.elementary.quotients import truncatediv as truncatediv
+    from dualflow.ops.elementary.values import bitcast as bitcast
+    from dualflow.ops.elementary.values import saturate_cast as saturate_cast
     from dualflow.ops.linear_algebra.norms import norm as norm
+    from dualflow.ops.ordering.distinct import unique as unique
+    from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
+    from dualflow.ops.ordering.search import searchsorted as searchsorted
+    from dualflow.ops.rearranging.blocks import batch_to_space as batch_to_space
+    from dualflow.ops.rearranging.blocks import (
+        required_space_to_batch_paddings as required_space_to_batch_paddings,
+    )
+    from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
+    from dualflow.ops.rearranging.sequences import reverse_sequence as reverse_sequence
+    from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
+    from dualflow.ops.rearranging.shapes import broadcast_static_shape as broadcast_static_shape
+    from dualflow.ops.rearranging.shapes import identity_n as identity_n
+    from dualflow.ops.rearranging.shapes import shape_n as shape_n
+    from dualflow.ops.rearranging.shapes import unravel_index as unravel_index
+    from dualflow.ops.segments.joins import tensor_scatter_nd_max as tensor_scatter_nd_max
+    from dualflow.ops.segments.joins import tensor_scatter_nd_min as tensor_scatter_nd_min
+    from dualflow.ops.segments.joins import tensor_scatter_nd_sub as tensor_scatter_nd_sub
+    from dualflow.ops.segments.partitions import dynamic_partition as dynamic_partition
+    from dualflow.ops.segments.partitions import dynamic_stitch as dynamic_stitch
+    from dualflow.ops.segments.partitions import parallel_stack as parallel_stack
+
+    space_to_batch_nd = space_to_batch
 
 _publish(
     globals(),
@@ -216,17 +245,45 @@ _publish(
     internal=("TYPE_CHECKING", "annotations"),
     later={
         "autograph": "dualflow.function.autograph",
+        "batch_to_space": "dualflow.ops.rearranging.blocks:batch_to_space",
+        "bitcast": "dualflow.ops.elementary.values:bitcast",
         "bitwise": "dualflow.bitwise",
+        "broadcast_dynamic_shape": "dualflow.ops.rearranging.shapes:broadcast_dynamic_shape",
+        "broadcast_static_shape": "dualflow.ops.rearranging.shapes:broadcast_static_shape",
         "compare": "dualflow.function.inspect.compare:compare",
         "compat": "dualflow.compat",
         "debugging": "dualflow.debugging",
+        "dynamic_partition": "dualflow.ops.segments.partitions:dynamic_partition",
+        "dynamic_stitch": "dualflow.ops.segments.partitions:dynamic_stitch",
+        "histogram_fixed_width": "dualflow.ops.counting.bins:histogram_fixed_width",
+        "histogram_fixed_width_bins": "dualflow.ops.counting.bins:histogram_fixed_width_bins",
+        "identity_n": "dualflow.ops.rearranging.shapes:identity_n",
         "linalg": "dualflow.linalg",
         "math": "dualflow.math",
         "nn": "dualflow.nn",
         "norm": "dualflow.ops.linear_algebra.norms:norm",
+        "parallel_stack": "dualflow.ops.segments.partitions:parallel_stack",
         "random": "dualflow.random",
+        "realdiv": "dualflow.ops.elementary.quotients:realdiv",
+        "required_space_to_batch_paddings": (
+            "dualflow.ops.rearranging.blocks:required_space_to_batch_paddings"
+        ),
+        "reverse_sequence": "dualflow.ops.rearranging.sequences:reverse_sequence",
+        "saturate_cast": "dualflow.ops.elementary.values:saturate_cast",
+        "scalar_mul": "dualflow.ops.elementary.quotients:scalar_mul",
+        "searchsorted": "dualflow.ops.ordering.search:searchsorted",
+        "shape_n": "dualflow.ops.rearranging.shapes:shape_n",
         "show_config": "dualflow.config.report:show_config",
+        "space_to_batch": "dualflow.ops.rearranging.blocks:space_to_batch",
+        "space_to_batch_nd": "dualflow.ops.rearranging.blocks:space_to_batch",
+        "tensor_scatter_nd_max": "dualflow.ops.segments.joins:tensor_scatter_nd_max",
+        "tensor_scatter_nd_min": "dualflow.ops.segments.joins:tensor_scatter_nd_min",
+        "tensor_scatter_nd_sub": "dualflow.ops.segments.joins:tensor_scatter_nd_sub",
         "test": "dualflow.test",
+        "truncatediv": "dualflow.ops.elementary.quotients:truncatediv",
+        "unique": "dualflow.ops.ordering.distinct:unique",
+        "unique_with_counts": "dualflow.ops.ordering.distinct:unique_with_counts",
+        "unravel_index": "dualflow.ops.rearranging.shapes:unravel_index",
         "verify": "dualflow.function.inspect.verify:verify",
     },
 )
