@@ -203,6 +203,7 @@ if TYPE_CHECKING:
     from dualflow import math as math
     from dualflow import nn as nn
     from dualflow import random as random
+    from dualflow import sparse as sparse
     from dualflow import test as test
     from dualflow.config.report import show_config as show_config
     from dualflow.function import autograph as autograph
@@ -236,6 +237,10 @@ if TYPE_CHECKING:
     from dualflow.ops.segments.partitions import dynamic_partition as dynamic_partition
     from dualflow.ops.segments.partitions import dynamic_stitch as dynamic_stitch
     from dualflow.ops.segments.partitions import parallel_stack as parallel_stack
+    from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
+    from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
+    from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+    from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
     space_to_batch_nd = space_to_batch
 
@@ -243,47 +248,5 @@ _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
     internal=("TYPE_CHECKING", "annotations"),
-    later={
-        "autograph": "dualflow.function.autograph",
-        "batch_to_space": "dualflow.ops.rearranging.blocks:batch_to_space",
-        "bitcast": "dualflow.ops.elementary.values:bitcast",
-        "bitwise": "dualflow.bitwise",
-        "broadcast_dynamic_shape": "dualflow.ops.rearranging.shapes:broadcast_dynamic_shape",
-        "broadcast_static_shape": "dualflow.ops.rearranging.shapes:broadcast_static_shape",
-        "compare": "dualflow.function.inspect.compare:compare",
-        "compat": "dualflow.compat",
-        "debugging": "dualflow.debugging",
-        "dynamic_partition": "dualflow.ops.segments.partitions:dynamic_partition",
-        "dynamic_stitch": "dualflow.ops.segments.partitions:dynamic_stitch",
-        "histogram_fixed_width": "dualflow.ops.counting.bins:histogram_fixed_width",
-        "histogram_fixed_width_bins": "dualflow.ops.counting.bins:histogram_fixed_width_bins",
-        "identity_n": "dualflow.ops.rearranging.shapes:identity_n",
-        "linalg": "dualflow.linalg",
-        "math": "dualflow.math",
-        "nn": "dualflow.nn",
-        "norm": "dualflow.ops.linear_algebra.norms:norm",
-        "parallel_stack": "dualflow.ops.segments.partitions:parallel_stack",
-        "random": "dualflow.random",
-        "realdiv": "dualflow.ops.elementary.quotients:realdiv",
-        "required_space_to_batch_paddings": (
-            "dualflow.ops.rearranging.blocks:required_space_to_batch_paddings"
-        ),
-        "reverse_sequence": "dualflow.ops.rearranging.sequences:reverse_sequence",
-        "saturate_cast": "dualflow.ops.elementary.values:saturate_cast",
-        "scalar_mul": "dualflow.ops.elementary.quotients:scalar_mul",
-        "searchsorted": "dualflow.ops.ordering.search:searchsorted",
-        "shape_n": "dualflow.ops.rearranging.shapes:shape_n",
-        "show_config": "dualflow.config.report:show_config",
-        "space_to_batch": "dualflow.ops.rearranging.blocks:space_to_batch",
-        "space_to_batch_nd": "dualflow.ops.rearranging.blocks:space_to_batch",
-        "tensor_scatter_nd_max": "dualflow.ops.segments.joins:tensor_scatter_nd_max",
-        "tensor_scatter_nd_min": "dualflow.ops.segments.joins:tensor_scatter_nd_min",
-        "tensor_scatter_nd_sub": "dualflow.ops.segments.joins:tensor_scatter_nd_sub",
-        "test": "dualflow.test",
-        "truncatediv": "dualflow.ops.elementary.quotients:truncatediv",
-        "unique": "dualflow.ops.ordering.distinct:unique",
-        "unique_with_counts": "dualflow.ops.ordering.distinct:unique_with_counts",
-        "unravel_index": "dualflow.ops.rearranging.shapes:unravel_index",
-        "verify": "dualflow.function.inspect.verify:verify",
-    },
+    deferred=True,
 )

@@ -34,7 +34,11 @@ def _infer(rows: TensorSpec, values: TensorSpec, side: str, dtype: DType) -> Ten
 
 
 def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
-    if rows.dtype.kind not in "iuf" or not rows.ndim == values.ndim > 0 or rows.shape[:-1] != values.shape[:-1]:
+    if (
+        rows.dtype.kind not in "iuf"
+        or not rows.ndim == values.ndim > 0
+        or rows.shape[:-1] != values.shape[:-1]
+    ):
         raise TypeError("takes rows of real numbers")
     out = np.empty(values.shape, dtype.dtype)
     for at in np.ndindex(rows.shape[:-1]):
