@@ -16,8 +16,7 @@ import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import llvmlite
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 
-@dataclass(frozen=True, slots=True)
-class CompileReport:
+class CompileReport(NamedTuple):
     """What one compilation cost, in milliseconds; building stages are 0 when the object came from disk."""
 
     key: str
