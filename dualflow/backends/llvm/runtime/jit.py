@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
 import os
 import re
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import llvmlite
 
 from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
+from dualflow.backends.llvm.runtime.digest import digest
 from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
@@ -147,7 +147,7 @@ _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )",
 def _key(text: str) -> str:
     context = f"llvmlite {llvmlite.__version__}\n{target.vector_bits()} bits\n"
     context += f"{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
-    return hashlib.sha256((context + text).encode()).hexdigest()
+    return digest((context + text).encode()).hex()
 
 
 @functools.cache
