@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.maths import Maths
@@ -12,12 +11,6 @@ from dualflow.core.dtypes import DType
 
 _LANES = 16
 """So many indices are checked at once."""
-_JOINED: Final[dict[str, Callable[[Maths, EmittedValue, EmittedValue], EmittedValue]]] = {
-    "add": lambda m, old, new: old + new,
-    "multiply": lambda m, old, new: old * new,
-    "maximum": lambda m, old, new: m.maximum(old, new),
-    "minimum": lambda m, old, new: m.minimum(old, new),
-}
 _ARGUMENTS = (
     ("table", PTR),
     ("out", PTR),
@@ -48,12 +41,22 @@ def routine(module: LlvmModule, element: DType, index: DType, depth: int, join: 
             target = turn.index * distance + place * length + part.index
             new = b.load(rows, (turn.index * count + row.index) * length + part.index, vector, mask)
             if join != "put":
-                new = _JOINED[join](maths, b.load(out, target, vector, mask), new)
+                new = _joined(maths, join, b.load(out, target, vector, mask), new)
             b.store(new, out, target, mask)
         with b.if_then(~inside):
             note_failure(b, status, failure)
     b.ret()
     return name
+
+
+def _joined(m: Maths, join: str, old: EmittedValue, new: EmittedValue) -> EmittedValue:
+    """What stays of two elements: their sum or product, or what a function of ``m`` makes of them."""
+    if join == "add":
+        return old + new
+    if join == "multiply":
+        return old * new
+    found: EmittedValue = getattr(m, join)(old, new)
+    return found
 
 
 def bounds_routine(module: LlvmModule, index: DType, depth: int) -> str:

@@ -109,7 +109,7 @@ def _as_rows(x: Any, places: Any, row: Any) -> Any:
     return reshape(x, [-1 if count is None else count, *row])
 
 
-def parallel_stack(values: Sequence[Any], name: str | None = "parallel_stack") -> Tensor:
+def parallel_stack(values: Sequence[Any], name: str | None = None) -> Tensor:
     """``values`` along a new first axis: :func:`dualflow.stack`, which computes what it joins in place.
 
     Raises:

@@ -177,8 +177,10 @@ def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc
     return _Segments(data, expand_dims(maximum(ids, -1) + 1, -1), count + 1, len(ids.shape))
 
 
-def _unsorted_with(compute: Callable[[_Segments], Any], *given: Any, kinds: str = "iufc") -> Any:
-    return compute(_unsorted(*given, kinds=kinds))[1:]
+def _unsorted_with(
+    compute: Callable[[_Segments], Any], data: Any, segment_ids: Any, count: Any, kinds: str = "iufc"
+) -> Any:
+    return compute(_unsorted(data, segment_ids, count, kinds))[1:]
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
