@@ -110,8 +110,8 @@ def separable_conv2d(
         )
     if point.shape[2] != Shape(channels[2:]).num_elements():
         raise InvalidArgumentError(
-            f"a pointwise filter of shape {point.shape} does not fit a depthwise one of shape {channels}: its "
-            "last but one size is the product of that one's last two."
+            f"a pointwise filter of shape {point.shape} does not fit a depthwise {channels}: its "
+            "last but one size is the product of the last two of that."
         )
     found = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(found, point, 1, "VALID", data_format)
