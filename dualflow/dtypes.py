@@ -23,7 +23,7 @@ from dualflow.ops.complex_numbers import complex as complex
 from dualflow.ops.conversion import cast as cast
 
 if TYPE_CHECKING:
-    from dualflow.ops.compositions.saturating import saturate_cast as saturate_cast
+    from dualflow.ops.elementary.values import saturate_cast as saturate_cast
 
 bool, double, half = bool_, float64, float16
 
