@@ -14,7 +14,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.checks import assigned
-from dualflow.ops.linear_algebra.decomposition import singular_values
+from dualflow.ops.linear_algebra.singular_values import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
