@@ -59,7 +59,8 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
-from dualflow.random import set_seed, shuffle, truncated_normal
+from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
+from dualflow.ops.random_numbers.streams import set_seed
 
 Graph = ExplicitGraph
 Variable = VariableV1

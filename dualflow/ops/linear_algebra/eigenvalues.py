@@ -230,8 +230,8 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> values.numpy().tolist()
     [1j, -1j]
     """
-    found: tuple[Any, Any] = dispatch.current().apply(EIG, (tensor,), {"compute_v": True})
-    return found
+    values, vectors = _several(dispatch.current().apply(EIG, (tensor,), {"compute_v": True}))
+    return values, vectors
 
 
 def eigvals(tensor: Any, name: str | None = None) -> Tensor:

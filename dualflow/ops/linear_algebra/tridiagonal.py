@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
-from dualflow.ops.complex_numbers import conj
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.banded import solve_banded
-from dualflow.ops.linear_algebra.diagonals import diag_part
+from dualflow.ops.linear_algebra.diagonals import diag, diag_part, set_diag
+from dualflow.ops.linear_algebra.eigenvalues import eigh, eigvalsh
 from dualflow.ops.record import agreed
 from dualflow.ops.repetition import pad
+from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -128,3 +131,67 @@ def tridiagonal_matmul(
     over = pad(above[..., :-1, :] * side[..., 1:, :], [*beside, (0, 1), (0, 0)])
     under = pad(below[..., 1:, :] * side[..., :-1, :], [*beside, (1, 0), (0, 0)])
     return main * side + over + under
+
+
+def eigh_tridiagonal(
+    alpha: Any,
+    beta: Any,
+    eigvals_only: bool = True,
+    select: str = "a",
+    select_range: Any = None,
+    tol: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The eigenvalues, and eigenvectors, of a symmetric or Hermitian tridiagonal matrix.
+
+    Args:
+        alpha: the main diagonal, of shape ``(..., n)``, in float32, float64, complex64 or complex128; its
+            imaginary part is not read.
+        beta: the diagonal below, of shape ``(..., n - 1)``.
+        eigvals_only: whether to leave the eigenvectors out.
+        select: "a" for all eigenvalues, "i" for those of some positions, "v" for those of an interval.
+        select_range: with "i" the first and the last position, counted from the smallest eigenvalue; with "v"
+            the ends of the interval, of which the lower one is not in it.
+        tol: ignored: the eigenvalues are as precise as the dtype.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The eigenvalues, in ascending order and real; without ``eigvals_only`` also the eigenvectors, as the
+        columns of a matrix.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit, an unknown ``select``, or an empty range.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy().round(5).tolist()
+    [1.0, 3.0]
+    """
+    main, below = agreed(alpha, beta)
+    if len(main.shape) < 1 or len(main.shape) != len(below.shape):
+        raise InvalidArgumentError(
+            f"alpha and beta are diagonals, of n and n - 1 elements, but the shapes are {main.shape} and "
+            f"{below.shape}."
+        )
+    matrix = diag(main)
+    if main.shape[-1] != 1:
+        matrix = set_diag(matrix, below, k=-1)
+    if eigvals_only:
+        return _selected(real(eigvalsh(matrix)), None, select, select_range)[0]
+    values, vectors = eigh(matrix)
+    return _selected(real(values), vectors, select, select_range)
+
+
+def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, Any]:
+    """The eigenvalues that are asked for, and their vectors."""
+    if select == "a":
+        return values, vectors
+    if select not in ("i", "v") or not ends[0] <= ends[1] or (select == "v" and ends[0] == ends[1]):
+        raise InvalidArgumentError(
+            f"select is 'a', 'i' or 'v', the latter with an ascending select_range, not {select!r} and {ends!r}."
+        )
+    if select == "i":
+        kept: Any = slice(static_int(ends[0], "select_range"), static_int(ends[1], "select_range") + 1)
+    else:
+        kept = logical_and(values > ends[0], values <= ends[1])
+    return values[..., kept], vectors if vectors is None else vectors[..., kept]
