@@ -211,16 +211,18 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.verify import verify as verify
     from dualflow.ops.linear_algebra.eigenvalues import eig as eig
     from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
-    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as matrix_square_root
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
     from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
+    matrix_square_root = _sqrtm
+
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=("TYPE_CHECKING", "annotations"),
+    internal=("TYPE_CHECKING", "annotations", "_sqrtm"),
     deferred=True,
 )

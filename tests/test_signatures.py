@@ -27,7 +27,11 @@ ARGUMENTS = {
     "features name": ("math.softplus math.softsign nn.elu nn.relu nn.relu6 nn.selu nn.softplus nn.softsign"),
     "index name": "TensorArray.read",
     "indices name": "TensorArray.gather",
-    "input name": "identity rank stop_gradient math.imag math.real",
+    "input name": (
+        "identity rank stop_gradient math.imag math.real linalg.cholesky linalg.det "
+        "linalg.expm linalg.logm linalg.slogdet linalg.sqrtm linalg.tensor_diag_part "
+        "matrix_square_root"
+    ),
     "inputs name": "add_n math.add_n",
     "t name": "nn.l2_loss",
     "t_list name": "linalg.global_norm",
@@ -165,6 +169,29 @@ ARGUMENTS = {
     ),
     "initial_value trainable validate_shape caching_device name variable_def dtype import_scope "
     "constraint synchronization aggregation shape experimental_enable_variable_lifting": ("Variable"),
+    "tensor name": "eig eigvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
+    "matrix name": "linalg.adjoint linalg.logdet",
+    "a b name": "linalg.cross",
+    "diagonal name": "linalg.tensor_diag",
+    "input adjoint name": "linalg.inv",
+    "matrix rhs adjoint name": "linalg.solve",
+    "matrix rhs lower adjoint name": "linalg.triangular_solve",
+    "bands rhs lower adjoint name": "linalg.banded_triangular_solve",
+    "chol rhs name": "linalg.cholesky_solve",
+    "matrix rhs l2_regularizer fast name": "linalg.lstsq",
+    "input full_matrices name": "linalg.qr",
+    "tensor full_matrices compute_uv name": "linalg.svd",
+    "a rcond validate_args name": "linalg.pinv",
+    "a tol validate_args name": "linalg.matrix_rank",
+    "input output_idx_type name": "linalg.lu",
+    "lower_upper perm rhs validate_args name": "linalg.lu_solve",
+    "lower_upper perm validate_args name": "linalg.lu_matrix_inverse linalg.lu_reconstruct",
+    "input diagonal name k align": "linalg.set_diag",
+    "tensor ord axis name": "linalg.normalize",
+    "diagonals rhs diagonals_format name": "linalg.tridiagonal_matmul",
+    "diagonals rhs diagonals_format transpose_rhs conjugate_rhs name partial_pivoting "
+    "perturb_singular": "linalg.tridiagonal_solve",
+    "alpha beta eigvals_only select select_range tol name": "linalg.eigh_tridiagonal",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.checks import assigned
-from dualflow.ops.linear_algebra.singular_values import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -22,18 +20,13 @@ V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math, random = df.nn, df.math, df.random
 sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
-DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
+DIRECT = {"inferred", "kernel"}  # what cases call that ask no public function
 PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
 def traced(function, *shapes):
     """Trace ``function`` with tensors of these shapes, where None is an open size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-
-
-def left_vectors(x):
-    """The left singular vectors of ``x``."""
-    return dispatch.current().apply(REGISTRY["svd"], (x,), {})[1]
 
 
 def gradient(function, *shapes):
@@ -160,32 +153,6 @@ CASES = {
         "known shapes",
     ),
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
-    "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
-    "a norm over three axes": (
-        lambda: df.norm(IMAGE, axis=(0, 1, 2)),
-        Invalid,
-        "an integer or two of them",
-        r"not \(0, 1, 2\)",
-    ),
-    "a norm that matrices don't have": (
-        lambda: df.norm(M, 3, axis=(0, 1)),
-        Invalid,
-        "'fro', 1, 2 or inf, not 3",
-        "one axis",
-    ),
-    "the 2-norm of float16": (
-        lambda: df.norm(df.ones([2, 2], df.float16), 2, [0, 1]),
-        Wrong,
-        "32 bits",
-        "df.cast",
-    ),
-    "singular values of a vector": (lambda: singular_values(V), Invalid, r"shape is \(3,\)", "two axes"),
-    "gradients of complex singular vectors": (
-        lambda: gradient(lambda x: df.math.real(left_vectors(df.cast(x, df.complex64))), [2, 2]),
-        Invalid,
-        "phase is arbitrary",
-        "singular values alone",
-    ),
     "no tensors for a norm": (
         lambda: df.global_norm([None]),
         Invalid,
@@ -239,13 +206,6 @@ CASES = {
         "every size while tracing",
         "known shapes",
     ),
-    "a diagonal of a vector": (
-        lambda: df.linalg.diag_part(V),
-        Invalid,
-        r"shape is \(3,\)",
-        "two axes or more",
-    ),
-    "a diagonal of a scalar": (lambda: df.linalg.diag(1.0), Invalid, r"shape is \(\)", "give it an axis"),
     "a bias": (
         lambda: nn.bias_add(M, df.ones([2])),
         Invalid,
@@ -594,7 +554,6 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
-    "ops/linear_algebra/bands.py": "in test_diagonals.py",
     "ops/picking.py": "in test_picking.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",

@@ -102,17 +102,13 @@ def _pullback(
 def moved(x: Any, distance: int) -> Any:
     """The rows of ``x`` that stand ``distance`` below each row, zeros where there are none.
 
-    >>> moved([[1], [2], [3]], 1).numpy().tolist()
+    >>> import dualflow as df
+    >>> moved(df.constant([[1], [2], [3]]), 1).numpy().tolist()
     [[2], [3], [0]]
     """
-    if not distance:
-        return x
-    padding = [(0, 0)] * (len(x.shape) - 2) + [(0, 0), (0, 0)]
-    if distance > 0:
-        padding[-2] = (0, distance)
-        return pad(x, padding)[..., distance:, :]
-    padding[-2] = (-distance, 0)
-    return pad(x, padding)[..., :distance, :]
+    before, after = max(-distance, 0), max(distance, 0)
+    kept = x[..., after:, :] if after else x[..., : -before or None, :]
+    return pad(kept, [*[(0, 0)] * (len(x.shape) - 2), (before, after), (0, 0)]) if distance else x
 
 
 def solve_banded(bands: Any, b: Any, band: Band, transpose: bool) -> Any:

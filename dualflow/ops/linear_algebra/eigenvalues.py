@@ -47,12 +47,20 @@ def _eigh_infer(x: TensorSpec, compute_v: bool) -> tuple[TensorSpec, ...]:
 def _eigh(x: Any, compute_v: bool) -> tuple[Any, ...]:
     require_squares(x)
     try:
-        return tuple(np.linalg.eigh(x)) if compute_v else (np.linalg.eigvalsh(x),)
+        found = tuple(np.linalg.eigh(x)) if compute_v else (np.linalg.eigvalsh(x),)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError(
-            "Self-adjoint eigen decomposition was not successful. The input might not be valid: it has inf "
-            "or nan, or is too badly scaled; check it with df.debugging.check_numerics."
-        ) from None
+        raise not_decomposed("Self-adjoint eigen") from None
+    if np.isnan(found[0]).any():
+        raise not_decomposed("Self-adjoint eigen")
+    return found
+
+
+def not_decomposed(what: str) -> InvalidArgumentError:
+    """The error for matrices that have no eigenvalues, since they are not finite."""
+    return InvalidArgumentError(
+        f"{what} decomposition was not successful. The input might not be valid: it has inf or nan, or is "
+        "too badly scaled; check it with df.debugging.check_numerics."
+    )
 
 
 def _eigh_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
@@ -157,10 +165,7 @@ def _eig(x: Any, compute_v: bool) -> tuple[Any, ...]:
     try:
         found = np.linalg.eig(x) if compute_v else (np.linalg.eigvals(x),)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError(
-            "Eigen decomposition was not successful. The input might not be valid: it has inf or nan, or is "
-            "too badly scaled; check it with df.debugging.check_numerics."
-        ) from None
+        raise not_decomposed("Eigen") from None
     return tuple([np.asarray(y, target) for y in found])
 
 

@@ -17,7 +17,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.diagonals import band_part, set_diag, strictly_lower
+from dualflow.ops.linear_algebra.diagonals import band_part, diag_part, set_diag, strictly_lower
 from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.positions import eye
@@ -91,7 +91,7 @@ def _rows(x: Any, order: Any) -> Any:
 
 
 def _unit_lower(factors: Any) -> Any:
-    return set_diag(band_part(factors, -1, 0), ones_like(factors[..., 0]))
+    return set_diag(band_part(factors, -1, 0), ones_like(diag_part(factors)))
 
 
 class Lu(NamedTuple):

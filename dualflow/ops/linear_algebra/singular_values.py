@@ -8,7 +8,6 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
-from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
@@ -24,6 +23,7 @@ from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
 
 if TYPE_CHECKING:
@@ -160,12 +160,14 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return _svd(tensor, bool(full_matrices)) if compute_uv else singular_values(tensor)
 
 
-def _known_sizes(x: Any) -> tuple[int, int]:
-    if len(x.shape) < 2 or None in x.shape[-2:]:
-        raise InvalidArgumentError(
-            f"takes matrices of known size, but the shape is {x.shape}; give it two axes or more."
-        )
-    return x.shape[-2], x.shape[-1]
+def _unit(s: Any) -> float:
+    return float(np.finfo(s.dtype.dtype).eps)
+
+
+def _larger_size(x: Any) -> Any:
+    """How many rows or columns matrices have, whichever is more; a tensor if only the run will tell."""
+    rows, columns = x.shape[-2:]
+    return reduce_max(shape(x)[-2:]) if rows is None or columns is None else max(rows, columns)
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
@@ -182,7 +184,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         Of shape ``(..., n, m)``.
 
     Raises:
-        InvalidArgumentError: fewer than two axes, or ``m`` or ``n`` unknown.
+        InvalidArgumentError: fewer than two axes.
         DTypeError: another dtype.
 
     >>> import dualflow as df
@@ -198,7 +200,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 def cut_off(s: Any, x: Any, rcond: Any = None) -> Any:
     """The reciprocals of the singular values of ``x``, 0 for those that count as 0; see :func:`pinv`."""
     if rcond is None:
-        rcond = 10.0 * max(_known_sizes(x)) * float(np.finfo(x.dtype.dtype).eps)
+        rcond = cast(_larger_size(x), s.dtype) * (10 * _unit(s))
     kept = s > cast(expand_dims(rcond, -1), s.dtype) * reduce_max(s, -1, keepdims=True)
     return where(kept, 1.0 / where(kept, s, 1.0), 0.0)
 
@@ -217,7 +219,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
         Of shape ``(...)``; int32.
 
     Raises:
-        InvalidArgumentError: fewer than two axes, or ``m`` or ``n`` unknown.
+        InvalidArgumentError: fewer than two axes.
         DTypeError: another dtype.
 
     >>> import dualflow as df
@@ -225,8 +227,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     1
     """
     x = as_float(a)
-    size = max(_known_sizes(x))
     s = singular_values(x)
     if tol is None:
-        tol = reduce_max(s, -1, keepdims=True) * float(np.finfo(x.dtype.dtype).eps * size)
+        tol = reduce_max(s, -1, keepdims=True) * (cast(_larger_size(x), s.dtype) * _unit(s))
     return reduce_sum(cast(s > tol, int32), -1)

@@ -188,7 +188,7 @@ def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, A
         return values, vectors
     if select not in ("i", "v") or not ends[0] <= ends[1] or (select == "v" and ends[0] == ends[1]):
         raise InvalidArgumentError(
-            f"select is 'a', 'i' or 'v', the latter with an ascending select_range, not {select!r} and {ends!r}."
+            f"select is 'a', 'i' or 'v', these with an ascending select_range, not {select!r} and {ends!r}."
         )
     if select == "i":
         kept: Any = slice(static_int(ends[0], "select_range"), static_int(ends[1], "select_range") + 1)

@@ -68,7 +68,8 @@ def normalize(
         name: ignored; as in TensorFlow.
 
     Returns:
-        The quotient, nan where the norm is 0, and the norm, with the axes that it joins kept as size 1.
+        The quotient, nan where the norm is 0, and the norm in the same dtype, with the axes that it joins
+        kept as size 1.
 
     Raises:
         InvalidArgumentError: an unknown ``ord``, or more than two axes.
@@ -79,5 +80,5 @@ def normalize(
     ([0.6000000238418579, 0.800000011920929], [5.0])
     """
     x = as_float(tensor)
-    length = norm(x, ord, axis, keepdims=True)
-    return x / cast(length, x.dtype), length
+    length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
+    return x / length, length
