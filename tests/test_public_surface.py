@@ -38,6 +38,7 @@ NAMESPACES: dict[str, Any] = {
     "df.math": df.math,
     "df.nn": df.nn,
     "df.random": df.random,
+    "df.random.experimental": df.random.experimental,
     "df.sparse": df.sparse,
     "df.test": df.test,
     "df.version": df.version,

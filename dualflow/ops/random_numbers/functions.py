@@ -1,4 +1,4 @@
-"""The functions of ``df.random``: draws from the shared generator, a seed's stream, or a seed alone."""
+"""The stateful functions of ``df.random``: draws from the shared stream, or from a seed's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import float32, int64
 from dualflow.core.tracebacks import entry
 from dualflow.ops.random_numbers import draws
-from dualflow.ops.random_numbers.streams import Stateless, stream
+from dualflow.ops.random_numbers.streams import stream
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -99,37 +99,3 @@ def gamma(
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Tensor:
     """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``."""
     return draws.poisson(stream(seed), shape, lam, dtype)
-
-
-@entry
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: Any = None,
-    alg: Any = None,
-) -> Tensor:
-    """Normal numbers that the two integers ``seed`` alone decide: equal seeds give equal numbers.
-
-    ``alg`` is ignored: there is one algorithm.
-    """
-    return draws.normal(Stateless(seed), shape, mean, stddev, dtype)
-
-
-@entry
-def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
-    name: Any = None,
-    alg: Any = None,
-) -> Tensor:
-    """Numbers of equal chance that the two integers ``seed`` alone decide.
-
-    ``alg`` is ignored: there is one algorithm.
-    """
-    return draws.uniform(Stateless(seed), shape, minval, maxval, dtype)
