@@ -203,6 +203,7 @@ if TYPE_CHECKING:
     from dualflow import math as math
     from dualflow import nn as nn
     from dualflow import random as random
+    from dualflow import signal as signal
     from dualflow import sparse as sparse
     from dualflow import test as test
     from dualflow.config.report import show_config as show_config
@@ -210,6 +211,10 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
     from dualflow.ops.linear_algebra.norms import norm as norm
+    from dualflow.ops.signal.fourier import fftnd as fftnd
+    from dualflow.ops.signal.fourier import ifftnd as ifftnd
+    from dualflow.ops.signal.fourier import irfftnd as irfftnd
+    from dualflow.ops.signal.fourier import rfftnd as rfftnd
     from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor

@@ -39,6 +39,7 @@ NAMESPACES: dict[str, Any] = {
     "df.nn": df.nn,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
+    "df.signal": df.signal,
     "df.sparse": df.sparse,
     "df.test": df.test,
     "df.version": df.version,
