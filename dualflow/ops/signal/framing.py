@@ -10,7 +10,7 @@ from dualflow.core.shape import Dim, normalize_axis
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.neural.windows import windows
+from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.repetition import pad
 from dualflow.ops.static import static_int
 
@@ -55,13 +55,12 @@ def frame(
         raise InvalidArgumentError(f"frames have a length and a step from 1 on, not {length} and {step}.")
     place = normalize_axis(static_int(axis, "axis"), len(signal.shape))
     outer, inner = signal.shape[:place], signal.shape[place + 1 :]
+    beyond = 0
     if pad_end:
         samples = static_int(signal.shape[place], "the length of a signal that is padded")
         beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
-        around = [[0, beyond if a == place else 0] for a in range(len(signal.shape))]
-        signal = pad(signal, around, constant_values=pad_value)
     rows = _joined(signal, outer, [signal.shape[place]], inner)
-    seen = windows(rows, (length,), (step,), (1,))
+    seen = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
     return _apart(seen, outer, list(seen.shape[1:3]), inner)
 
 
