@@ -127,7 +127,7 @@ def test_errors_are_imported_by_name() -> None:
         ("df", "top_k", "use df.math.top_k."),
         ("df", "keras", "Keras is not in this version; write the model as a df.Module"),
         ("df", "data", "input pipelines are not in this version; loop over slices"),
-        ("df", "unravel_index", "TensorFlow's tf.unravel_index is not in this version."),
+        ("df", "variable_creator_scope", "TensorFlow's tf.variable_creator_scope is not in this version."),
         ("df", "zeross", "Did you mean 'zeros'?"),
         ("df.math", "sum", "use df.reduce_sum."),
         ("df.math", "lgamma", "TensorFlow's tf.math.lgamma is not in this version."),
