@@ -206,6 +206,7 @@ if TYPE_CHECKING:
     from dualflow import nest as nest
     from dualflow import nn as nn
     from dualflow import random as random
+    from dualflow import signal as signal
     from dualflow import sparse as sparse
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
@@ -232,6 +233,11 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
+<<<<<<< HEAD
+    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
+    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
+=======
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv
@@ -239,6 +245,7 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
+>>>>>>> main
     from dualflow.ops.linear_algebra.norms import norm as norm
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
@@ -262,16 +269,21 @@ if TYPE_CHECKING:
     from dualflow.ops.segments.partitions import dynamic_partition as dynamic_partition
     from dualflow.ops.segments.partitions import dynamic_stitch as dynamic_stitch
     from dualflow.ops.segments.partitions import parallel_stack as parallel_stack
+    from dualflow.ops.signal.fourier import fftnd as fftnd
+    from dualflow.ops.signal.fourier import ifftnd as ifftnd
+    from dualflow.ops.signal.fourier import irfftnd as irfftnd
+    from dualflow.ops.signal.fourier import rfftnd as rfftnd
     from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
+    matrix_square_root = _sqrtm
     space_to_batch_nd = space_to_batch
 
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=("TYPE_CHECKING", "annotations"),
+    internal=("TYPE_CHECKING", "annotations", "_sqrtm"),
     deferred=True,
 )

@@ -42,6 +42,7 @@ NAMESPACES: dict[str, Any] = {
     "df.nn": df.nn,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
+    "df.signal": df.signal,
     "df.sparse": df.sparse,
     "df.sysconfig": df.sysconfig,
     "df.test": df.test,
@@ -140,7 +141,7 @@ def test_errors_are_imported_by_name() -> None:
         ("df.compat.v1", "summary", "event files are not in this version"),
         ("df.compat.v1.nn", "rleu", "Did you mean 'relu'"),
         ("df.compat.v1.train", "Saver", "checkpoints are not in this version"),
-        ("df.linalg", "cholesky", "linear solvers and decompositions are not in this version"),
+        ("df.linalg", "LinearOperatorDiag", "write the function that the operator stands for"),
     ],
 )
 def test_a_missing_name_says_what_to_use(place: str, name: str, advice: str) -> None:
