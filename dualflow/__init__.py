@@ -233,11 +233,6 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
-<<<<<<< HEAD
-    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
-    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
-    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
-=======
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv
@@ -245,7 +240,9 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
->>>>>>> main
+    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
+    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
