@@ -210,11 +210,6 @@ if TYPE_CHECKING:
     from dualflow.function import autograph as autograph
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
-<<<<<<< HEAD
-    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
-    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
-    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
-=======
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv
@@ -222,7 +217,9 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
->>>>>>> main
+    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
+    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
@@ -253,11 +250,8 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
-<<<<<<< HEAD
     matrix_square_root = _sqrtm
-=======
     space_to_batch_nd = space_to_batch
->>>>>>> main
 
 _publish(
     globals(),
