@@ -27,7 +27,11 @@ ARGUMENTS = {
     "features name": ("math.softplus math.softsign nn.elu nn.relu nn.relu6 nn.selu nn.softplus nn.softsign"),
     "index name": "TensorArray.read",
     "indices name": "TensorArray.gather",
-    "input name": "identity rank stop_gradient math.imag math.real math.angle identity_n",
+    "input name": (
+        "identity rank stop_gradient math.imag math.real math.angle identity_n signal.fft signal.fft2d "
+        "signal.fft3d signal.ifft signal.ifft2d signal.ifft3d linalg.cholesky linalg.det linalg.expm "
+        "linalg.logm linalg.slogdet linalg.sqrtm linalg.tensor_diag_part matrix_square_root"
+    ),
     "inputs name": "add_n math.add_n",
     "t name": "nn.l2_loss",
     "t_list name": "linalg.global_norm",
@@ -41,7 +45,14 @@ ARGUMENTS = {
         "math.rint math.round math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt "
         "math.square math.tan math.tanh nn.sigmoid nn.tanh linalg.trace bitwise.invert "
         "math.reciprocal_no_nan math.invert_permutation math.is_non_decreasing "
-        "math.is_strictly_increasing"
+        "math.is_strictly_increasing math.digamma math.lbeta math.lgamma math.erfcinv "
+        "math.erfinv math.ndtri math.bessel_i0 math.bessel_i0e math.bessel_i1 math.bessel_i1e "
+        "math.special.bessel_i0 math.special.bessel_i0e math.special.bessel_i1 "
+        "math.special.bessel_i1e math.special.bessel_j0 math.special.bessel_j1 "
+        "math.special.bessel_k0 math.special.bessel_k0e math.special.bessel_k1 "
+        "math.special.bessel_k1e math.special.bessel_y0 math.special.bessel_y1 "
+        "math.special.dawsn math.special.expint math.special.fresnel_cos "
+        "math.special.fresnel_sin math.special.spence"
     ),
     "a name conjugate": "linalg.matrix_transpose",
     "dims value name": "fill",
@@ -156,7 +167,29 @@ ARGUMENTS = {
     "input filter strides padding data_format dilations name": "nn.depthwise_conv2d",
     "input filters stride padding data_format dilations name": "nn.conv1d",
     "input filters strides padding data_format dilations name": "nn.conv2d nn.conv3d nn.convolution",
+    "frame_step forward_window_fn name": "signal.inverse_stft_window_fn",
     "generator": "random.set_global_generator",
+    "input type n axis norm name": "signal.dct signal.idct",
+    "input_tensor fft_length axes norm name": (
+        "fftnd ifftnd irfftnd rfftnd signal.fftnd signal.ifftnd signal.irfftnd signal.rfftnd"
+    ),
+    "input_tensor fft_length name": (
+        "signal.irfft signal.irfft2d signal.irfft3d signal.rfft signal.rfft2d signal.rfft3d"
+    ),
+    "log_mel_spectrograms name": "signal.mfccs_from_log_mel_spectrograms",
+    "mdcts window_fn norm name": "signal.inverse_mdct",
+    "num_mel_bins num_spectrogram_bins sample_rate lower_edge_hertz upper_edge_hertz dtype name": (
+        "signal.linear_to_mel_weight_matrix"
+    ),
+    "signal frame_length frame_step pad_end pad_value axis name": "signal.frame",
+    "signal frame_step name": "signal.overlap_and_add",
+    "signals frame_length frame_step fft_length window_fn pad_end name": "signal.stft",
+    "signals frame_length window_fn pad_end norm name": "signal.mdct",
+    "stfts frame_length frame_step fft_length window_fn name": "signal.inverse_stft",
+    "window_length beta dtype name": "signal.kaiser_bessel_derived_window signal.kaiser_window",
+    "window_length dtype name": "signal.vorbis_window",
+    "window_length periodic dtype name": "signal.hamming_window signal.hann_window",
+    "x axes name": "signal.fftshift signal.ifftshift",
     "logits num_samples seed dtype name": "random.stateless_categorical",
     "seed alg": "random.create_rng_state random.experimental.create_rng_state",
     "seed data alg": "random.fold_in random.experimental.stateless_fold_in",
@@ -181,6 +214,29 @@ ARGUMENTS = {
     ),
     "initial_value trainable validate_shape caching_device name variable_def dtype import_scope "
     "constraint synchronization aggregation shape experimental_enable_variable_lifting": ("Variable"),
+    "tensor name": "eig eigvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
+    "matrix name": "linalg.adjoint linalg.logdet",
+    "a b name": "linalg.cross",
+    "diagonal name": "linalg.tensor_diag",
+    "input adjoint name": "linalg.inv",
+    "matrix rhs adjoint name": "linalg.solve",
+    "matrix rhs lower adjoint name": "linalg.triangular_solve",
+    "bands rhs lower adjoint name": "linalg.banded_triangular_solve",
+    "chol rhs name": "linalg.cholesky_solve",
+    "matrix rhs l2_regularizer fast name": "linalg.lstsq",
+    "input full_matrices name": "linalg.qr",
+    "tensor full_matrices compute_uv name": "linalg.svd",
+    "a rcond validate_args name": "linalg.pinv",
+    "a tol validate_args name": "linalg.matrix_rank",
+    "input output_idx_type name": "linalg.lu",
+    "lower_upper perm rhs validate_args name": "linalg.lu_solve",
+    "lower_upper perm validate_args name": "linalg.lu_matrix_inverse linalg.lu_reconstruct",
+    "input diagonal name k align": "linalg.set_diag",
+    "tensor ord axis name": "linalg.normalize",
+    "diagonals rhs diagonals_format name": "linalg.tridiagonal_matmul",
+    "diagonals rhs diagonals_format transpose_rhs conjugate_rhs name partial_pivoting "
+    "perturb_singular": "linalg.tridiagonal_solve",
+    "alpha beta eigvals_only select select_range tol name": "linalg.eigh_tridiagonal",
     "arr weights minlength maxlength dtype name axis binary_output": "math.bincount",
     "labels predictions num_classes weights dtype name": "math.confusion_matrix",
     "scalar x name": "math.scalar_mul scalar_mul",
@@ -212,6 +268,10 @@ ARGUMENTS = {
     "data partitions num_partitions name": "dynamic_partition",
     "indices data name": "dynamic_stitch",
     "values name": "parallel_stack",
+    "a b x name": "math.betainc",
+    "a x name": "math.igamma math.igammac math.polygamma",
+    "x q name": "math.zeta",
+    "dim num_results skip dtype name": "math.sobol_sample",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core import dispatch
+from dualflow.ops.arithmetic import add_n
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp
+from dualflow.ops.forms import Opaque
 from dualflow.ops.powers import log
-from dualflow.ops.special_functions.incomplete_gamma import slope_by_order
-from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Sample
+from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
+from dualflow.ops.special_functions.scipys import (
+    SpecialFunction,
+    apply,
+    between,
+    by_scipy,
+    computed,
+    of_floats,
+)
 from dualflow.ops.special_functions.vanishing import xlog1py, xlogy
 
 if TYPE_CHECKING:
@@ -60,17 +74,39 @@ OF_ORDER = by_scipy(
             lambda out, x, q: -x * zeta(x + 1, q),
             (between(1.5, 5), _POSITIVE),
         ),
-        "igamma_slope_by_order": SpecialFunction(
-            slope_by_order,
-            lambda out, a, x: _density(a, x) * (log(x) - digamma(a)),
-            (_POSITIVE, _POSITIVE),
-        ),
     },
 )
 
 
-def _by_order(a: Any, x: Any) -> Any:
-    return apply(OF_ORDER, "igamma_slope_by_order", a, x)
+def _density_by_order(a: Any, x: Any, times: int) -> Any:
+    """:func:`_density` differentiated by ``a``, by the rule for exponentials."""
+    slopes = [log(x) - digamma(a), *[-polygamma(float(k), a) for k in range(1, times)]]
+    found = [_density(a, x)]
+    for k in range(1, times + 1):
+        terms = [math.comb(k - 1, j) * found[j] * slopes[k - 1 - j] for j in range(k)]
+        found.append(add_n(terms))
+    return found[times]
+
+
+BY_ORDER = register(
+    Op(
+        name="igamma_by_order",
+        doc="""The lower regularized incomplete gamma function, differentiated by its order.""",
+        infer=lambda a, x, times: of_floats("igamma", a, x),
+        kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
+        form=Opaque("SciPy computes parts of it"),
+        vjp=(
+            lambda g, out, a, x, times: g * _by_order(a, x, times + 1),
+            lambda g, out, a, x, times: g * _density_by_order(a, x, times),
+        ),
+        promotion=Promotion.FLOAT,
+        samples=(Sample((_POSITIVE, _POSITIVE), {"times": 1}),),
+    )
+)
+
+
+def _by_order(a: Any, x: Any, times: int = 1) -> Any:
+    return dispatch.current().apply(BY_ORDER, (a, x), {"times": times})
 
 
 INCOMPLETE_GAMMA = by_scipy(

@@ -36,11 +36,24 @@ class SpecialFunction(NamedTuple):
     others: tuple[Callable[..., Any], ...] = ()
 
 
-def _infer(*specs: TensorSpec, function: str) -> TensorSpec:
+def of_floats(function: str, *specs: TensorSpec) -> TensorSpec:
+    """The spec of a function of real numbers, which broadcast.
+
+    Raises:
+        DTypeError: complex numbers.
+    """
     dtype = specs[0].dtype
     if not dtype.is_floating:
         raise DTypeError(f"{function} takes real numbers, not {dtype.name}; convert the input with df.cast.")
     return TensorSpec.of(broadcast([s.shape for s in specs]), dtype)
+
+
+def computed(compute: Callable[..., Any], *arrays: Any) -> Any:
+    """``compute(special, *arrays)`` in the dtype of the arrays: float16 is computed in float32."""
+    dtype = arrays[0].dtype
+    if dtype.kind != "f":
+        raise TypeError("takes floats")
+    return np.asarray(compute(imported("scipy.special"), *arrays)).astype(dtype, copy=False)
 
 
 def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> Op:
@@ -49,11 +62,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
     count = len(one.domains)
 
     def kernel(*arrays: Any, function: str) -> Any:
-        dtype = arrays[0].dtype
-        if dtype.kind != "f":
-            raise TypeError(f"{function} takes floats")
-        found = functions[function].compute(imported("scipy.special"), *arrays)
-        return np.asarray(found).astype(dtype, copy=False)
+        return computed(functions[function].compute, *arrays)
 
     def by_last(g: Any, out: Any, *inputs: Any, function: str) -> Any:
         return g * functions[function].slope(out, *inputs)
@@ -66,7 +75,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
         Op(
             name=name,
             doc=doc,
-            infer=_infer,
+            infer=lambda *specs, function: of_floats(function, *specs),
             kernel=kernel,
             form=Opaque("SciPy computes it"),
             vjp=(*before, by_last),
