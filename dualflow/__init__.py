@@ -210,6 +210,8 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
     from dualflow.ops.linear_algebra.norms import norm as norm
+    from dualflow.ops.neural.blocks import batch_to_space as batch_to_space
+    from dualflow.ops.neural.blocks import space_to_batch as space_to_batch
     from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
