@@ -39,6 +39,7 @@ NAMESPACES: dict[str, Any] = {
     "df.nn": df.nn,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
+    "df.signal": df.signal,
     "df.sparse": df.sparse,
     "df.test": df.test,
     "df.version": df.version,
@@ -126,7 +127,7 @@ def test_errors_are_imported_by_name() -> None:
         ("df", "top_k", "use df.math.top_k."),
         ("df", "keras", "Keras is not in this version; write the model as a df.Module"),
         ("df", "data", "input pipelines are not in this version; loop over slices"),
-        ("df", "unravel_index", "TensorFlow's tf.unravel_index is not in this version."),
+        ("df", "variable_creator_scope", "TensorFlow's tf.variable_creator_scope is not in this version."),
         ("df", "zeross", "Did you mean 'zeros'?"),
         ("df.math", "sum", "use df.reduce_sum."),
         ("df.math", "lgamma", "TensorFlow's tf.math.lgamma is not in this version."),
@@ -134,7 +135,7 @@ def test_errors_are_imported_by_name() -> None:
         ("df.compat.v1", "summary", "event files are not in this version"),
         ("df.compat.v1.nn", "rleu", "Did you mean 'relu'"),
         ("df.compat.v1.train", "Saver", "checkpoints are not in this version"),
-        ("df.linalg", "cholesky", "linear solvers and decompositions are not in this version"),
+        ("df.linalg", "LinearOperatorDiag", "write the function that the operator stands for"),
     ],
 )
 def test_a_missing_name_says_what_to_use(place: str, name: str, advice: str) -> None:
