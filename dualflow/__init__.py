@@ -221,8 +221,6 @@ if TYPE_CHECKING:
     from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
     from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
-    from dualflow.ops.neural.blocks import batch_to_space as batch_to_space
-    from dualflow.ops.neural.blocks import space_to_batch as space_to_batch
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
     from dualflow.ops.ordering.search import searchsorted as searchsorted

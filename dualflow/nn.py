@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign
     from dualflow.ops.neural.blocks import depth_to_space as depth_to_space
-    from dualflow.ops.neural.blocks import space_to_batch as space_to_batch
     from dualflow.ops.neural.blocks import space_to_depth as space_to_depth
     from dualflow.ops.neural.blocks import with_space_to_batch as with_space_to_batch
     from dualflow.ops.neural.convolution import atrous_conv2d as atrous_conv2d
@@ -79,10 +78,6 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.pooling import max_pool3d as max_pool3d
     from dualflow.ops.neural.pooling import max_pool_with_argmax as max_pool_with_argmax
     from dualflow.ops.neural.pooling import pool as pool
-    from dualflow.ops.neural.ranking import approx_max_k as approx_max_k
-    from dualflow.ops.neural.ranking import approx_min_k as approx_min_k
-    from dualflow.ops.neural.ranking import in_top_k as in_top_k
-    from dualflow.ops.neural.ranking import zero_fraction as zero_fraction
     from dualflow.ops.neural.sampling import nce_loss as nce_loss
     from dualflow.ops.neural.sampling import sampled_softmax_loss as sampled_softmax_loss
     from dualflow.ops.neural.transposed_convolution import atrous_conv2d_transpose as atrous_conv2d_transpose

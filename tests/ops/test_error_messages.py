@@ -18,13 +18,8 @@ from dualflow.ops.record import REGISTRY
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
-<<<<<<< HEAD
-nn, math, random = df.nn, df.math, df.random
-DIRECT = {"inferred", "kernel"}  # what cases call that ask no public function
-=======
 nn, math, random, signal = df.nn, df.math, df.random, df.signal
-DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
->>>>>>> main
+DIRECT = {"inferred", "kernel"}  # what cases call that ask no public function
 PART = df.Variable(V)
 
 

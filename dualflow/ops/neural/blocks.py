@@ -1,19 +1,17 @@
-"""Blocks of neighbouring elements moved to the channels or to the batch, and back."""
+"""Blocks of neighbouring elements moved to the channels and back, and windows of elements at a distance."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.indexing import getitem
 from dualflow.ops.neural.window_options import channels_first, named
 from dualflow.ops.neural.windows import sizes_of
-from dualflow.ops.repetition import pad
-from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
+from dualflow.ops.static import ints, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -98,111 +96,6 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
         return reshape(x, [*batch, left, rows * size, columns * size])
     x = transpose(reshape(x, [*batch, rows, columns, size, size, left]), (0, 1, 3, 2, 4, 5))
     return reshape(x, [*batch, rows * size, columns * size, left])
-
-
-def _pairs(value: Any, count: int, what: str) -> tuple[tuple[int, int], ...]:
-    table = known_value(value)
-    if table is None or table.shape != (count, 2) or table.min(initial=0) < 0:
-        raise InvalidArgumentError(f"{what} are {count} (before, after) pairs of 0 or more, not {value!r}.")
-    return tuple((int(a), int(b)) for a, b in table)
-
-
-def _block(x: Any, block_shape: Any) -> tuple[int, ...]:
-    block = ints(block_shape, "block_shape")
-    if len(x.shape) <= len(block) or min(block, default=1) < 1:
-        raise InvalidArgumentError(
-            f"block_shape {block_shape!r} is a positive integer for each axis behind the batch, up to "
-            f"{len(x.shape) - 1} for shape {x.shape}."
-        )
-    return block
-
-
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """Each element of a block of neighbours in a batch of its own.
-
-    Args:
-        input: of shape ``(batch, *axes, ...)``.
-        block_shape: the sizes of a block, one for each of the first axes behind the batch.
-        paddings: how many zeros go before and after each of these axes, which blocks then divide.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        ``(batch * elements of a block, *axes / block_shape, ...)``.
-
-    Raises:
-        InvalidArgumentError: sizes that the block does not divide, or that are open.
-
-    >>> import dualflow as df
-    >>> df.space_to_batch([[1, 2, 3, 4]], [2], [[0, 0]]).numpy().tolist()
-    [[1, 3], [2, 4]]
-    """
-    x = convert_to_tensor(input)
-    block = _block(x, block_shape)
-    axes = len(block)
-    pairs = _pairs(paddings, axes, "paddings")
-    if any(a or b for a, b in pairs):
-        x = pad(x, [(0, 0), *pairs, *[(0, 0)] * (len(x.shape) - axes - 1)])
-    sizes = x.shape[1 : 1 + axes]
-    if any(n is None or n % b for n, b in zip(sizes, block, strict=True)):
-        raise InvalidArgumentError(
-            f"block_shape {block} does not divide the sizes {tuple(sizes)}, with paddings {pairs}; give "
-            "others."
-        )
-    rest = x.shape[1 + axes :]
-    apart = [m for n, b in zip(sizes, block, strict=True) for m in (n // b, b)]
-    x = reshape(x, sizes_of([x.shape[0], *apart, *rest]))
-    order = (
-        *range(2, 2 + 2 * axes, 2),
-        0,
-        *range(1, 1 + 2 * axes, 2),
-        *range(1 + 2 * axes, len(x.shape)),
-    )
-    batch = x.shape[0]
-    x = transpose(x, order)
-    whole = None if batch is None else batch * math.prod(block)
-    return reshape(x, sizes_of([whole, *[n // b for n, b in zip(sizes, block, strict=True)], *rest]))
-
-
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The batches of a block's elements as neighbours: undoes :func:`space_to_batch`.
-
-    Args:
-        input: of shape ``(batch * elements of a block, *axes, ...)``.
-        block_shape: the sizes of a block, one for each of the first axes behind the batch.
-        crops: how many elements to cut off before and after each of these axes.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        ``(batch, *axes * block_shape - crops, ...)``.
-
-    Raises:
-        InvalidArgumentError: a batch that the block's elements do not divide, or crops beyond the sizes.
-
-    >>> import dualflow as df
-    >>> df.batch_to_space([[1, 3], [2, 4]], [2], [[0, 1]]).numpy().tolist()
-    [[1, 2, 3]]
-    """
-    x = convert_to_tensor(input)
-    block = _block(x, block_shape)
-    axes, count = len(block), math.prod(block)
-    cuts = _pairs(crops, axes, "crops")
-    sizes, batch = x.shape[1 : 1 + axes], x.shape[0]
-    fits = all(n is not None and a + b <= n * k for n, k, (a, b) in zip(sizes, block, cuts, strict=True))
-    if not fits or (batch is not None and batch % count):
-        raise InvalidArgumentError(
-            f"shape {x.shape} is not of {count} elements of blocks {block}, of known sizes, with crops "
-            f"{cuts}."
-        )
-    rest = x.shape[1 + axes :]
-    left = None if batch is None else batch // count
-    x = reshape(x, [*block, *sizes_of([left, *sizes, *rest])])
-    pairs = [a for i in range(axes) for a in (axes + 1 + i, i)]
-    x = transpose(x, (axes, *pairs, *range(2 * axes + 1, len(x.shape))))
-    wide = [n * b for n, b in zip(sizes, block, strict=True)]
-    x = reshape(x, sizes_of([left, *wide, *rest]))
-    if not any(a or b for a, b in cuts):
-        return x
-    return getitem(x, (slice(None), *[slice(a, n - b) for n, (a, b) in zip(wide, cuts, strict=True)]))
 
 
 def with_space_to_batch(
