@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.normalization import bias_add as bias_add
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
     from dualflow.ops.neural.normalization import local_response_normalization as local_response_normalization
-    from dualflow.ops.neural.normalization import lrn as lrn
     from dualflow.ops.neural.pooling import avg_pool as avg_pool
     from dualflow.ops.neural.pooling import avg_pool1d as avg_pool1d
     from dualflow.ops.neural.pooling import avg_pool2d as avg_pool2d
@@ -92,6 +91,7 @@ if TYPE_CHECKING:
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
 
+    lrn = local_response_normalization
     swish = silu
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

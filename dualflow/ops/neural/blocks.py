@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.window_options import channels_first, named
@@ -98,6 +99,7 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
     return reshape(x, [*batch, rows * size, columns * size, left])
 
 
+@entry
 def with_space_to_batch(
     input: Any,
     dilation_rate: Any,

@@ -10,6 +10,7 @@ from dualflow.core.dtypes import float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
@@ -205,6 +206,7 @@ def log_poisson_loss(
     return found + masked(logical_not(small), stirling)
 
 
+@entry
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
@@ -248,6 +250,7 @@ def compute_average_loss(
     return divide_no_nan(reduce_sum(loss), cast(size, loss.dtype))
 
 
+@entry
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """The sum of the terms of a regularization loss: the share of one process, and there is only one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
@@ -129,7 +129,6 @@ def fused_batch_norm(
         )
     wide = cast(x, float32) if x.dtype is float16 else x
     by = _along(wide, first)
-    epsilon = max(epsilon, _LEAST_EPSILON)
     if not is_training:
         found = batch_normalization(wide, by(mean), by(variance), by(offset), by(scale), epsilon)
         return cast(found, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
@@ -143,9 +142,6 @@ def fused_batch_norm(
         of_batch = of_batch * share + convert_to_tensor(mean) * (1 - share)
         unbiased = unbiased * share + convert_to_tensor(variance) * (1 - share)
     return cast(found, x.dtype), of_batch, unbiased
-
-
-_LEAST_EPSILON: Final = 1.001e-5
 
 
 def _along(x: Any, first: bool) -> Callable[[Any], Any]:
@@ -199,9 +195,6 @@ def local_response_normalization(
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])
     total = reshape(sums(rows, lie), sizes_of(x.shape))
     return x / pow(bias + alpha * total, beta)
-
-
-lrn = local_response_normalization
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
