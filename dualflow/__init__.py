@@ -196,6 +196,7 @@ TensorShape = Shape
 newaxis = None
 
 if TYPE_CHECKING:
+    from dualflow import array_api as array_api
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
     from dualflow import debugging as debugging
@@ -215,6 +216,7 @@ _publish(
     modules=("config", "eager", "errors", "version"),
     internal=("TYPE_CHECKING", "annotations"),
     later={
+        "array_api": "dualflow.array_api",
         "autograph": "dualflow.function.autograph",
         "bitwise": "dualflow.bitwise",
         "compare": "dualflow.function.inspect.compare:compare",

@@ -43,6 +43,16 @@ class AbstractVariable:
     created: int
 
 
+class AbstractArray:
+    """An array that can be assigned to: it holds a tensor, which each assignment replaces by another.
+
+    Ops take the tensor that it holds at the time; structures of tensors have it as a branch of one leaf.
+    """
+
+    __slots__ = ()
+    tensor: AbstractTensor
+
+
 TENSORS: Final = (AbstractTensor, AbstractVariable)
 """What ops take without converting it: the classes for ``isinstance``."""
 
@@ -55,7 +65,9 @@ class SupportsArray(Protocol):
         ...
 
 
-TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | complex | Sequence[TensorLike]"
+TensorLike: TypeAlias = (
+    "AbstractTensor | AbstractVariable | AbstractArray | SupportsArray | complex | Sequence[TensorLike]"
+)
 """What ops take and convert to tensors, for type checkers."""
 
 

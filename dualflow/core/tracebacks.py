@@ -182,6 +182,17 @@ def make_entries(module: ModuleType) -> None:
             setattr(module, name, entry(value))
 
 
+def make_public_entries(namespace: dict[str, Any]) -> None:
+    """Make entries of the functions among a module's public names, its ``__all__``.
+
+    Those that have the three lines themselves stay.
+    """
+    for name in namespace["__all__"]:
+        value = namespace[name]
+        if isinstance(value, FunctionType) and not _hides(value):
+            namespace[name] = entry(value)
+
+
 def _is_named(function: FunctionType) -> bool:
     code = function.__code__
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

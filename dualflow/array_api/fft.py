@@ -1,0 +1,1 @@
+"""The standard's Fourier transforms: ``dualflow.array_api.fft``."""
