@@ -204,31 +204,21 @@ if TYPE_CHECKING:
     from dualflow import math as math
     from dualflow import nn as nn
     from dualflow import random as random
+    from dualflow import sparse as sparse
     from dualflow import test as test
     from dualflow.config.report import show_config as show_config
     from dualflow.function import autograph as autograph
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
     from dualflow.ops.linear_algebra.norms import norm as norm
+    from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
+    from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
+    from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+    from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
     internal=("TYPE_CHECKING", "annotations"),
-    later={
-        "array_api": "dualflow.array_api",
-        "autograph": "dualflow.function.autograph",
-        "bitwise": "dualflow.bitwise",
-        "compare": "dualflow.function.inspect.compare:compare",
-        "compat": "dualflow.compat",
-        "debugging": "dualflow.debugging",
-        "linalg": "dualflow.linalg",
-        "math": "dualflow.math",
-        "nn": "dualflow.nn",
-        "norm": "dualflow.ops.linear_algebra.norms:norm",
-        "random": "dualflow.random",
-        "show_config": "dualflow.config.report:show_config",
-        "test": "dualflow.test",
-        "verify": "dualflow.function.inspect.verify:verify",
-    },
+    deferred=True,
 )

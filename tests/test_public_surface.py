@@ -38,25 +38,12 @@ NAMESPACES: dict[str, Any] = {
     "df.math": df.math,
     "df.nn": df.nn,
     "df.random": df.random,
+    "df.random.experimental": df.random.experimental,
+    "df.sparse": df.sparse,
     "df.test": df.test,
     "df.version": df.version,
 }
-MODULES = {
-    *["autograph", "bitwise", "compat", "config", "debugging", "eager", "errors", "experimental"],
-    *[
-        "initializers",
-        "layers",
-        "linalg",
-        "math",
-        "nn",
-        "optimizer",
-        "random",
-        "test",
-        "train",
-        "v1",
-        "version",
-    ],
-}
+MODULES = {path.rpartition(".")[2] for path in NAMESPACES}
 """The namespaces that other namespaces show."""
 
 

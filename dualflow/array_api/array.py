@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.array_api.item_assignment import assigned, read_item
 from dualflow.array_api.products import floor_quotient, matrix_product
-from dualflow.core.dispatch import AbstractArray, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
@@ -21,7 +21,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.tensor import Tensor
 
 _SCALARS: Final = (bool, int, float, complex)
-_OPERANDS: Final = (AbstractArray, AbstractTensor, AbstractVariable, np.ndarray, np.generic, *_SCALARS)
+_OPERANDS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic, *_SCALARS)
 _OTHER: Final[Any] = NotImplemented
 
 
@@ -57,7 +57,7 @@ def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
-class Array(AbstractArray):
+class Array(AbstractComposite):
     """An array of the Array API standard, as all functions of :mod:`dualflow.array_api` return it.
 
     It holds a tensor: one with its value, or inside a traced function one without. ``x[key] = value`` and
@@ -94,6 +94,19 @@ class Array(AbstractArray):
 
     def __tree__(self) -> tuple[type[Array], tuple[str, ...], list[Any]]:
         return Array, ("tensor",), [self.tensor]
+
+    @property
+    def values(self) -> Tensor:
+        """What gradients flow to: the tensor."""
+        return self.tensor
+
+    def with_values(self, new_values: Any) -> Any:
+        """An array that holds ``new_values``."""
+        return Array(new_values)
+
+    def as_tensor(self) -> Tensor:
+        """What ops take: the tensor."""
+        return self.tensor
 
     # What it is
 

@@ -11,9 +11,10 @@ from dualflow.array_api.array import Array, tensor_of
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.device_names import check_device
-from dualflow.core.dispatch import AbstractArray, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
@@ -55,7 +56,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         raise InvalidArgumentError(
             f"A value of type {type(obj).__name__} becomes an array only by a copy; leave copy=False out."
         )
-    if isinstance(obj, AbstractTensor | AbstractVariable | AbstractArray):
+    if isinstance(obj, AbstractTensor | AbstractVariable | AbstractComposite):
         return Array(_converted(convert_to_tensor(obj), wanted))
     if isinstance(obj, list | tuple) and holds_tensors(obj):
         return Array(_converted(convert_to_tensor(_widened(obj)), wanted))
@@ -294,7 +295,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 def _number(x: Any) -> Any:
     """A Python number; of an array, its only element."""
-    if isinstance(x, AbstractArray | AbstractTensor | AbstractVariable | np.ndarray | np.generic):
+    if isinstance(x, AbstractComposite | AbstractTensor | AbstractVariable | np.ndarray | np.generic):
         return tensor_of(x).item()
     return x
 
@@ -414,3 +415,6 @@ def triu(x: Any, /, *, k: int = 0) -> Array:
     """
     tensor = tensor_of(x)
     return Array(where(_below(tensor, k - 1), np.zeros((), tensor.dtype.dtype), tensor))
+
+
+make_public_entries(globals())

@@ -10,12 +10,13 @@ import numpy as np
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.core.device_names import check_device
-from dualflow.core.dispatch import AbstractArray, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import ALL, DType, as_dtype, complex64, complex128, float64, int64, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops.conversion import cast
 
-_ARRAYS: Final = (AbstractArray, AbstractTensor, AbstractVariable, np.ndarray, np.generic)
+_ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic)
 _SCALARS: Final = {bool: "b", int: "i", float: "f", complex: "c"}
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 KINDS: Final = {
@@ -210,3 +211,6 @@ def _beside(kind: str, dtype: DType | None) -> DType:
 
 DTYPES: Final = {t.name: t for t in ALL if t.name != "float16"}
 """The standard's dtypes by name."""
+
+
+make_public_entries(globals())

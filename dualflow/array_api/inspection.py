@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dualflow.array_api.data_types import DTYPES, isdtype
 from dualflow.core.device_names import DEVICE, check_device
 from dualflow.core.dtypes import DType, complex128, float64, int64
+from dualflow.ops.tensor import API_VERSIONS
+
+__array_api_version__: Final = API_VERSIONS[-1]
 
 
 class Inspection:

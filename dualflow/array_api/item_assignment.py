@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dispatch import AbstractArray, AbstractTensor
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import broadcast
@@ -102,8 +102,8 @@ def _of_tensors(key: Any) -> Any:
         return tuple(_of_tensors(item) for item in key)
     if isinstance(key, slice):
         return slice(*[_of_tensors(bound) for bound in (key.start, key.stop, key.step)])
-    if isinstance(key, AbstractArray):
-        return key.tensor
+    if isinstance(key, AbstractComposite):
+        return key.as_tensor()
     return convert_to_tensor(key) if isinstance(key, bool | np.bool_ | np.ndarray | list) else key
 
 
@@ -138,7 +138,7 @@ def _fitting(value: Any, dtype: DType) -> Tensor:
     """
     least = _LEAST_KIND.get(type(value))
     if least is None:
-        tensor = value.tensor if isinstance(value, AbstractArray) else convert_to_tensor(value)
+        tensor = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
         kind = tensor.dtype.kind
     else:
         tensor, kind = value, least

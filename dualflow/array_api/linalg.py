@@ -233,8 +233,7 @@ def _diagonal(x: Tensor, offset: int) -> Any:
         raise InvalidArgumentError(
             f"A diagonal is of matrices whose sizes are known, not of shape {x.shape}."
         )
-    rows, columns = x.shape[-2:]
-    assert rows is not None and columns is not None, "just checked"
+    rows, columns = (n or 0 for n in x.shape[-2:])
     count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     first = np.arange(count)
     return getitem(x, (..., first + max(-offset, 0), first + max(offset, 0)))

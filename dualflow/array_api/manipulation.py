@@ -10,6 +10,7 @@ from dualflow.array_api.axes import axes_of, axis_of, ints_of
 from dualflow.array_api.data_types import result_type
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import broadcast
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 from dualflow.ops.conversion import cast
 
@@ -279,3 +280,6 @@ def tile(x: Any, repetitions: Sequence[int], /) -> Array:
     if missing > 0:
         tensor = arrangement.expand_dims(tensor, tuple(range(missing)))
     return Array(repetition.tile(tensor, times))
+
+
+make_public_entries(globals())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow import math as TEMPORARY
 from dualflow.array_api.array import Array, operands, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import broadcast
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import reduction, sorting, statistics
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -16,7 +18,6 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast
-from dualflow import math as TEMPORARY
 from dualflow.ops.indexing import getitem
 from dualflow.ops.joining import unstack
 from dualflow.ops.tensor import Tensor
@@ -252,3 +253,6 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     tensor = tensor_of(x)
     along = axis_of(axis, len(tensor.shape))
     return Array(sorting.sort(tensor, along, "DESCENDING" if descending else "ASCENDING"))
+
+
+make_public_entries(globals())

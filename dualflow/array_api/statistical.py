@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dualflow import math as TEMPORARY
 
+from dualflow import math as TEMPORARY
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import as_dtype, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import reduction, statistics
 from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
@@ -223,3 +224,6 @@ def _running(function: Any, first: int, x: Any, axis: int | None, dtype: Any, in
     sizes = [1 if a == along else size for a, size in enumerate(tensor.shape)]
     start = broadcast_to(np.array(first, tensor.dtype.dtype), sizes)
     return Array(concat([start, found], along))
+
+
+make_public_entries(globals())

@@ -7,6 +7,7 @@ from typing import Any
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import reduction
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.joining import concat
@@ -76,3 +77,6 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
         later, earlier = found[(*before, slice(1, None))], found[(*before, slice(None, -1))]
         found = not_equal(later, earlier) if found.dtype.is_bool else later - earlier
     return Array(found)
+
+
+make_public_entries(globals())

@@ -43,14 +43,22 @@ class AbstractVariable:
     created: int
 
 
-class AbstractArray:
-    """An array that can be assigned to: it holds a tensor, which each assignment replaces by another.
+class AbstractComposite:
+    """A value made of several tensors, of which ``values`` holds the numbers: what gradients flow to.
 
-    Ops take the tensor that it holds at the time; structures of tensors have it as a branch of one leaf.
+    It is a structure of its tensors: ``__tree__`` says which (:mod:`dualflow.core.tree`).
     """
 
     __slots__ = ()
-    tensor: AbstractTensor
+    values: Any
+
+    def with_values(self, new_values: Any) -> Any:
+        """The same with other numbers."""
+        raise NotImplementedError
+
+    def as_tensor(self) -> Any:
+        """The tensor that stands for it in ops; or an error that says what to use."""
+        raise NotImplementedError
 
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)
@@ -65,9 +73,7 @@ class SupportsArray(Protocol):
         ...
 
 
-TensorLike: TypeAlias = (
-    "AbstractTensor | AbstractVariable | AbstractArray | SupportsArray | complex | Sequence[TensorLike]"
-)
+TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | complex | Sequence[TensorLike]"
 """What ops take and convert to tensors, for type checkers."""
 
 

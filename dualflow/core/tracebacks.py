@@ -183,13 +183,13 @@ def make_entries(module: ModuleType) -> None:
 
 
 def make_public_entries(namespace: dict[str, Any]) -> None:
-    """Make entries of the functions among a module's public names, its ``__all__``.
+    """Make entries of the public functions that a module defines; called at its end with ``globals()``.
 
     Those that have the three lines themselves stay.
     """
-    for name in namespace["__all__"]:
-        value = namespace[name]
-        if isinstance(value, FunctionType) and not _hides(value):
+    for name, value in list(namespace.items()):
+        ours = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
+        if ours and not name.startswith("_") and not _hides(value):
             namespace[name] = entry(value)
 
 

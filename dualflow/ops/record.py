@@ -17,7 +17,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractArray, AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -188,7 +188,7 @@ def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tup
 
 
 _KEPT: Final = {Promotion.NONE: None, Promotion.AFTER_FIRST: 1}
-_TENSORS: Final = (AbstractTensor, AbstractVariable, AbstractArray)
+_TENSORS: Final = (AbstractTensor, AbstractVariable, AbstractComposite)
 _LISTS: Final = (list, tuple)
 
 
@@ -198,15 +198,13 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
         return engine.adopt(x)
     if isinstance(x, AbstractVariable):
         return engine.read(x)
-    if isinstance(x, AbstractArray):
-        return engine.adopt(x.tensor)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
-    return x
+    return engine.adopt(x.as_tensor()) if isinstance(x, AbstractComposite) else x
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a tensor, a variable or an array stands somewhere in these nested lists."""
+    """Whether a tensor or variable stands somewhere in these nested lists."""
     return any(isinstance(x, _TENSORS) or (isinstance(x, _LISTS) and holds_tensors(x)) for x in value)
 
 

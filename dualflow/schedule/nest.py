@@ -17,8 +17,7 @@ from dualflow.graph.fused import Axes
 from dualflow.graph.ir import Node, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where a value is at run time: elements ``offset + sum(index * strides)`` of buffer ``buffer``."""
 
     buffer: int
@@ -62,8 +61,7 @@ class Pick(NamedTuple):
     stride: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NestOperand:
+class NestOperand(NamedTuple):
     """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set."""
 
     made: Value | None = None
@@ -87,8 +85,7 @@ class NestStep:
     pick: Pick | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NestStore:
+class NestStore(NamedTuple):
     """A value written to memory."""
 
     value: Value

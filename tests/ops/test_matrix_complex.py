@@ -8,8 +8,8 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
-from dualflow.ops.cases import Case, cases
 from dualflow.ops.record import REGISTRY
+from dualflow.ops.testing.cases import Case, cases
 
 LAYOUTS = ("contiguous", "plain", "broadcast", "scalar", "empty")
 

@@ -7,8 +7,8 @@ from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
-from dualflow.ops.cases import cases
 from dualflow.ops.record import REGISTRY
+from dualflow.ops.testing.cases import cases
 
 LAYOUTS = ("contiguous", "plain", "broadcast", "scalar", "empty")
 

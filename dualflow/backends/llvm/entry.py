@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
@@ -39,8 +40,7 @@ LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EmittedKernel:
+class EmittedKernel(NamedTuple):
     """One emitted loop nest, for readers and reports."""
 
     name: str

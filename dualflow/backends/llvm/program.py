@@ -8,7 +8,7 @@ host calls has an entry for each native part between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
@@ -24,16 +24,14 @@ LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramPart:
+class ProgramPart(NamedTuple):
     """A run of the plan: an entry of the module, or one host call."""
 
     entry: str | None
     host: PlannedCall | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(NamedTuple):
     """The emitted module and what it needs at run time.
 
     Attributes:

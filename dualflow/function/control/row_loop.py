@@ -7,8 +7,7 @@ that goes the other way, so there are gradients of every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -109,8 +108,7 @@ def _empty(results: Sequence[TensorSpec]) -> Tensors:
     return [zeros(Shape((0, *[size or 0 for size in spec.shape])), spec.dtype) for spec in results]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Traced:
+class _Traced(NamedTuple):
     """A step as a graph of what is carried, assigned variables, a row of each tensor, and what else it reads.
 
     Attributes:
