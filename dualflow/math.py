@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dualflow.ops.exponential import logaddexp as logaddexp
     from dualflow.ops.exponential import sigmoid as sigmoid
     from dualflow.ops.exponential import softplus as softplus
+    from dualflow.ops.floating_point.parts import nextafter as nextafter
     from dualflow.ops.neural.activations import log_softmax as log_softmax
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign

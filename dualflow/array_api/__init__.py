@@ -132,10 +132,10 @@ if TYPE_CHECKING:
     from dualflow.array_api.elementwise import tan as tan
     from dualflow.array_api.elementwise import tanh as tanh
     from dualflow.array_api.elementwise import trunc as trunc
-    from dualflow.array_api.linalg import matmul as matmul
-    from dualflow.array_api.linalg import matrix_transpose as matrix_transpose
-    from dualflow.array_api.linalg import tensordot as tensordot
-    from dualflow.array_api.linalg import vecdot as vecdot
+    from dualflow.array_api.linear_products import matmul as matmul
+    from dualflow.array_api.linear_products import matrix_transpose as matrix_transpose
+    from dualflow.array_api.linear_products import tensordot as tensordot
+    from dualflow.array_api.linear_products import vecdot as vecdot
     from dualflow.array_api.manipulation import broadcast_arrays as broadcast_arrays
     from dualflow.array_api.manipulation import broadcast_to as broadcast_to
     from dualflow.array_api.manipulation import concat as concat

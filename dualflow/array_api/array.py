@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
@@ -85,9 +85,9 @@ class Array(AbstractComposite):
     __pandas_priority__ = 5000
     tensor: Tensor
 
-    def __new__(cls, tensor: Any) -> Any:
+    def __new__(cls, tensor: Any) -> Self:
         if not isinstance(tensor, AbstractTensor):
-            return tensor
+            return tensor  # type: ignore[no-any-return]  # as promised
         self = object.__new__(cls)
         self.tensor = tensor  # type: ignore[assignment]  # every tensor is a Tensor
         return self
@@ -200,8 +200,8 @@ class Array(AbstractComposite):
     __le__ = _operator(comparison.less_equal)
     __gt__ = _operator(comparison.greater)
     __ge__ = _operator(comparison.greater_equal)
-    __eq__ = _operator(comparison.equal)  # type: ignore[assignment]  # elementwise, as the standard has it
-    __ne__ = _operator(comparison.not_equal)  # type: ignore[assignment]  # as __eq__
+    __eq__ = _operator(comparison.equal)
+    __ne__ = _operator(comparison.not_equal)
 
     def __pos__(self, /) -> Array:
         return Array(self.tensor)

@@ -130,8 +130,8 @@ def finfo(type: Any, /) -> FloatRange:
     if not dtype.is_inexact:
         raise DTypeError(f"finfo tells of floating dtypes, not of {dtype.name}; use iinfo for integers.")
     info = np.finfo(dtype.dtype)
-    numbers = (info.eps, info.max, info.min, info.smallest_normal)
-    return FloatRange(info.bits, *[float(x) for x in numbers], dtype.real)
+    eps, largest, lowest, normal = (float(x) for x in (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatRange(info.bits, eps, largest, lowest, normal, dtype.real)
 
 
 def iinfo(type: Any, /) -> IntegerRange:

@@ -40,7 +40,8 @@ def _of_one(
             raise
 
     given, result = example
-    return _named(apply, name, doc, f"xp.{name}(xp.asarray({given}))", result)
+    _name(apply, name, doc, f"xp.{name}(xp.asarray({given}))", result)
+    return apply
 
 
 def _of_two(
@@ -56,14 +57,14 @@ def _of_two(
             raise
 
     first, second, result = example
-    return _named(apply, name, doc, f"xp.{name}(xp.asarray({first}), {second})", result)
+    _name(apply, name, doc, f"xp.{name}(xp.asarray({first}), {second})", result)
+    return apply
 
 
-def _named(apply: Any, name: str, doc: str, call: str, result: str) -> Any:
+def _name(apply: Any, name: str, doc: str, call: str, result: str) -> None:
     apply.__name__ = apply.__qualname__ = name
     shown = f">>> import dualflow.array_api as xp\n>>> {call}.tolist()\n{result}\n"
     apply.__doc__ = f"{doc}\n\n{_CONTRACT}\n{shown}"
-    return apply
 
 
 _CONTRACT = """Elementwise; shapes broadcast, and dtypes promote as :func:`result_type` says.

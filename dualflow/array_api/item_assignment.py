@@ -43,7 +43,7 @@ def read_item(x: Tensor, key: Any) -> Tensor:
     return reshape(getitem(x, (slice(0, 0),) * rank), [0, *x.shape[rank:]])
 
 
-def assigned(x: Tensor, key: Any, value: Any) -> Tensor:
+def assigned(x: Tensor, key: Any, value: Any) -> Any:
     """``x`` with ``value``, which broadcasts to ``x[key]``, in its place.
 
     Raises:

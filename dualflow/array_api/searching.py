@@ -9,7 +9,7 @@ from dualflow.array_api.array import Array, operands, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import broadcast
+from dualflow.core.shape import Shape, broadcast
 from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import reduction, sorting, statistics
 from dualflow.ops.arithmetic import add
@@ -83,9 +83,9 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
     return Array(sorting.take_along_axis(tensor, from_start, along))
 
 
-def _but(shape: Any, axis: int, size: Any) -> tuple[Any, ...]:
+def _but(shape: Shape, axis: int, size: Any) -> Shape:
     """A shape with another size on one axis."""
-    return (*shape[:axis], size, *shape[axis + 1 :])
+    return Shape((*shape[:axis], size, *shape[axis + 1 :]))
 
 
 # Searching

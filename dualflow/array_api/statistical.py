@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from dualflow.core.tracebacks import make_public_entries
 from dualflow.ops import reduction, statistics
 from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast
+from dualflow.ops.creation import ones_like
 from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
 from dualflow.ops.scans import cumsum
@@ -166,10 +167,10 @@ def _variance(x: Tensor, axis: Any, correction: float, keepdims: bool) -> Any:
     apart = statistics.squared_magnitude(x - statistics.reduce_mean(x, axes, keepdims=True))
     total = reduce_sum(apart, axes, keepdims)
     if any(x.shape[a] is None for a in axes):
-        count = reduce_sum(cast(not_equal(apart, apart) | True, total.dtype), axes, keepdims)
+        count = reduce_sum(ones_like(apart), axes, keepdims)
         return divide(total, maximum(count - correction, 0.0))
-    count = np.prod([x.shape[a] for a in axes], dtype=np.float64)
-    return divide(total, np.maximum(count - correction, 0.0))
+    known = math.prod(x.shape[a] or 0 for a in axes)
+    return divide(total, float(np.maximum(known - correction, 0.0)))
 
 
 def cumulative_sum(

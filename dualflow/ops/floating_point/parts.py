@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.comparison import less
 from dualflow.ops.creation import ones_like
-from dualflow.ops.elementwise import as_real_float, elementwise
+from dualflow.ops.elementwise import BinaryFunction, as_real_float, elementwise
 from dualflow.ops.samples import Domain
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SIGNED = Domain(-50, 50, "f", kinks=(0.0,))
 
-copysign = elementwise(
+copysign: BinaryFunction = elementwise(
     "copysign",
     """The magnitude of ``x`` with the sign of ``y``, also that of zeros and nan.""",
     example=("df.array_api.copysign(df.constant([1.0, 2.0]), df.constant([-0.0, 3.0]))", "[-1.0, 2.0]"),
