@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.activations import silu as silu
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign
+    from dualflow.ops.neural.convolution import atrous_conv2d as atrous_conv2d
     from dualflow.ops.neural.convolution import conv1d as conv1d
     from dualflow.ops.neural.convolution import conv2d as conv2d
-    from dualflow.ops.neural.convolution import conv2d_transpose as conv2d_transpose
+    from dualflow.ops.neural.convolution import conv3d as conv3d
     from dualflow.ops.neural.convolution import convolution as convolution
-    from dualflow.ops.neural.convolution import depthwise_conv2d as depthwise_conv2d
+    from dualflow.ops.neural.depthwise import depthwise_conv2d as depthwise_conv2d
+    from dualflow.ops.neural.depthwise import (
+        depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
+    )
+    from dualflow.ops.neural.depthwise import (
+        depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
+    )
+    from dualflow.ops.neural.depthwise import separable_conv2d as separable_conv2d
     from dualflow.ops.neural.dropout import dropout as dropout
     from dualflow.ops.neural.embedding import embedding_lookup as embedding_lookup
     from dualflow.ops.neural.losses import (
@@ -40,15 +48,25 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
     from dualflow.ops.neural.normalization import moments as moments
     from dualflow.ops.neural.pooling import avg_pool as avg_pool
+    from dualflow.ops.neural.pooling import avg_pool1d as avg_pool1d
+    from dualflow.ops.neural.pooling import avg_pool2d as avg_pool2d
+    from dualflow.ops.neural.pooling import avg_pool3d as avg_pool3d
     from dualflow.ops.neural.pooling import max_pool as max_pool
+    from dualflow.ops.neural.pooling import max_pool1d as max_pool1d
+    from dualflow.ops.neural.pooling import max_pool2d as max_pool2d
+    from dualflow.ops.neural.pooling import max_pool3d as max_pool3d
+    from dualflow.ops.neural.pooling import max_pool_with_argmax as max_pool_with_argmax
+    from dualflow.ops.neural.pooling import pool as pool
     from dualflow.ops.neural.sampling import nce_loss as nce_loss
     from dualflow.ops.neural.sampling import sampled_softmax_loss as sampled_softmax_loss
+    from dualflow.ops.neural.transposed_convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
+    from dualflow.ops.neural.transposed_convolution import conv1d_transpose as conv1d_transpose
+    from dualflow.ops.neural.transposed_convolution import conv2d_transpose as conv2d_transpose
+    from dualflow.ops.neural.transposed_convolution import conv3d_transpose as conv3d_transpose
+    from dualflow.ops.neural.transposed_convolution import conv_transpose as conv_transpose
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
 
     swish = silu
-    avg_pool1d = avg_pool2d = avg_pool3d = avg_pool
-    max_pool1d = max_pool2d = max_pool3d = max_pool
-    conv3d = convolution
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -21,9 +21,8 @@ Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, 
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math, random = df.nn, df.math, df.random
-sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
 DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
-PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
+PART = df.Variable(V)
 
 
 def traced(function, *shapes):
@@ -68,7 +67,6 @@ CASES = {
         "import the module",
     ),
     # elementwise
-    "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
     "an empty add_n": (lambda: df.add_n([]), Invalid, "list is empty", "one tensor or more"),
     "division by zero": (lambda: NUMBERS // 0, Invalid, "integer division by zero", "Replace the zeros"),
     "a negative power": (lambda: NUMBERS ** df.constant([-1, 1, 1]), Invalid, "negative", "float"),
@@ -162,7 +160,7 @@ CASES = {
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
     "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
     "a norm over three axes": (
-        lambda: df.norm(IMAGE, axis=(0, 1, 2)),
+        lambda: df.norm(df.ones([1, 4, 4, 1]), axis=(0, 1, 2)),
         Invalid,
         "an integer or two of them",
         r"not \(0, 1, 2\)",
@@ -246,12 +244,6 @@ CASES = {
         "two axes or more",
     ),
     "a diagonal of a scalar": (lambda: df.linalg.diag(1.0), Invalid, r"shape is \(\)", "give it an axis"),
-    "a bias": (
-        lambda: nn.bias_add(M, df.ones([2])),
-        Invalid,
-        r"bias of shape \(2,\)",
-        "a vector of that size",
-    ),
     # joining and cutting
     "joining shapes": (
         lambda: df.concat([M, Q], 1),
@@ -355,7 +347,6 @@ CASES = {
         "indices are integers, not float32",
         "df.cast",
     ),
-    "no tables": (lambda: nn.embedding_lookup([], [0]), Invalid, "params is empty", "needs a table"),
     "a mask of another shape": (
         lambda: df.boolean_mask(V, [True, False]),
         Invalid,
@@ -473,79 +464,6 @@ CASES = {
         "reshape",
     ),
     # losses
-    "labels in floats": (lambda: sparse_loss(V, Q), Wrong, "class numbers", "cast"),
-    "labels outside": (lambda: sparse_loss(NUMBERS, Q), Outside, r"outside of \[0, 3\)", "mask"),
-    "labels of another shape": (
-        lambda: sparse_loss(NUMBERS, M),
-        Invalid,
-        "do not match",
-        "without its last axis",
-    ),
-    "open classes": (
-        lambda: traced(lambda x: sparse_loss(NUMBERS, x), [3, None]),
-        Invalid,
-        "number of classes",
-        "known last axis",
-    ),
-    "labels and logits": (
-        lambda: nn.sigmoid_cross_entropy_with_logits(V, M),
-        Invalid,
-        "one shape",
-        "reshape",
-    ),
-    # windows
-    "pooling a vector": (lambda: nn.max_pool(V, 2, 2, "SAME"), Invalid, r"shape \(3,\)", "df.reshape"),
-    "windows of a vector": (
-        lambda: inferred("windows", ([3],), size=(2,), strides=(1,), dilations=(1,)),
-        Invalid,
-        r"shape \(3,\)",
-        "tensor of rank 3",
-    ),
-    "a window of ints": (
-        lambda: nn.conv2d(df.ones([1, 4, 4, 1], df.int32), df.ones([1, 1, 1, 1], df.int32), 1, "SAME"),
-        Invalid,
-        "takes floats",
-        "batch",
-    ),
-    "filters": (
-        lambda: nn.conv2d(df.ones([1, 4, 4, 3]), df.ones([1, 1, 2, 1]), 1, "SAME"),
-        Invalid,
-        "do not fit 3 channels",
-        "divides",
-    ),
-    "strides": (lambda: nn.conv2d(IMAGE, DOT, [2, 1, 1, 1], "SAME"), Invalid, "strides", "must be 1"),
-    "no stride": (lambda: nn.conv2d(IMAGE, DOT, 0, "SAME"), Invalid, "not 0", "positive"),
-    "a padding": (lambda: nn.conv2d(IMAGE, DOT, 1, "ALL"), Invalid, "not 'ALL'", "'SAME', 'VALID'"),
-    "a format": (
-        lambda: nn.conv2d(IMAGE, DOT, 1, "SAME", data_format="NH"),
-        Invalid,
-        "not 'NH'",
-        "data_format",
-    ),
-    "a format of pooling": (
-        lambda: nn.max_pool(IMAGE, 2, 2, "SAME", data_format="HW"),
-        Invalid,
-        "not 'HW'",
-        "data_format",
-    ),
-    "a format of transposed convolution": (
-        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 4, 4, 1], 1, data_format="NCHW"),
-        Invalid,
-        "NHWC",
-        "filters",
-    ),
-    "the shape of a transposed convolution": (
-        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 9, 9, 1], 1),
-        Invalid,
-        "does not give the input's shape",
-        "output_shape",
-    ),
-    "open sizes with strides": (
-        lambda: traced(lambda x: nn.conv2d(x, DOT, 2, "SAME"), [1, None, None, 1]),
-        Invalid,
-        "'SAME' with strides",
-        "sizes",
-    ),
     # random numbers and output
     "random ints": (
         lambda: random.normal([2], dtype=df.int32),
@@ -638,15 +556,6 @@ CASES = {
         "minval < maxval",
     ),
     "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
-    "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
-    "a sample of nothing": (
-        lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 0, True, 9),
-        Invalid,
-        "0 classes can.t be drawn from 9",
-        "give num_sampled from 1",
-    ),
-    "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
-    "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),

@@ -15,7 +15,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.gradient.custom import CUSTOM
+from dualflow.gradient.custom import WrittenGradient
 from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
@@ -128,8 +128,11 @@ class _Traced(NamedTuple):
         The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
         values tell are known only where these are.
         """
-        nodes = self.graph.nodes
-        return all(n.op is not CUSTOM and all(s.shape.is_static for s in n.specs) for n in nodes)
+        return not any(
+            isinstance(node.attrs.get("grad"), WrittenGradient)
+            or any(not spec.shape.is_static for spec in node.specs)
+            for node in self.graph.nodes
+        )
 
 
 def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:
