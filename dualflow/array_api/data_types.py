@@ -94,7 +94,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         return x if type(x) is Array and not copy else Array(tensor)
     if tensor.dtype.is_complex and not (wanted.is_complex or wanted.is_bool):
         raise DTypeError(
-            f"{tensor.dtype.name} becomes {wanted.name} only without its imaginary part; use real."
+            f"{tensor.dtype.name} becomes {wanted.name} only without its imaginary part; use real(x)."
         )
     return Array(cast(tensor, wanted))
 

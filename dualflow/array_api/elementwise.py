@@ -94,7 +94,7 @@ expm1 = _of_one("expm1", exponential.expm1, "``exp(x) - 1``, exact near 0.", ("[
 log = _of_one("log", powers.log, "Natural logarithm.", ("[1.0]", "[0.0]"), floats=True)
 log1p = _of_one("log1p", exponential.log1p, "``log(1 + x)``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
 log2 = _of_one("log2", logarithms.log2, "Logarithm to the base 2.", ("[8.0]", "[3.0]"), floats=True)
-log10 = _of_one("log10", logarithms.log10, "Logarithm to the base 10.", ("[1000.0]", "[3.0]"), floats=True)
+log10 = _of_one("log10", logarithms.log10, "Logarithm to the base 10.", ("[10.0]", "[1.0]"), floats=True)
 reciprocal = _of_one("reciprocal", powers.reciprocal, "``1 / x``.", ("[4.0]", "[0.25]"), floats=True)
 sqrt = _of_one("sqrt", powers.sqrt, "Square root; nan for negative numbers.", ("[9.0]", "[3.0]"), floats=True)
 square = _of_one("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from dualflow.core.shape import broadcast
+from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
@@ -65,11 +65,7 @@ def assigned(x: Tensor, key: Any, value: Any) -> Any:
 def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """``value``, which has no axis for the elements that are picked, wherever ``mask`` holds."""
     rest = x.shape[len(mask.shape) :]
-    if broadcast([rest, value.shape]) != rest:
-        raise InvalidArgumentError(
-            f"A value of shape {value.shape} does not broadcast to the parts of shape {rest} that the mask "
-            "picks; reshape it first."
-        )
+    _check_fits(value, rest)
     if 0 in mask.shape:
         return x
     for _ in rest:
@@ -86,14 +82,22 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
         )
     count = math.prod(n for n in x.shape if n is not None)
     position = read_item(reshape(iota((count,), 0, int64), x.shape), key)
-    if position.shape.is_static and broadcast([position.shape, value.shape]) != position.shape:
-        raise InvalidArgumentError(
-            f"A value of shape {value.shape} does not broadcast to the part's shape {position.shape}; "
-            "reshape it first."
-        )
+    _check_fits(value, position.shape)
     spread = broadcast_to(value, position.shape)
     flat = tensor_scatter_nd_update(reshape(x, [count]), reshape(position, [-1, 1]), reshape(spread, [-1]))
     return reshape(flat, x.shape)
+
+
+def _check_fits(value: Tensor, place: Shape) -> None:
+    """Refuse a value that does not broadcast to the shape of what it is assigned to."""
+    own = len(value.shape)
+    fits = own <= len(place) and all(
+        v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - own :], strict=True)
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"A value of shape {value.shape} does not broadcast to the part's shape {place}; reshape it."
+        )
 
 
 def _of_tensors(key: Any) -> Any:

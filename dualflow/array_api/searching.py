@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow import math as TEMPORARY
 from dualflow.array_api.array import Array, operands, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import int64
@@ -161,34 +160,6 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
         raise InvalidArgumentError("nonzero takes an array of one axis or more; reshape x to (1,) first.")
     places = choose(tensor if tensor.dtype.is_bool else not_equal(tensor, 0))
     return tuple(Array(place) for place in unstack(places, num=len(tensor.shape), axis=1))
-
-
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
-    """Where each element of ``x2`` would be put into ``x1`` so that it stays in order.
-
-    Args:
-        x1: real numbers of one axis, in ascending order, or in the order of ``sorter``.
-        x2: the numbers to put in, of any shape.
-        side: "left" of equal elements, or "right" of them.
-        sorter: integers that put ``x1`` in order, as :func:`argsort` returns them.
-
-    Raises:
-        InvalidArgumentError: ``x1`` has not one axis, or another word for ``side``.
-        DTypeError: complex numbers.
-
-    >>> import dualflow.array_api as xp
-    >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 6])).tolist()
-    [1, 3]
-    """
-    if side not in ("left", "right"):
-        raise InvalidArgumentError(f"side is 'left' or 'right', not {side!r}.")
-    ordered, values = operands(x1 if sorter is None else take(x1, sorter), x2)
-    if len(ordered.shape) != 1:
-        raise InvalidArgumentError(
-            f"searchsorted looks into an array of one axis, not of shape {ordered.shape}."
-        )
-    found = TEMPORARY.searchsorted(ordered, reshape(values, [-1]), side=side, out_type=int64)
-    return Array(reshape(found, values.shape))
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:

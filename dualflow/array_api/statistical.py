@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dualflow import math as TEMPORARY
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import as_dtype, int64, uint64
@@ -193,22 +192,6 @@ def cumulative_sum(
     [0, 1, 3, 6]
     """
     return _running(cumsum, 0, x, axis, dtype, include_initial)
-
-
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
-    """Running products along ``axis``; arguments and dtypes are those of :func:`cumulative_sum`.
-
-    Raises:
-        InvalidArgumentError: no axis is given, and ``x`` has several or none.
-        OutOfRangeError: an axis that ``x`` doesn't have.
-
-    >>> import dualflow.array_api as xp
-    >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True).tolist()
-    [1, 2, 6, 24]
-    """
-    return _running(TEMPORARY.cumprod, 1, x, axis, dtype, include_initial)
 
 
 def _running(function: Any, first: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Array:

@@ -27,6 +27,13 @@ NUMBERS = INTEGERS + FLOATS
 ANY = ["bool", *NUMBERS]
 RTOL = {"float32": 2e-6, "complex64": 2e-6, "float64": 1e-13, "complex128": 1e-13}
 
+KINDS = st.sampled_from(
+    [
+        *["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating"],
+        *["numeric", np.dtype("int8"), ("bool", np.dtype("float32"))],
+    ]
+)
+
 Draw = Callable[[st.DataObject], tuple[tuple[Any, ...], dict[str, Any]]]
 
 
@@ -145,7 +152,11 @@ def reduction(dtypes: list[str], *, several: bool = True, **options: st.SearchSt
     def draw(data: st.DataObject) -> Any:
         x = data.draw(array(dtypes, SOME, whole=True))
         kwargs = {name: data.draw(value) for name, value in options.items()}
-        return (x,), {"axis": axis_of(x, data, several=several), "keepdims": data.draw(st.booleans()), **kwargs}
+        return (x,), {
+            "axis": axis_of(x, data, several=several),
+            "keepdims": data.draw(st.booleans()),
+            **kwargs,
+        }
 
     return Case(draw)
 
@@ -240,52 +251,13 @@ def factors(data: st.DataObject) -> Any:
     return tuple(data.draw(array([dtype], s, whole=True, high=3, low=-3)) for s in (left, right)), {}
 
 
-def vectors(length: int | None = None, axes: bool = True) -> Draw:
+def vectors(length: int | None = None) -> Draw:
     def draw(data: st.DataObject) -> Any:
         dtype, n = data.draw(st.sampled_from(NUMBERS)), length or data.draw(st.integers(1, 4))
         shapes = data.draw(st.sampled_from([((n,), (n,)), ((2, n), (n,)), ((2, 1, n), (3, n))]))
         return tuple(data.draw(array([dtype], s, whole=True, high=3, low=-3)) for s in shapes), {}
 
     return draw
-
-
-def ordered(data: st.DataObject) -> Any:
-    dtype = data.draw(st.sampled_from(INTEGERS + REALS))
-    x = data.draw(array([dtype], st.integers(0, 6).map(lambda n: (n,))))
-    sorter = data.draw(st.booleans())
-    first = x if sorter else np.sort(x)
-    kwargs = {"sorter": np.argsort(x)} if sorter else {}
-    return (first, data.draw(array([dtype], SOME))), {"side": data.draw(st.sampled_from(["left", "right"])), **kwargs}
-
-
-def square(data: st.DataObject, dtypes: list[str] = FLOATS) -> Any:
-    """Matrices that are far from singular."""
-    n, batch = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([(), (2,)]))
-    x = data.draw(array(dtypes, (*batch, n, n), low=-1, high=1))
-    return (x + 6 * np.eye(n, dtype=x.dtype)).astype(x.dtype)
-
-
-def positive(data: st.DataObject) -> Any:
-    x = square(data)
-    return (x @ np.swapaxes(x, -1, -2).conj()).astype(x.dtype)
-
-
-def tall(data: st.DataObject) -> Any:
-    """Matrices of full rank, of any sizes."""
-    x = data.draw(array(FLOATS, MATRICES, low=-1, high=1))
-    return (x + 4 * np.eye(*x.shape[-2:], dtype=x.dtype)).astype(x.dtype)
-
-
-def sides(data: st.DataObject) -> Any:
-    a = square(data)
-    b = data.draw(st.sampled_from([(a.shape[-1],), (a.shape[-1], 2), (2, a.shape[-1], 1)]))
-    return (a, data.draw(array([a.dtype.name], b))), {}
-
-
-def product(first: Any, *rest: Any) -> Any:
-    for other in rest:
-        first = first @ other
-    return first
 
 
 CASES: dict[str, Case] = {
@@ -313,17 +285,22 @@ CASES: dict[str, Case] = {
     "clip": Case(clipped),
     # Creation
     "arange": Case(ranges),
-    "asarray": Case(lambda data: ((data.draw(array(["bool", "int64", "float64", "complex128"])).tolist(),), {})),
+    "asarray": Case(
+        lambda data: ((data.draw(array(["bool", "int64", "float64", "complex128"])).tolist(),), {})
+    ),
     **{name: Case(of_shape()) for name in ("zeros", "ones")},
-    "empty": Case(of_shape(), lambda x, *_: (x.shape, name_of(x.dtype))),
+    "empty": Case(of_shape(), lambda x, *_: (x.shape, name_of(x.dtype)), compiles=False),
     "full": Case(lambda data: ((data.draw(SOME), data.draw(numbers("float64") | st.booleans())), {})),
     **{name: Case(like()) for name in ("zeros_like", "ones_like")},
-    "empty_like": Case(like(), lambda x, *_: (x.shape, name_of(x.dtype))),
+    "empty_like": Case(like(), lambda x, *_: (x.shape, name_of(x.dtype)), compiles=False),
     "full_like": Case(like(fill_value=st.integers(0, 6))),
     "eye": Case(
         lambda data: (
             (data.draw(st.integers(0, 4)), data.draw(st.integers(0, 4) | st.none())),
-            {"k": data.draw(st.integers(-5, 5)), "dtype": data.draw(st.sampled_from([None, np.dtype("int8")]))},
+            {
+                "k": data.draw(st.integers(-5, 5)),
+                "dtype": data.draw(st.sampled_from([None, np.dtype("int8")])),
+            },
         )
     ),
     "linspace": Case(spaced),
@@ -349,12 +326,7 @@ CASES: dict[str, Case] = {
         lambda data: (
             (
                 np.dtype(data.draw(st.sampled_from(ANY))),
-                data.draw(
-                    st.sampled_from(
-                        ["bool", "signed integer", "unsigned integer", "integral", "real floating"]
-                        + ["complex floating", "numeric", np.dtype("int8"), ("bool", np.dtype("float32"))]
-                    )
-                ),
+                data.draw(KINDS),
             ),
             {},
         ),
@@ -363,9 +335,14 @@ CASES: dict[str, Case] = {
     "result_type": Case(
         lambda data: (
             tuple(
-                map(np.dtype, data.draw(st.sampled_from([SIGNED, INTEGERS[4:], FLOATS]).flatmap(
-                    lambda kinds: st.lists(st.sampled_from(kinds), min_size=1, max_size=3)
-                )))
+                map(
+                    np.dtype,
+                    data.draw(
+                        st.sampled_from([SIGNED, INTEGERS[4:], FLOATS]).flatmap(
+                            lambda kinds: st.lists(st.sampled_from(kinds), min_size=1, max_size=3)
+                        )
+                    ),
+                )
             ),
             {},
         ),
@@ -374,7 +351,8 @@ CASES: dict[str, Case] = {
     ),
     "can_cast": Case(
         lambda data: (
-            tuple(map(np.dtype, data.draw(st.tuples(st.sampled_from(SIGNED), st.sampled_from(SIGNED))))), {}
+            tuple(map(np.dtype, data.draw(st.tuples(st.sampled_from(SIGNED), st.sampled_from(SIGNED))))),
+            {},
         ),
         compiles=False,
     ),
@@ -389,7 +367,9 @@ CASES: dict[str, Case] = {
         compiles=False,
     ),
     # Manipulation
-    "broadcast_to": Case(lambda data: ((data.draw(array(ANY, (3, 1))), (2, 3, data.draw(st.integers(0, 4)))), {})),
+    "broadcast_to": Case(
+        lambda data: ((data.draw(array(ANY, (3, 1))), (2, 3, data.draw(st.integers(0, 4)))), {})
+    ),
     "broadcast_arrays": Case(
         lambda data: (
             tuple(
@@ -413,9 +393,7 @@ CASES: dict[str, Case] = {
         )
     ),
     "permute_dims": with_axis(lambda x, data: ((tuple(data.draw(st.permutations(range(x.ndim)))),), {})),
-    "moveaxis": with_axis(
-        lambda x, data: ((axis_of(x, data, none=False), axis_of(x, data, none=False)), {})
-    ),
+    "moveaxis": with_axis(lambda x, data: ((axis_of(x, data, none=False), axis_of(x, data, none=False)), {})),
     "flip": with_axis(lambda x, data: ((), {"axis": axis_of(x, data, several=True)})),
     "roll": with_axis(lambda x, data: ((data.draw(st.integers(-5, 5)),), {"axis": axis_of(x, data)})),
     "repeat": with_axis(lambda x, data: ((data.draw(st.integers(0, 3)),), {"axis": axis_of(x, data)})),
@@ -431,7 +409,6 @@ CASES: dict[str, Case] = {
     "max": reduction(INTEGERS + REALS),
     "min": reduction(INTEGERS + REALS),
     "cumulative_sum": along(NUMBERS, include_initial=st.booleans()),
-    "cumulative_prod": along(NUMBERS, include_initial=st.booleans()),
     "all": reduction(ANY),
     "any": reduction(ANY),
     "diff": along(SIGNED + FLOATS, n=st.integers(0, 3)),
@@ -440,10 +417,12 @@ CASES: dict[str, Case] = {
     "argmin": reduction(INTEGERS + REALS, several=False),
     "count_nonzero": reduction(ANY),
     "nonzero": Case(lambda data: ((data.draw(array(ANY, SOME)),), {}), compiles=False),
-    "searchsorted": Case(ordered),
     "where": Case(
         lambda data: (
-            (data.draw(array(["bool"], (3, 1))), *data.draw(st.tuples(array(["int16"], (4,)), array(["int16"], ())))),
+            (
+                data.draw(array(["bool"], (3, 1))),
+                *data.draw(st.tuples(array(["int16"], (4,)), array(["int16"], ()))),
+            ),
             {},
         )
     ),
@@ -475,48 +454,6 @@ CASES: dict[str, Case] = {
     "linalg.trace": Case(
         lambda data: ((data.draw(array(NUMBERS, MATRICES)),), {"offset": data.draw(st.integers(-4, 4))})
     ),
-    "linalg.vector_norm": Case(
-        lambda data: (
-            (data.draw(array(FLOATS, (2, 3))),),
-            {
-                "axis": data.draw(st.sampled_from([None, 0, -1, (0, 1)])),
-                "keepdims": data.draw(st.booleans()),
-                "ord": data.draw(st.sampled_from([2, 1, 0, 3, xp.inf, -xp.inf])),
-            },
-        )
-    ),
-    "linalg.matrix_norm": Case(
-        lambda data: (
-            (tall(data),),
-            {
-                "keepdims": data.draw(st.booleans()),
-                "ord": data.draw(st.sampled_from(["fro", "nuc", 1, -1, 2, -2, xp.inf, -xp.inf])),
-            },
-        )
-    ),
-    "linalg.matrix_power": Case(lambda data: ((square(data), data.draw(st.integers(-2, 4))), {})),
-    "linalg.matrix_rank": Case(lambda data: ((tall(data),), {})),
-    "linalg.cholesky": Case(lambda data: ((positive(data),), {"upper": data.draw(st.booleans())})),
-    "linalg.det": Case(lambda data: ((square(data),), {})),
-    "linalg.slogdet": Case(lambda data: ((square(data),), {})),
-    "linalg.inv": Case(lambda data: ((square(data),), {})),
-    "linalg.solve": Case(sides),
-    "linalg.pinv": Case(lambda data: ((tall(data),), {})),
-    "linalg.svdvals": Case(lambda data: ((tall(data),), {})),
-    "linalg.eigvalsh": Case(lambda data: ((positive(data),), {})),
-    # Decompositions are not unique: what they multiply to is compared
-    "linalg.eigh": Case(
-        lambda data: ((positive(data),), {}),
-        lambda found, x: [found.eigenvalues, x @ found.eigenvectors - found.eigenvectors * found.eigenvalues[..., None, :]],
-    ),
-    "linalg.qr": Case(
-        lambda data: ((tall(data),), {"mode": data.draw(st.sampled_from(["reduced", "complete"]))}),
-        lambda found, x: [product(found.Q, found.R), (found.Q.shape, found.R.shape)],
-    ),
-    "linalg.svd": Case(
-        lambda data: ((tall(data),), {"full_matrices": data.draw(st.booleans())}),
-        lambda found, x: [found.S, (found.U.shape, found.Vh.shape)],
-    ),
 }
 OUTSIDE = {"Array"}
 """Public functions and classes that are no functions of the standard."""
@@ -531,7 +468,6 @@ def found_in(namespace: Any, name: str) -> Any:
 def test_every_function_has_a_case() -> None:
     public = {name for name in dir(xp) if isinstance(getattr(xp, name), FunctionType)}
     public |= {f"linalg.{name}" for name in dir(xp.linalg) if name not in dir(xp)}
-    public |= {f"fft.{name}" for name in dir(xp.fft)}
     assert public - OUTSIDE - set(CASES) == set()
 
 
@@ -562,8 +498,7 @@ def test_function_compiled(name: str, data: st.DataObject) -> None:
         for i, x in zip(where, arrays, strict=True):
             full[i] = x
         given = in_ours(full)
-        found = CASES[name].shown(found_in(xp, name)(*given, **kwargs), *given)
-        return found
+        return CASES[name].shown(found_in(xp, name)(*given, **kwargs), *given)
 
     given = [in_ours(args[i]) for i in where]
     expected = in_numpy(call(*given))

@@ -1,1 +1,0 @@
-"""The standard's Fourier transforms: ``dualflow.array_api.fft``."""
