@@ -39,6 +39,17 @@ if TYPE_CHECKING:
     from dualflow.ops.complex_numbers import conj as conj
     from dualflow.ops.complex_numbers import imag as imag
     from dualflow.ops.complex_numbers import real as real
+    from dualflow.ops.counting.bins import bincount as bincount
+    from dualflow.ops.counting.confusion import confusion_matrix as confusion_matrix
+    from dualflow.ops.counting.confusion import zero_fraction as zero_fraction
+    from dualflow.ops.cumulative.running import cumprod as cumprod
+    from dualflow.ops.cumulative.running import cumulative_logsumexp as cumulative_logsumexp
+    from dualflow.ops.elementary.quotients import reciprocal_no_nan as reciprocal_no_nan
+    from dualflow.ops.elementary.quotients import scalar_mul as scalar_mul
+    from dualflow.ops.elementary.values import accumulate_n as accumulate_n
+    from dualflow.ops.elementary.values import angle as angle
+    from dualflow.ops.elementary.values import nextafter as nextafter
+    from dualflow.ops.elementary.values import polyval as polyval
     from dualflow.ops.exponential import exp as exp
     from dualflow.ops.exponential import expm1 as expm1
     from dualflow.ops.exponential import log1p as log1p
@@ -46,11 +57,16 @@ if TYPE_CHECKING:
     from dualflow.ops.exponential import logaddexp as logaddexp
     from dualflow.ops.exponential import sigmoid as sigmoid
     from dualflow.ops.exponential import softplus as softplus
-    from dualflow.ops.floating_point.parts import nextafter as nextafter
     from dualflow.ops.neural.activations import log_softmax as log_softmax
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
+    from dualflow.ops.ordering.permutations import invert_permutation as invert_permutation
+    from dualflow.ops.ordering.permutations import is_non_decreasing as is_non_decreasing
+    from dualflow.ops.ordering.permutations import is_strictly_increasing as is_strictly_increasing
+    from dualflow.ops.ordering.tops import approx_max_k as approx_max_k
+    from dualflow.ops.ordering.tops import approx_min_k as approx_min_k
+    from dualflow.ops.ordering.tops import in_top_k as in_top_k
     from dualflow.ops.powers import log as log
     from dualflow.ops.powers import pow as pow
     from dualflow.ops.powers import reciprocal as reciprocal
@@ -68,6 +84,17 @@ if TYPE_CHECKING:
     from dualflow.ops.rounding import round as round
     from dualflow.ops.rounding import trunc as trunc
     from dualflow.ops.scans import cumsum as cumsum
+    from dualflow.ops.segments.segments import segment_max as segment_max
+    from dualflow.ops.segments.segments import segment_mean as segment_mean
+    from dualflow.ops.segments.segments import segment_min as segment_min
+    from dualflow.ops.segments.segments import segment_prod as segment_prod
+    from dualflow.ops.segments.segments import segment_sum as segment_sum
+    from dualflow.ops.segments.segments import unsorted_segment_max as unsorted_segment_max
+    from dualflow.ops.segments.segments import unsorted_segment_mean as unsorted_segment_mean
+    from dualflow.ops.segments.segments import unsorted_segment_min as unsorted_segment_min
+    from dualflow.ops.segments.segments import unsorted_segment_prod as unsorted_segment_prod
+    from dualflow.ops.segments.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+    from dualflow.ops.segments.segments import unsorted_segment_sum as unsorted_segment_sum
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.special import erf as erf
     from dualflow.ops.special import erfc as erfc

@@ -6,6 +6,7 @@ from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
     from dualflow.ops.clipping import l2_loss as l2_loss
+    from dualflow.ops.counting.confusion import zero_fraction as zero_fraction
     from dualflow.ops.exponential import log_sigmoid as log_sigmoid
     from dualflow.ops.exponential import sigmoid as sigmoid
     from dualflow.ops.exponential import softplus as softplus
@@ -64,6 +65,10 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.transposed_convolution import conv2d_transpose as conv2d_transpose
     from dualflow.ops.neural.transposed_convolution import conv3d_transpose as conv3d_transpose
     from dualflow.ops.neural.transposed_convolution import conv_transpose as conv_transpose
+    from dualflow.ops.ordering.tops import approx_max_k as approx_max_k
+    from dualflow.ops.ordering.tops import approx_min_k as approx_min_k
+    from dualflow.ops.ordering.tops import in_top_k as in_top_k
+    from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
 

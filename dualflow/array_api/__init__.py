@@ -36,6 +36,7 @@ bool = _bool
 newaxis = None
 
 if TYPE_CHECKING:
+    from dualflow.array_api import fft as fft
     from dualflow.array_api import linalg as linalg
     from dualflow.array_api.array import Array as Array
     from dualflow.array_api.constants import e as e
@@ -154,6 +155,7 @@ if TYPE_CHECKING:
     from dualflow.array_api.searching import argsort as argsort
     from dualflow.array_api.searching import count_nonzero as count_nonzero
     from dualflow.array_api.searching import nonzero as nonzero
+    from dualflow.array_api.searching import searchsorted as searchsorted
     from dualflow.array_api.searching import sort as sort
     from dualflow.array_api.searching import take as take
     from dualflow.array_api.searching import take_along_axis as take_along_axis
@@ -162,6 +164,7 @@ if TYPE_CHECKING:
     from dualflow.array_api.sets import unique_counts as unique_counts
     from dualflow.array_api.sets import unique_inverse as unique_inverse
     from dualflow.array_api.sets import unique_values as unique_values
+    from dualflow.array_api.statistical import cumulative_prod as cumulative_prod
     from dualflow.array_api.statistical import cumulative_sum as cumulative_sum
     from dualflow.array_api.statistical import max as max
     from dualflow.array_api.statistical import mean as mean

@@ -20,6 +20,7 @@ from dualflow.ops import (
     rounding,
     trigonometric,
 )
+from dualflow.ops.elementary.values import nextafter as nextafter_of
 from dualflow.ops.floating_point import logarithms, parts
 
 Unary = Callable[[Any], Array]
@@ -203,7 +204,7 @@ copysign = _of_two(
 )
 nextafter = _of_two(
     "nextafter",
-    parts.nextafter,
+    nextafter_of,
     "The float that follows ``x1`` on the way to ``x2``.",
     ("[1.0]", "xp.asarray([2.0])", "[1.0000000000000002]"),
 )

@@ -19,6 +19,7 @@ from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.indexing import getitem
 from dualflow.ops.joining import unstack
+from dualflow.ops.ordering.search import searchsorted as positions_in
 from dualflow.ops.tensor import Tensor
 
 # Picking
@@ -160,6 +161,34 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
         raise InvalidArgumentError("nonzero takes an array of one axis or more; reshape x to (1,) first.")
     places = choose(tensor if tensor.dtype.is_bool else not_equal(tensor, 0))
     return tuple(Array(place) for place in unstack(places, num=len(tensor.shape), axis=1))
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
+    """Where each element of ``x2`` would be put into ``x1`` so that it stays in order.
+
+    Args:
+        x1: real numbers of one axis, in ascending order, or in the order of ``sorter``.
+        x2: the numbers to put in, of any shape.
+        side: "left" of equal elements, or "right" of them.
+        sorter: integers that put ``x1`` in order, as :func:`argsort` returns them.
+
+    Raises:
+        InvalidArgumentError: ``x1`` has not one axis, or another word for ``side``.
+        DTypeError: complex numbers.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 6])).tolist()
+    [1, 3]
+    """
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"side is 'left' or 'right', not {side!r}.")
+    ordered, values = operands(x1 if sorter is None else take(x1, sorter), x2)
+    if len(ordered.shape) != 1:
+        raise InvalidArgumentError(
+            f"searchsorted looks into an array of one axis, not of shape {ordered.shape}."
+        )
+    found = positions_in(ordered, reshape(values, [-1]), side=side, out_type=int64)
+    return Array(reshape(found, values.shape))
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:

@@ -17,6 +17,7 @@ from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like
+from dualflow.ops.cumulative.running import cumprod
 from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
 from dualflow.ops.scans import cumsum
@@ -192,6 +193,22 @@ def cumulative_sum(
     [0, 1, 3, 6]
     """
     return _running(cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Running products along ``axis``; arguments and dtypes are those of :func:`cumulative_sum`.
+
+    Raises:
+        InvalidArgumentError: no axis is given, and ``x`` has several or none.
+        OutOfRangeError: an axis that ``x`` doesn't have.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True).tolist()
+    [1, 2, 6, 24]
+    """
+    return _running(cumprod, 1, x, axis, dtype, include_initial)
 
 
 def _running(function: Any, first: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Array:

@@ -71,12 +71,13 @@ class Scatter(NamedTuple):
     """Slices of the last input put, in order, to positions that the integers before it name.
 
     Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
-    one for each of the first axes. They go ``onto`` the first input or onto zeros, and are added to what is
-    there, or take its place.
+    one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` says how:
+    "put" where they take the place of what is there, else the function of both that stays, one of "add",
+    "multiply", "maximum" and "minimum"; None where the attribute of this name says.
     """
 
     onto: bool
-    add: bool
+    join: str | None
 
 
 class Contraction(NamedTuple):

@@ -61,8 +61,12 @@ class Pick(NamedTuple):
     stride: int
 
 
-class NestOperand(NamedTuple):
-    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set."""
+@dataclass(frozen=True, slots=True, eq=False)
+class NestOperand:
+    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set.
+
+    Each equals itself alone: literals of several dtypes would be equal.
+    """
 
     made: Value | None = None
     access: Access | None = None

@@ -171,9 +171,12 @@ def along(dtypes: list[str], **options: st.SearchStrategy[Any]) -> Case:
     return Case(draw)
 
 
-def with_axis(draw_more: Callable[[Any, st.DataObject], tuple[tuple[Any, ...], dict[str, Any]]]) -> Case:
+def with_axis(
+    draw_more: Callable[[Any, st.DataObject], tuple[tuple[Any, ...], dict[str, Any]]],
+    dtypes: list[str] = ANY,
+) -> Case:
     def draw(data: st.DataObject) -> Any:
-        x = data.draw(array(ANY, SOME))
+        x = data.draw(array(dtypes, SOME))
         args, kwargs = draw_more(x, data)
         return (x, *args), kwargs
 
@@ -258,6 +261,68 @@ def vectors(length: int | None = None) -> Draw:
         return tuple(data.draw(array([dtype], s, whole=True, high=3, low=-3)) for s in shapes), {}
 
     return draw
+
+
+def ordered(data: st.DataObject) -> Any:
+    dtype = data.draw(st.sampled_from(INTEGERS + REALS))
+    x = data.draw(array([dtype], st.integers(0, 6).map(lambda n: (n,))))
+    kwargs: dict[str, Any] = {"side": data.draw(st.sampled_from(["left", "right"]))}
+    if data.draw(st.booleans()):
+        kwargs["sorter"] = np.argsort(x)
+    else:
+        x = np.sort(x)
+    return (x, data.draw(array([dtype], SOME))), kwargs
+
+
+def square(data: st.DataObject) -> Any:
+    """Matrices that are far from singular."""
+    n, batch = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([(), (2,)]))
+    x = data.draw(array(FLOATS, (*batch, n, n), low=-1, high=1))
+    return (x + 6 * np.eye(n, dtype=x.dtype)).astype(x.dtype)
+
+
+def positive(data: st.DataObject) -> Any:
+    x = square(data)
+    return (x @ np.swapaxes(x, -1, -2).conj()).astype(x.dtype)
+
+
+def tall(data: st.DataObject) -> Any:
+    """Matrices of full rank, of any sizes."""
+    x = data.draw(array(FLOATS, MATRICES, low=-1, high=1))
+    return (x + 4 * np.eye(*x.shape[-2:], dtype=x.dtype)).astype(x.dtype)
+
+
+def sides(data: st.DataObject) -> Any:
+    a = square(data)
+    b = data.draw(st.sampled_from([(a.shape[-1],), (a.shape[-1], 2), (2, a.shape[-1], 1)]))
+    return (a, data.draw(array([a.dtype.name], b))), {}
+
+
+NORMS = st.sampled_from(["backward", "ortho", "forward"])
+
+
+def signal(dtypes: list[str]) -> Case:
+    """A transform along one axis."""
+
+    def draw(data: st.DataObject) -> Any:
+        x = data.draw(array(dtypes, hnp.array_shapes(min_dims=1, max_dims=3, min_side=2, max_side=5)))
+        n = data.draw(st.none() | st.integers(2, 6))
+        return (x,), {"n": n, "axis": axis_of(x, data, none=False), "norm": data.draw(NORMS)}
+
+    return Case(draw)
+
+
+def signals(dtypes: list[str]) -> Case:
+    """A transform over several axes."""
+
+    def draw(data: st.DataObject) -> Any:
+        x = data.draw(array(dtypes, (3, 4, 2)))
+        axes = data.draw(st.sampled_from([None, (0,), (-1, 0), (0, 1, 2)]))
+        count = len(axes or ())
+        s = data.draw(st.none() | st.tuples(*[st.integers(2, 5)] * count)) if axes else None
+        return (x,), {"s": s, "axes": axes, "norm": data.draw(NORMS)}
+
+    return Case(draw)
 
 
 CASES: dict[str, Case] = {
@@ -408,6 +473,7 @@ CASES: dict[str, Case] = {
     "std": reduction(REALS, correction=st.sampled_from([0.0, 0.25])),
     "max": reduction(INTEGERS + REALS),
     "min": reduction(INTEGERS + REALS),
+    "cumulative_prod": along(NUMBERS, include_initial=st.booleans()),
     "cumulative_sum": along(NUMBERS, include_initial=st.booleans()),
     "all": reduction(ANY),
     "any": reduction(ANY),
@@ -417,6 +483,7 @@ CASES: dict[str, Case] = {
     "argmin": reduction(INTEGERS + REALS, several=False),
     "count_nonzero": reduction(ANY),
     "nonzero": Case(lambda data: ((data.draw(array(ANY, SOME)),), {}), compiles=False),
+    "searchsorted": Case(ordered),
     "where": Case(
         lambda data: (
             (
@@ -454,6 +521,74 @@ CASES: dict[str, Case] = {
     "linalg.trace": Case(
         lambda data: ((data.draw(array(NUMBERS, MATRICES)),), {"offset": data.draw(st.integers(-4, 4))})
     ),
+    "linalg.vector_norm": Case(
+        lambda data: (
+            (data.draw(array(FLOATS, (2, 3))),),
+            {
+                "axis": data.draw(st.sampled_from([None, 0, -1, (0, 1)])),
+                "keepdims": data.draw(st.booleans()),
+                "ord": data.draw(st.sampled_from([2, 1, 0, 3, xp.inf, -xp.inf])),
+            },
+        )
+    ),
+    "linalg.matrix_norm": Case(
+        lambda data: (
+            (tall(data),),
+            {
+                "keepdims": data.draw(st.booleans()),
+                "ord": data.draw(st.sampled_from(["fro", "nuc", 1, -1, 2, -2, xp.inf, -xp.inf])),
+            },
+        )
+    ),
+    "linalg.matrix_power": Case(lambda data: ((square(data), data.draw(st.integers(-2, 4))), {})),
+    "linalg.matrix_rank": Case(lambda data: ((tall(data),), {})),
+    "linalg.cholesky": Case(lambda data: ((positive(data),), {"upper": data.draw(st.booleans())})),
+    "linalg.det": Case(lambda data: ((square(data),), {})),
+    "linalg.slogdet": Case(lambda data: ((square(data),), {})),
+    "linalg.inv": Case(lambda data: ((square(data),), {})),
+    "linalg.solve": Case(sides),
+    "linalg.pinv": Case(lambda data: ((tall(data),), {})),
+    "linalg.svdvals": Case(lambda data: ((tall(data),), {})),
+    "linalg.eigvalsh": Case(lambda data: ((positive(data),), {})),
+    # Decompositions are not unique: what they multiply to is compared
+    "linalg.eigh": Case(
+        lambda data: ((positive(data),), {}),
+        lambda found, x: [
+            found.eigenvalues,
+            x @ found.eigenvectors - found.eigenvectors * found.eigenvalues[..., None, :],
+        ],
+    ),
+    "linalg.qr": Case(
+        lambda data: ((tall(data),), {"mode": data.draw(st.sampled_from(["reduced", "complete"]))}),
+        lambda found, x: [found.Q @ found.R, tuple(found.Q.shape), tuple(found.R.shape)],
+    ),
+    "linalg.svd": Case(
+        lambda data: ((tall(data),), {"full_matrices": data.draw(st.booleans())}),
+        lambda found, x: [found.S, tuple(found.U.shape), tuple(found.Vh.shape)],
+    ),
+    # Fourier transforms
+    **{f"fft.{name}": signal(COMPLEX) for name in ("fft", "ifft", "irfft", "hfft")},
+    **{f"fft.{name}": signal(REALS) for name in ("rfft", "ihfft")},
+    **{f"fft.{name}": signals(COMPLEX) for name in ("fftn", "ifftn", "irfftn")},
+    "fft.rfftn": signals(REALS),
+    **{
+        f"fft.{name}": Case(
+            lambda data: (
+                (data.draw(st.integers(1, 9)),),
+                {
+                    "d": data.draw(st.sampled_from([1.0, 0.25])),
+                    "dtype": data.draw(st.sampled_from([None, np.dtype("float32")])),
+                },
+            )
+        )
+        for name in ("fftfreq", "rfftfreq")
+    },
+    **{
+        f"fft.{name}": with_axis(
+            lambda x, data: ((), {"axes": axis_of(x, data, several=True)}), dtypes=FLOATS
+        )
+        for name in ("fftshift", "ifftshift")
+    },
 }
 OUTSIDE = {"Array"}
 """Public functions and classes that are no functions of the standard."""
@@ -467,6 +602,7 @@ def found_in(namespace: Any, name: str) -> Any:
 
 def test_every_function_has_a_case() -> None:
     public = {name for name in dir(xp) if isinstance(getattr(xp, name), FunctionType)}
+    public |= {f"fft.{name}" for name in dir(xp.fft)}
     public |= {f"linalg.{name}" for name in dir(xp.linalg) if name not in dir(xp)}
     assert public - OUTSIDE - set(CASES) == set()
 

@@ -123,6 +123,36 @@ CASES = {
     "places of no axes": (lambda: xp.nonzero(xp.ones(())), Invalid, "one axis or more", "reshape"),
     "the largest of none": (lambda: xp.max(NONE, axis=0), Invalid, "no largest", "no elements"),
     "sums along which axis": (lambda: xp.cumulative_sum(X), Invalid, "of 2 axes", "axis="),
+    "another way to decompose": (lambda: xp.linalg.qr(X, mode="r"), Invalid, "not 'r'", "'reduced' or"),
+    "matrices of open sizes": (
+        lambda: traced(lambda x: xp.linalg.matrix_rank(x), LATER),
+        Invalid,
+        r"\(None, 3\)",
+        "rtol",
+    ),
+    "powers of what is not square": (
+        lambda: xp.linalg.matrix_power(X, 2),
+        Invalid,
+        r"shape \(2, 3\)",
+        "takes square matrices",
+    ),
+    "another norm of matrices": (lambda: xp.linalg.matrix_norm(X, ord=3), Invalid, "not 3", "'fro', 'nuc'"),
+    "a search in a matrix": (lambda: xp.searchsorted(X, V), Invalid, r"shape \(2, 3\)", "of one axis"),
+    "neither side": (lambda: xp.searchsorted(V, V, side="top"), Invalid, "not 'top'", "'left' or 'right'"),
+    "a real transform of complex numbers": (
+        lambda: xp.fft.rfft(xp.asarray([1j])),
+        Wrong,
+        "not of complex128",
+        "fft.fft",
+    ),
+    "sizes for other axes": (
+        lambda: xp.fft.fftn(X, s=(2,), axes=(0, 1)),
+        Invalid,
+        r"s has one size for each axis, not \(2,\)",
+        "2 axes",
+    ),
+    "whole frequencies": (lambda: xp.fft.fftfreq(3, dtype=xp.int8), Wrong, "not int8", "use float32"),
+    "frequencies of nothing": (lambda: xp.fft.fftfreq(0), Invalid, "not of 0", "1 element or more"),
     "differences undone": (lambda: xp.diff(V, n=-1), Invalid, "not -1", "0 times or more"),
 }
 """For each kind of mistake: a call that makes it, the error, what it says, and what to do."""

@@ -11,28 +11,21 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.checks import assigned
-from dualflow.ops.linear_algebra.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
-nn, math, random = df.nn, df.math, df.random
-DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
+nn, math, random, signal = df.nn, df.math, df.random, df.signal
+DIRECT = {"inferred", "kernel"}  # what cases call that ask no public function
 PART = df.Variable(V)
 
 
 def traced(function, *shapes):
     """Trace ``function`` with tensors of these shapes, where None is an open size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-
-
-def left_vectors(x):
-    """The left singular vectors of ``x``."""
-    return dispatch.current().apply(REGISTRY["svd"], (x,), {})[1]
 
 
 def gradient(function, *shapes):
@@ -164,32 +157,6 @@ CASES = {
         "known shapes",
     ),
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
-    "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
-    "a norm over three axes": (
-        lambda: df.norm(df.ones([1, 4, 4, 1]), axis=(0, 1, 2)),
-        Invalid,
-        "an integer or two of them",
-        r"not \(0, 1, 2\)",
-    ),
-    "a norm that matrices don't have": (
-        lambda: df.norm(M, 3, axis=(0, 1)),
-        Invalid,
-        "'fro', 1, 2 or inf, not 3",
-        "one axis",
-    ),
-    "the 2-norm of float16": (
-        lambda: df.norm(df.ones([2, 2], df.float16), 2, [0, 1]),
-        Wrong,
-        "32 bits",
-        "df.cast",
-    ),
-    "singular values of a vector": (lambda: singular_values(V), Invalid, r"shape is \(3,\)", "two axes"),
-    "gradients of complex singular vectors": (
-        lambda: gradient(lambda x: df.math.real(left_vectors(df.cast(x, df.complex64))), [2, 2]),
-        Invalid,
-        "phase is arbitrary",
-        "singular values alone",
-    ),
     "no tensors for a norm": (
         lambda: df.global_norm([None]),
         Invalid,
@@ -243,13 +210,6 @@ CASES = {
         "every size while tracing",
         "known shapes",
     ),
-    "a diagonal of a vector": (
-        lambda: df.linalg.diag_part(V),
-        Invalid,
-        r"shape is \(3,\)",
-        "two axes or more",
-    ),
-    "a diagonal of a scalar": (lambda: df.linalg.diag(1.0), Invalid, r"shape is \(\)", "give it an axis"),
     # joining and cutting
     "joining shapes": (
         lambda: df.concat([M, Q], 1),
@@ -470,6 +430,80 @@ CASES = {
         "reshape",
     ),
     # losses
+    # signals
+    "a transform of real numbers": (lambda: signal.fft(V), Wrong, "complex64 or complex128", "df.cast"),
+    "a transform of integers": (lambda: signal.rfft(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "a transform of too few axes": (lambda: signal.rfft2d(V), Invalid, "rfft2d takes 2 axes", "df.reshape"),
+    "lengths of other axes": (
+        lambda: signal.rfft(V, [2, 3]),
+        Invalid,
+        "one size, not negative, for each of 1 axes",
+        r"not \[2, 3\]",
+    ),
+    "a transform's norm": (lambda: signal.fftnd(C, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "the gradient of a transform of open length": (
+        lambda: gradient(signal.rfft, [None]),
+        Invalid,
+        "needs to know its lengths",
+        "give fft_length",
+    ),
+    "cosine transforms of integers": (lambda: signal.dct(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "cosine transforms of a scalar": (lambda: signal.dct(1.0), Invalid, "one axis or more", "df.reshape"),
+    "a cosine transform's type": (lambda: signal.dct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "an inverse cosine transform's type": (lambda: signal.idct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "a cosine transform's norm": (lambda: signal.dct(V, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "a cosine transform's axis": (lambda: signal.dct(M, axis=0), Invalid, "axis -1", "df.transpose"),
+    "a cosine transform's length": (lambda: signal.dct(V, n=0), Invalid, "1 or more", "not 0"),
+    "an inverse cosine transform's length": (lambda: signal.idct(V, n=2), Invalid, "n=None", "cut or pad"),
+    "one sample of the first type": (lambda: signal.dct([1.0], 1), Invalid, "two samples", "norm=None"),
+    "frames of a modified transform": (lambda: signal.mdct(V, 6), Invalid, "multiple of 4", "not 6"),
+    "empty frames": (lambda: signal.frame(V, 0, 1), Invalid, "from 1 on", "not 0 and 1"),
+    "frames of open sizes": (
+        lambda: traced(lambda x: signal.frame(x, 2, 1), [None, None, 4]),
+        Invalid,
+        "all sizes of a signal but one",
+        "known shapes",
+    ),
+    "a sum of a vector": (lambda: signal.overlap_and_add(V, 1), Invalid, "two axes", "df.reshape"),
+    "a sum of frames at one place": (lambda: signal.overlap_and_add(M, 0), Invalid, "from 1 on", "not 0"),
+    "a negative window": (lambda: signal.hann_window(-1), Invalid, "not negative", "-1"),
+    "a window of ints": (lambda: signal.hann_window(3, dtype=df.int32), Wrong, "int32", "another dtype"),
+    "a window of unknown kind": (
+        lambda: traced(lambda x: signal.hann_window(3, x), []),
+        Wrong,
+        "periodic must be known",
+        "Python bool",
+    ),
+    "a window of unknown shape": (
+        lambda: traced(lambda x: signal.kaiser_window(3, x), []),
+        Wrong,
+        "beta must be known",
+        "Python float",
+    ),
+    "mel bands in disorder": (
+        lambda: signal.linear_to_mel_weight_matrix(lower_edge_hertz=9e3),
+        Invalid,
+        "0 <= lower < upper",
+        "here 9000.0",
+    ),
+    "mel bands of ints": (
+        lambda: signal.linear_to_mel_weight_matrix(dtype=df.int32),
+        Wrong,
+        "int32",
+        "another dtype",
+    ),
+    "mel bands of an unknown rate": (
+        lambda: traced(lambda x: signal.linear_to_mel_weight_matrix(sample_rate=x), []),
+        Wrong,
+        "while tracing",
+        "Python number",
+    ),
+    "cepstra of nothing": (
+        lambda: signal.mfccs_from_log_mel_spectrograms(df.zeros([2, 0])),
+        Invalid,
+        "one band or more",
+        "num_mel_bins",
+    ),
     # random numbers and output
     "random ints": (
         lambda: random.normal([2], dtype=df.int32),
@@ -581,7 +615,6 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
-    "ops/linear_algebra/bands.py": "in test_diagonals.py",
     "ops/picking.py": "in test_picking.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
