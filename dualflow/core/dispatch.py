@@ -50,6 +50,8 @@ class AbstractComposite:
     """
 
     __slots__ = ()
+    shape: Any
+    dtype: Any
     values: Any
 
     def with_values(self, new_values: Any) -> Any:

@@ -246,8 +246,13 @@ class GradientTape:
         Returns:
             In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
         """
+<<<<<<< HEAD
         unconnected = unconnected_choice(unconnected_gradients)
         tape = self._use()
+=======
+        unconnected = _unconnected(unconnected_gradients)
+        tape, target = self._use(), _number(target)
+>>>>>>> main
         _check_target(target)
         flat, rebuild = _numbers(sources)
         rows = [
@@ -280,7 +285,12 @@ class GradientTape:
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
+<<<<<<< HEAD
         unconnected_choice(unconnected_gradients)
+=======
+        _unconnected(unconnected_gradients)
+        target, source = _number(target), _number(source)
+>>>>>>> main
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -340,7 +350,7 @@ def _one(target: Any) -> Any:
 
 def _flat_weights(given: Any) -> list[Any]:
     if isinstance(given, list | tuple):
-        return [x.values if isinstance(x, AbstractComposite) else x for x in given]
+        return [_number(x) for x in given]
     return _numbers(given)[0]
 
 
@@ -354,7 +364,12 @@ def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
             structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
         )
 
-    return [x.values if _is_composite(x) else x for x in found], rebuild
+    return [_number(x) for x in found], rebuild
+
+
+def _number(value: Any) -> Any:
+    """What gradients flow to in a target or a source."""
+    return value.values if _is_composite(value) else value
 
 
 def _is_composite(value: Any) -> bool:
