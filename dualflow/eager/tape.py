@@ -246,13 +246,8 @@ class GradientTape:
         Returns:
             In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
         """
-<<<<<<< HEAD
         unconnected = unconnected_choice(unconnected_gradients)
-        tape = self._use()
-=======
-        unconnected = _unconnected(unconnected_gradients)
         tape, target = self._use(), _number(target)
->>>>>>> main
         _check_target(target)
         flat, rebuild = _numbers(sources)
         rows = [
@@ -285,12 +280,8 @@ class GradientTape:
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
-<<<<<<< HEAD
         unconnected_choice(unconnected_gradients)
-=======
-        _unconnected(unconnected_gradients)
         target, source = _number(target), _number(source)
->>>>>>> main
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
