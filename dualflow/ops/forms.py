@@ -74,6 +74,31 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class Positions:
+    """The places of the elements of input 0, in order, each as often as it says: of a bool once or never.
+
+    There are ``attrs["size"]`` of them.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The integers ``attrs["values"]``, which are sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """An op that is other ops, once the integers that decide its sizes are known as sizes.
+
+    ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs. ``read(tensor, least)`` returns
+    the elements of a tensor of integers, for attributes: numbers, or extents that the program reads there
+    (:mod:`dualflow.core.extent`), none of them below ``least`` where that is no None.
+    """
+
+    resolve: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Scatter:
     """Slices of the last input put, in order, to positions that the integers before it name.
 
@@ -126,5 +151,19 @@ class Check:
 
 
 Form = (
-    Choice | Loop | Check | Element | Fold | View | Assemble | Take | Scatter | Contraction | Literal | Opaque
+    Choice
+    | Loop
+    | Check
+    | Element
+    | Fold
+    | View
+    | Assemble
+    | Take
+    | Positions
+    | Sizes
+    | Sized
+    | Scatter
+    | Contraction
+    | Literal
+    | Opaque
 )

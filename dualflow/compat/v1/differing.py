@@ -22,9 +22,9 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
 from dualflow.ops.creation import zeros as zeros_of_sizes
 from dualflow.ops.forms import Opaque
+from dualflow.ops.measuring import SHAPE
 from dualflow.ops.random import Source, check_is_number
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.shapes import SHAPE
 from dualflow.random import normal, stream, uniform
 from dualflow.random import poisson as poisson_of_shape
 

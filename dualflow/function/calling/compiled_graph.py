@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.extent import UndecidedSize
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
@@ -17,10 +18,12 @@ from dualflow.function.calling.backend_door import backend_of, kernel_listing, s
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
+from dualflow.function.calling.sized_graph import with_extents
 from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
@@ -62,11 +65,24 @@ class CompiledGraph:
         """
         cause = sized_by_data(self.graph)
         if cause is not None:
-            return as_one_node(self.graph, cause)
+            found = self._by_extents
+            return as_one_node(self.graph, cause) if found is None else found[0]
         if self.options.checking:
             check = import_module("dualflow.graph.passes.fusion_check")
             check.require_legal_kernels(self.graph, self.options)
         return optimise(self.graph, self.options)
+
+    @computed_once(_compiling)
+    def _by_extents(self) -> tuple[Graph, Compiled] | None:
+        """A graph whose sizes depend on data, optimised and compiled; None where no code serves all sizes."""
+        if self.options.backend != "llvm":
+            return None
+        try:
+            graph = optimise(with_extents(self.graph, self.options), self.options)
+            with unforkable():
+                return graph, self.backend.build(graph, self.options)
+        except UndecidedSize:
+            return None
 
     @property
     def backend(self) -> Backend:
@@ -86,6 +102,10 @@ class CompiledGraph:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
         backend, graph = self.backend, self.optimised
+        if has_extents(graph):
+            found = self._by_extents
+            assert found is not None, "the graph was made there"
+            return found[1]
         with unforkable():  # a child would inherit the locks of what is imported and compiled
             made = backend.build(graph, self.options)
         if self.options.strict:

@@ -21,8 +21,9 @@ def sized_by_data(graph: Graph) -> Node | None:
 
     What loops keep of their turns is read by loops, or computed with row by row.
     """
+    given = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
-        if not isinstance(node.op.form, Loop | Element):
+        if given or not isinstance(node.op.form, Loop | Element):
             for spec in node.specs:
                 if not spec.shape.is_static:
                     return node
