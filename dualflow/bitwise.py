@@ -1,11 +1,15 @@
 """Operations on the bits of integers: ``df.bitwise``."""
 
-from dualflow.core.namespace import publish as _publish
-from dualflow.ops.bitwise import bitwise_and as bitwise_and
-from dualflow.ops.bitwise import bitwise_or as bitwise_or
-from dualflow.ops.bitwise import bitwise_xor as bitwise_xor
-from dualflow.ops.bitwise import invert as invert
-from dualflow.ops.bitwise import left_shift as left_shift
-from dualflow.ops.bitwise import right_shift as right_shift
+from typing import TYPE_CHECKING
 
-_publish(globals())
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.ops.bitwise import bitwise_and as bitwise_and
+    from dualflow.ops.bitwise import bitwise_or as bitwise_or
+    from dualflow.ops.bitwise import bitwise_xor as bitwise_xor
+    from dualflow.ops.bitwise import invert as invert
+    from dualflow.ops.bitwise import left_shift as left_shift
+    from dualflow.ops.bitwise import right_shift as right_shift
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

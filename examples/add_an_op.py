@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import dualflow as df
-from dualflow.ops.cases import cases
 from dualflow.ops.elementwise import as_real_float, elementwise
 from dualflow.ops.samples import reals
+from dualflow.ops.testing.cases import cases
 
 
 def element(m: Any, x: Any, y: Any) -> Any:

@@ -27,19 +27,25 @@ ARGUMENTS = {
     "features name": ("math.softplus math.softsign nn.elu nn.relu nn.relu6 nn.selu nn.softplus nn.softsign"),
     "index name": "TensorArray.read",
     "indices name": "TensorArray.gather",
-    "input name": "identity rank stop_gradient math.imag math.real",
+    "input name": (
+        "identity rank stop_gradient math.imag math.real math.angle identity_n signal.fft signal.fft2d "
+        "signal.fft3d signal.ifft signal.ifft2d signal.ifft3d linalg.cholesky linalg.det linalg.expm "
+        "linalg.logm linalg.slogdet linalg.sqrtm linalg.tensor_diag_part matrix_square_root"
+    ),
     "inputs name": "add_n math.add_n",
     "t name": "nn.l2_loss",
     "t_list name": "linalg.global_norm",
-    "value name": "TensorArray.unstack",
+    "value name": "TensorArray.unstack math.zero_fraction nn.zero_fraction",
     "x name": (
-        "abs acos acosh asin asinh atan atanh cos cosh exp floor logical_not negative round sigmoid "
-        "sign sin sinh sqrt square tan tanh math.abs math.acos math.acosh math.asin math.asinh "
-        "math.atan math.atanh math.ceil math.conj math.cos math.cosh math.erf math.erfc math.exp "
-        "math.expm1 math.floor math.is_finite math.is_inf math.is_nan math.log math.log1p "
-        "math.log_sigmoid math.logical_not math.negative math.reciprocal math.rint math.round "
-        "math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt math.square math.tan math.tanh "
-        "nn.sigmoid nn.tanh linalg.trace bitwise.invert"
+        "abs acos acosh asin asinh atan atanh cos cosh exp floor logical_not negative round "
+        "sigmoid sign sin sinh sqrt square tan tanh math.abs math.acos math.acosh math.asin "
+        "math.asinh math.atan math.atanh math.ceil math.conj math.cos math.cosh math.erf "
+        "math.erfc math.exp math.expm1 math.floor math.is_finite math.is_inf math.is_nan "
+        "math.log math.log1p math.log_sigmoid math.logical_not math.negative math.reciprocal "
+        "math.rint math.round math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt "
+        "math.square math.tan math.tanh nn.sigmoid nn.tanh linalg.trace bitwise.invert "
+        "math.reciprocal_no_nan math.invert_permutation math.is_non_decreasing "
+        "math.is_strictly_increasing"
     ),
     "a name conjugate": "linalg.matrix_transpose",
     "dims value name": "fill",
@@ -51,7 +57,7 @@ ARGUMENTS = {
     "input axis name": "expand_dims squeeze",
     "input dtype name": "ones_like zeros_like",
     "input multiples name": "tile",
-    "input out_type name": "shape size",
+    "input out_type name": "shape size shape_n",
     "input shape name": "broadcast_to",
     "labels logits name": (
         "nn.sigmoid_cross_entropy_with_logits nn.sparse_softmax_cross_entropy_with_logits"
@@ -66,13 +72,14 @@ ARGUMENTS = {
     "x dtype name": "cast",
     "x shape name": "ensure_shape",
     "x y name": (
-        "add divide equal greater greater_equal less less_equal logical_and logical_or maximum minimum "
-        "multiply not_equal pow subtract truncatemod math.add math.divide math.divide_no_nan math.equal "
-        "math.floordiv math.floormod math.greater math.greater_equal math.less math.less_equal "
-        "math.logical_and math.logical_or math.logical_xor math.maximum math.minimum math.mod "
-        "math.multiply math.multiply_no_nan math.not_equal math.pow math.squared_difference "
-        "math.subtract math.truediv math.xlogy bitwise.bitwise_and bitwise.bitwise_or "
-        "bitwise.bitwise_xor bitwise.left_shift bitwise.right_shift"
+        "add divide equal greater greater_equal less less_equal logical_and logical_or maximum "
+        "minimum multiply not_equal pow subtract truncatemod math.add math.divide "
+        "math.divide_no_nan math.equal math.floordiv math.floormod math.greater "
+        "math.greater_equal math.less math.less_equal math.logical_and math.logical_or "
+        "math.logical_xor math.maximum math.minimum math.mod math.multiply math.multiply_no_nan "
+        "math.not_equal math.pow math.squared_difference math.subtract math.truediv math.xlogy "
+        "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
+        "bitwise.right_shift realdiv truncatediv"
     ),
     "y x name": "atan2 math.atan2",
     "a b axes name": "tensordot linalg.tensordot",
@@ -103,7 +110,10 @@ ARGUMENTS = {
     "t clip_value_min clip_value_max name": "clip_by_value",
     "t_list clip_norm use_norm name": "clip_by_global_norm",
     "target sources output_gradients unconnected_gradients": "GradientTape.gradient",
-    "tensor indices updates name": "tensor_scatter_nd_add tensor_scatter_nd_update",
+    "tensor indices updates name": (
+        "tensor_scatter_nd_add tensor_scatter_nd_update tensor_scatter_nd_max "
+        "tensor_scatter_nd_min tensor_scatter_nd_sub"
+    ),
     "tensor mask axis name": "boolean_mask",
     "value bias data_format name": "nn.bias_add",
     "value dtype dtype_hint name": "convert_to_tensor",
@@ -133,7 +143,7 @@ ARGUMENTS = {
     "values axis direction stable name": "argsort",
     "x axes shift keepdims name": "nn.moments",
     "x axis epsilon name dim": "math.l2_normalize nn.l2_normalize linalg.l2_normalize",
-    "x axis exclusive reverse name": "cumsum math.cumsum",
+    "x axis exclusive reverse name": "cumsum math.cumsum math.cumprod math.cumulative_logsumexp",
     "x rate noise_shape seed name": "nn.dropout",
     "input ksize strides padding data_format name": (
         "nn.avg_pool nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.max_pool nn.max_pool1d nn.max_pool2d "
@@ -150,7 +160,39 @@ ARGUMENTS = {
     "input filter strides padding data_format dilations name": "nn.depthwise_conv2d",
     "input filters stride padding data_format dilations name": "nn.conv1d",
     "input filters strides padding data_format dilations name": "nn.conv2d nn.conv3d nn.convolution",
-    "shape seed mean stddev dtype name alg": "random.stateless_normal",
+    "frame_step forward_window_fn name": "signal.inverse_stft_window_fn",
+    "generator": "random.set_global_generator",
+    "input type n axis norm name": "signal.dct signal.idct",
+    "input_tensor fft_length axes norm name": (
+        "fftnd ifftnd irfftnd rfftnd signal.fftnd signal.ifftnd signal.irfftnd signal.rfftnd"
+    ),
+    "input_tensor fft_length name": (
+        "signal.irfft signal.irfft2d signal.irfft3d signal.rfft signal.rfft2d signal.rfft3d"
+    ),
+    "log_mel_spectrograms name": "signal.mfccs_from_log_mel_spectrograms",
+    "mdcts window_fn norm name": "signal.inverse_mdct",
+    "num_mel_bins num_spectrogram_bins sample_rate lower_edge_hertz upper_edge_hertz dtype name": (
+        "signal.linear_to_mel_weight_matrix"
+    ),
+    "signal frame_length frame_step pad_end pad_value axis name": "signal.frame",
+    "signal frame_step name": "signal.overlap_and_add",
+    "signals frame_length frame_step fft_length window_fn pad_end name": "signal.stft",
+    "signals frame_length window_fn pad_end norm name": "signal.mdct",
+    "stfts frame_length frame_step fft_length window_fn name": "signal.inverse_stft",
+    "window_length beta dtype name": "signal.kaiser_bessel_derived_window signal.kaiser_window",
+    "window_length dtype name": "signal.vorbis_window",
+    "window_length periodic dtype name": "signal.hamming_window signal.hann_window",
+    "x axes name": "signal.fftshift signal.ifftshift",
+    "logits num_samples seed dtype name": "random.stateless_categorical",
+    "seed alg": "random.create_rng_state random.experimental.create_rng_state",
+    "seed data alg": "random.fold_in random.experimental.stateless_fold_in",
+    "seed num alg": "random.split random.experimental.stateless_split",
+    "shape seed alpha beta dtype name": "random.stateless_gamma",
+    "shape seed counts probs output_dtype name": "random.stateless_binomial",
+    "shape seed lam dtype name": "random.stateless_poisson",
+    "shape seed means stddevs minvals maxvals name": "random.stateless_parameterized_truncated_normal",
+    "value seed alg name": "random.experimental.stateless_shuffle",
+    "shape seed mean stddev dtype name alg": "random.stateless_normal random.stateless_truncated_normal",
     "shape seed minval maxval dtype name alg": "random.stateless_uniform",
     "x mean variance offset scale variance_epsilon name": "nn.batch_normalization",
     "input filters output_shape strides padding data_format dilations name": "nn.conv2d_transpose",
@@ -165,6 +207,60 @@ ARGUMENTS = {
     ),
     "initial_value trainable validate_shape caching_device name variable_def dtype import_scope "
     "constraint synchronization aggregation shape experimental_enable_variable_lifting": ("Variable"),
+    "tensor name": "eig eigvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
+    "matrix name": "linalg.adjoint linalg.logdet",
+    "a b name": "linalg.cross",
+    "diagonal name": "linalg.tensor_diag",
+    "input adjoint name": "linalg.inv",
+    "matrix rhs adjoint name": "linalg.solve",
+    "matrix rhs lower adjoint name": "linalg.triangular_solve",
+    "bands rhs lower adjoint name": "linalg.banded_triangular_solve",
+    "chol rhs name": "linalg.cholesky_solve",
+    "matrix rhs l2_regularizer fast name": "linalg.lstsq",
+    "input full_matrices name": "linalg.qr",
+    "tensor full_matrices compute_uv name": "linalg.svd",
+    "a rcond validate_args name": "linalg.pinv",
+    "a tol validate_args name": "linalg.matrix_rank",
+    "input output_idx_type name": "linalg.lu",
+    "lower_upper perm rhs validate_args name": "linalg.lu_solve",
+    "lower_upper perm validate_args name": "linalg.lu_matrix_inverse linalg.lu_reconstruct",
+    "input diagonal name k align": "linalg.set_diag",
+    "tensor ord axis name": "linalg.normalize",
+    "diagonals rhs diagonals_format name": "linalg.tridiagonal_matmul",
+    "diagonals rhs diagonals_format transpose_rhs conjugate_rhs name partial_pivoting "
+    "perturb_singular": "linalg.tridiagonal_solve",
+    "alpha beta eigvals_only select select_range tol name": "linalg.eigh_tridiagonal",
+    "arr weights minlength maxlength dtype name axis binary_output": "math.bincount",
+    "labels predictions num_classes weights dtype name": "math.confusion_matrix",
+    "scalar x name": "math.scalar_mul scalar_mul",
+    "inputs shape tensor_dtype name": "math.accumulate_n",
+    "x1 x2 name": "math.nextafter",
+    "coeffs x name": "math.polyval",
+    "operand k reduction_dimension recall_target reduction_input_size_override aggregate_to_topk name": (
+        "math.approx_max_k math.approx_min_k nn.approx_max_k nn.approx_min_k"
+    ),
+    "targets predictions k name": "math.in_top_k nn.in_top_k",
+    "data segment_ids name": (
+        "math.segment_max math.segment_mean math.segment_min math.segment_prod math.segment_sum"
+    ),
+    "data segment_ids num_segments name": (
+        "math.unsorted_segment_max math.unsorted_segment_mean math.unsorted_segment_min "
+        "math.unsorted_segment_prod math.unsorted_segment_sqrt_n math.unsorted_segment_sum"
+    ),
+    "values value_range nbins dtype name": "histogram_fixed_width histogram_fixed_width_bins",
+    "input type name": "bitcast",
+    "value dtype name": "saturate_cast",
+    "x out_idx name": "unique unique_with_counts",
+    "sorted_sequence values side out_type name": "searchsorted",
+    "input block_shape crops name": "batch_to_space",
+    "input_shape block_shape base_paddings name": "required_space_to_batch_paddings",
+    "input block_shape paddings name": "space_to_batch nn.space_to_batch space_to_batch_nd",
+    "input seq_lengths seq_axis batch_axis name": "reverse_sequence",
+    "shape_x shape_y": "broadcast_dynamic_shape broadcast_static_shape",
+    "indices dims name": "unravel_index",
+    "data partitions num_partitions name": "dynamic_partition",
+    "indices data name": "dynamic_stitch",
+    "values name": "parallel_stack",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

@@ -25,8 +25,4 @@ if TYPE_CHECKING:
     from dualflow.config import experimental as experimental
     from dualflow.config import optimizer as optimizer
 
-_publish(
-    globals(),
-    internal=("TYPE_CHECKING",),
-    later={"experimental": "dualflow.config.experimental", "optimizer": "dualflow.config.optimizer"},
-)
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import difflib
 import pkgutil
 import re
-import sys
 from functools import cache
 from typing import Final, NamedTuple
 
-_NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging")
+from dualflow.core.locks import imported
+
+_NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging", "sparse")
 
 
 class AbsentName(NamedTuple):
@@ -55,7 +56,7 @@ def _advice(place: str, name: str) -> str | None:
     if advice is not None:
         return advice
     for other in _NAMESPACES:
-        if name in getattr(sys.modules.get(f"dualflow.{other}"), "__all__", ()):
+        if name in imported(f"dualflow.{other}").__all__:
             return f"use df.{other}.{name}"
     for row in rows:
         path = name if row.section == "tf" else f"{row.section}.{name}"

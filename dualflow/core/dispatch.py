@@ -43,6 +43,24 @@ class AbstractVariable:
     created: int
 
 
+class AbstractComposite:
+    """A value made of several tensors, of which ``values`` holds the numbers: what gradients flow to.
+
+    It is a structure of its tensors: ``__tree__`` says which (:mod:`dualflow.core.tree`).
+    """
+
+    __slots__ = ()
+    values: Any
+
+    def with_values(self, new_values: Any) -> Any:
+        """The same with other numbers."""
+        raise NotImplementedError
+
+    def as_tensor(self) -> Any:
+        """The tensor that stands for it in ops; or an error that says what to use."""
+        raise NotImplementedError
+
+
 TENSORS: Final = (AbstractTensor, AbstractVariable)
 """What ops take without converting it: the classes for ``isinstance``."""
 

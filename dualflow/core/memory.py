@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 
 _ASSUMED = 8 << 30
 
@@ -21,7 +20,7 @@ def available_bytes() -> int:
 
 def _of_the_machine() -> list[int]:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = _text("/proc/meminfo").splitlines()
         return [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     except (OSError, ValueError, IndexError):
         try:
@@ -32,9 +31,13 @@ def _of_the_machine() -> list[int]:
 
 def _of_the_group() -> list[int]:
     """What the control group of a container leaves."""
-    folder = Path("/sys/fs/cgroup")
     try:
-        most, used = ((folder / name).read_text().strip() for name in ("memory.max", "memory.current"))
+        most, used = (_text(f"/sys/fs/cgroup/{name}").strip() for name in ("memory.max", "memory.current"))
         return [max(int(most) - int(used), 0)] if most != "max" else []
     except (OSError, ValueError):
         return []
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as file:  # pathlib would add 5 ms to the import of the package
+        return file.read()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import opcode
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from dualflow.core.deferred import NamePlace, deferred_names, value_at
 from dualflow.core.errors import MissingAttributeError, MissingNameError
-from dualflow.core.locks import imported
 from dualflow.core.tracebacks import hide_frames
 
 ABSENT: Final = object()
@@ -23,9 +24,10 @@ def publish(
     *,
     modules: Iterable[str] = (),
     internal: Iterable[str] = (),
-    later: Mapping[str, str] | None = None,
     others: Iterable[str] = (),
     fallback: Callable[[str], Any] | None = None,
+    deferred: bool = False,
+    later: Mapping[str, NamePlace] | None = None,
 ) -> None:
     """Give a module its ``__all__``, ``__dir__`` and ``__getattr__``; called at its end with ``globals()``.
 
@@ -36,40 +38,49 @@ def publish(
             an underscore.
         modules: the public names among those of modules; other modules are internal.
         internal: more names that are internal.
-        later: more public names, each with its ``module`` or ``module:attribute``, imported when asked for.
         others: more public names, which ``fallback`` knows.
         fallback: returns the value of a name that the module doesn't have, or :data:`ABSENT`.
+        deferred: whether the names that the module imports in ``if TYPE_CHECKING:`` are public too, and
+            imported when asked for; the module then holds imports and aliases only.
+        later: more names that are imported when asked for, of rooms that this one can't import from.
     """
-    places = later or {}
-    module = namespace["__name__"]
+    module, own = namespace["__name__"], frozenset(namespace)
+    code = sys._getframe(1).f_code if deferred else None
     shown = namespace.get("__all__") or [
         name
         for name, value in namespace.items()
         if not name.startswith("_") and (not isinstance(value, ModuleType) or name in modules)
     ]
-    public = sorted({*shown, *places, *others}.difference(internal))
+
+    @cache
+    def places() -> dict[str, NamePlace]:
+        noted = deferred_names(code) if code else {}
+        return {name: place for name, place in noted.items() if name not in own} | dict(later or {})
+
+    @cache
+    def public() -> list[str]:
+        return sorted({*shown, *places(), *others}.difference(internal))
 
     def attribute(name: str) -> Any:
         try:
-            if name in places:
-                value = _imported(places[name])
-            else:
-                value = ABSENT if fallback is None or name.startswith("_") else fallback(name)
+            value = _looked_up(name)
             if value is ABSENT:
-                raise _missing(module, name, public, sys._getframe(1))
+                raise _missing(module, name, public(), sys._getframe(1))
         except Exception as error:
             hide_frames(error)
             raise
         namespace[name] = value
         return value
 
-    namespace.update(__all__=public, __dir__=lambda: list(public), __getattr__=attribute)
+    def _looked_up(name: str) -> Any:
+        if name.startswith("_"):
+            return public() if name == "__all__" else ABSENT
+        if name in places():
+            return value_at(places()[name], module)
+        return ABSENT if fallback is None else fallback(name)
 
-
-def _imported(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    found = imported(module)
-    return getattr(found, attribute) if attribute else found
+    namespace.pop("__all__", None)
+    namespace.update(__dir__=lambda: list(public()), __getattr__=attribute)
 
 
 def _missing(module: str, name: str, public: list[str], frame: FrameType) -> Exception:

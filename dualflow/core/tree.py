@@ -93,24 +93,26 @@ def _keys(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
     return found
 
 
-def flatten(tree: Any) -> tuple[list[Any], Structure]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
     """The leaves of ``tree`` from left to right (a dict's by sorted key), and its structure.
+
+    ``is_leaf`` says of what else is a leaf, beside tensors and what is no structure.
 
     >>> leaves, structure = flatten({"b": [1, 2], "a": (3, None)})
     >>> leaves, unflatten(structure, [30, 10, 20])
     ([3, 1, 2], {'b': [10, 20], 'a': (30, None)})
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves)
+    return leaves, _flatten(tree, leaves, is_leaf)
 
 
-def _flatten(tree: Any, leaves: list[Any]) -> Structure:
-    opened = None if isinstance(tree, TENSORS) else _open(tree)
+def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
+    opened = None if isinstance(tree, TENSORS) or (is_leaf is not None and is_leaf(tree)) else _open(tree)
     if opened is None:
         leaves.append(tree)
         return LEAF
     kind, keys, children = opened
-    return Structure(kind, keys, tuple([_flatten(c, leaves) for c in children]))
+    return Structure(kind, keys, tuple([_flatten(c, leaves, is_leaf) for c in children]))
 
 
 def leaves(tree: Any) -> list[Any]:

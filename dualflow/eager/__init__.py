@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow.core import dispatch
+from dualflow.core.deferred import NamePlace
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.engine import EAGER as EAGER
 from dualflow.eager.tape import GradientTape as GradientTape
@@ -43,4 +44,4 @@ def num_gpus() -> int:
     return 0
 
 
-_publish(globals(), later={"make_template": "dualflow.compat.v1.template:make_template"})
+_publish(globals(), later={"make_template": NamePlace("dualflow.compat.v1.template", "make_template")})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from dualflow.core import dispatch, tree
-from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entries, entry
 from dualflow.core.warning import warn_user
@@ -100,7 +100,7 @@ class GradientTape:
             InvalidArgumentError: something that is neither, such as a number or an array.
             FailedPreconditionError: the tape is not recording.
         """
-        for x in tree.leaves(tensor):
+        for x in _numbers(tensor)[0]:
             if not isinstance(x, TENSORS):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
@@ -216,13 +216,13 @@ class GradientTape:
                 "differentiated, but received None."
             )
         tape = self._use()
-        targets = tree.leaves(target)
+        targets, _ = _numbers(target)
         for t in targets:
             _check_target(t)
         weights = _weights(targets, output_gradients)
-        flat, structure = tree.flatten(sources)
+        flat, rebuild = _numbers(sources)
         found = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
-        return tree.unflatten(structure, _connected(found, flat, unconnected))
+        return rebuild(_connected(found, flat, unconnected))
 
     def jacobian(
         self,
@@ -249,7 +249,7 @@ class GradientTape:
         unconnected = _unconnected(unconnected_gradients)
         tape = self._use()
         _check_target(target)
-        flat, structure = tree.flatten(sources)
+        flat, rebuild = _numbers(sources)
         rows = [
             recording.gradients(tape, [target], [unit], flat, keep=True)
             for unit in _units(target, target.shape)
@@ -259,7 +259,7 @@ class GradientTape:
         if unconnected is UnconnectedGradients.ZERO:
             zeros = [np.zeros((*target.shape, *s.shape), s.dtype.dtype) for s in flat]
             found = [convert_to_tensor(z) if f is None else f for f, z in zip(found, zeros, strict=True)]
-        return tree.unflatten(structure, found)
+        return rebuild(found)
 
     def batch_jacobian(
         self,
@@ -339,7 +339,26 @@ def _one(target: Any) -> Any:
 
 
 def _flat_weights(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else tree.leaves(given)
+    if isinstance(given, list | tuple):
+        return [x.values if isinstance(x, AbstractComposite) else x for x in given]
+    return _numbers(given)[0]
+
+
+def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """The tensors of a structure that gradients flow to, and what puts gradients in their places."""
+    found, structure = tree.flatten(trees, _is_composite)
+
+    def rebuild(gradients: list[Any]) -> Any:
+        pairs = zip(found, gradients, strict=True)
+        return tree.unflatten(
+            structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
+        )
+
+    return [x.values if _is_composite(x) else x for x in found], rebuild
+
+
+def _is_composite(value: Any) -> bool:
+    return isinstance(value, AbstractComposite)
 
 
 def _weight(weight: Any, target: Any) -> Any:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dualflow.core import dispatch, tree
 from dualflow.core.delegating_engine import DelegatingEngine
@@ -16,25 +16,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
-from dualflow.ops.record import Op
-
-
-def _pull(
-    needed: Sequence[bool], g: Any, out: Any, *inputs: Any, grad: Callable[..., Sequence[Any]], outputs: int
-) -> list[Any]:
-    return [None] * outputs + list(grad(filled(g, out), inputs[outputs:]))
-
-
-CUSTOM: Final = Op(
-    name="custom_gradient",
-    doc="""The first ``outputs`` of the inputs; the gradient of the others is what ``grad`` says.""",
-    infer=lambda *specs, grad, outputs: specs[:outputs],
-    kernel=lambda *arrays, grad, outputs: arrays[:outputs],
-    form=Opaque("it is gone from a graph as soon as gradients have been taken"),
-    pullback=_pull,
-    outputs=None,
-)
+from dualflow.ops.own_gradient import CUSTOM
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +63,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
                 f"'variables' keyword argument; {f.__name__} reads {', '.join(v.name for v in variables)}."
             )
-        rule = _Rule(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
+        rule = WrittenGradient(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
         operands = (*results, *inputs.values(), *[engine.read(v) for v in variables])
         if len(operands) == len(results):
             return result
@@ -110,8 +92,10 @@ class ReadNotingEngine(DelegatingEngine):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rule:
+class WrittenGradient:
     """The gradient that a user wrote, for one call; it is conjugated where the sweep's cotangents are not.
+
+    It may hold tensors of that call.
 
     Attributes:
         name: the decorated function's.
@@ -127,8 +111,8 @@ class _Rule:
     arguments: int
     variables: tuple[Any, ...]
 
-    def __call__(self, g: tuple[Any, ...], inputs: Sequence[Any]) -> list[Any]:
-        gradients = [conj(x) for x in g]
+    def __call__(self, needed: Sequence[bool], g: Any, out: Any, *inputs: Any) -> list[Any]:
+        gradients = [conj(x) for x in filled(g, out)]
         if self.variables:
             of_arguments, of_variables = self.grad(*gradients, variables=list(self.variables))
         else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
@@ -23,8 +23,7 @@ Source = tuple[SourceKind, int]
 """Which, and its place among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Halves:
+class Halves(NamedTuple):
     """The two graphs.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -79,7 +79,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     nested = isinstance(value, list | tuple) and holds_tensors(value)
-    if not nested and not isinstance(value, AbstractTensor | AbstractVariable):
+    if not nested and not isinstance(value, AbstractTensor | AbstractVariable | AbstractComposite):
         return dispatch.current().constant(_array(value, wanted, dtype_hint))
     tensor: Tensor = identity.op.prepare((value,), dispatch.current())[0]
     if wanted is not None and tensor.dtype is not wanted:

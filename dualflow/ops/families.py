@@ -1,4 +1,4 @@
-"""Families of ops: sub-packages of this room, loaded when the public namespace that shows them is first used.
+"""Families of ops: sub-packages of this room, whose modules are imported when a name of theirs is asked for.
 
 What ``import dualflow`` loads is the base language, the flat modules of this room. A family may use those and
 other families; they use none.
@@ -6,16 +6,11 @@ other families; they use none.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final
 
 from dualflow.core.tracebacks import make_entries
-
-_ROOM: Final = (os.path.dirname(__file__),)
-_PACKAGE: Final = __name__.rpartition(".")[0]
 
 
 def load_modules(package: str, path: Iterable[str]) -> None:
@@ -28,8 +23,9 @@ def load_modules(package: str, path: Iterable[str]) -> None:
         make_entries(module)
 
 
-def load_families() -> None:
-    """Import every family: the registry is complete afterwards."""
-    for found in iter_modules(_ROOM):
+def load_families(room: str = "dualflow.ops") -> None:
+    """Import all modules of all families: the registry is complete afterwards."""
+    for found in iter_modules(import_module(room).__path__):
         if found.ispkg:
-            import_module(f"{_PACKAGE}.{found.name}")
+            package = import_module(f"{room}.{found.name}")
+            load_modules(package.__name__, package.__path__)

@@ -6,14 +6,12 @@ The compiler asks only for the form, never for the name of an op.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """One element of the output from one element of each input, which broadcast: fusable.
 
     ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given
@@ -28,8 +26,7 @@ class Element:
     error: type[InvalidArgumentError] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """A reduction over ``attrs["axis"]``, a sorted tuple of axes that ``attrs["keepdims"]`` keeps, as size 1.
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
@@ -46,15 +43,13 @@ class Fold:
     rounds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError."""
 
     view: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Assemble:
+class Assemble(NamedTuple):
     """An output put together from copies of its inputs.
 
     ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
@@ -65,29 +60,25 @@ class Assemble:
     pieces: Callable[..., list[tuple[Any, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(NamedTuple):
     """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1.
 
     The first ``attrs["batch_dims"]`` axes of both, none where it is left out, belong together.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(NamedTuple):
     """The places of the elements of input 0, in order, each as often as it says: of a bool once or never.
 
     There are ``attrs["size"]`` of them.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """The integers ``attrs["values"]``, which are sizes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(NamedTuple):
     """An op that is other ops, once the integers that decide its sizes are known as sizes.
 
     ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs. ``read(tensor, least)`` returns
@@ -98,21 +89,20 @@ class Sized:
     resolve: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(NamedTuple):
     """Slices of the last input put, in order, to positions that the integers before it name.
 
     Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
-    one for each of the first axes. They go ``onto`` the first input or onto zeros, and are added to what is
-    there, or take its place.
+    one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` says how:
+    "put" where they take the place of what is there, else the function of both that stays, one of "add",
+    "multiply", "maximum" and "minimum"; None where the attribute of this name says.
     """
 
     onto: bool
-    add: bool
+    join: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Contraction:
+class Contraction(NamedTuple):
     """Matrix product of the last two axes, the leading ones broadcast.
 
     The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two
@@ -120,30 +110,25 @@ class Contraction:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A value known while tracing, in ``attrs["value"]``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(NamedTuple):
     """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The results of one of several graphs: see :class:`dualflow.graph.control_spec.ChoiceSpec`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """A graph that runs again and again: see :class:`dualflow.graph.control_spec.LoopSpec`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """Stops the program unless input 0, a bool scalar, holds; it has no results.
 
     ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -132,7 +131,7 @@ def _stream(stream: Any) -> Any:
 
 def _write(stream: Any, text: str) -> None:
     if isinstance(stream, str) and stream.startswith(_FILE):
-        with Path(stream.removeprefix(_FILE)).open("a", encoding="utf-8") as file:
+        with open(stream.removeprefix(_FILE), "a", encoding="utf-8") as file:
             file.write(text)
     elif callable(stream):
         stream(text)

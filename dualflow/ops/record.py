@@ -17,7 +17,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -200,7 +200,7 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
         return engine.read(x)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
-    return x
+    return engine.adopt(x.as_tensor()) if isinstance(x, AbstractComposite) else x
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:

@@ -28,12 +28,17 @@ def _infer(x: TensorSpec, axis: int, exclusive: bool, reverse: bool) -> TensorSp
 def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     if x.dtype.kind == "b":
         raise TypeError("cumsum takes numbers")
+    return accumulated(np.add, 0, x, axis, exclusive, reverse)
+
+
+def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """The running results of ``ufunc`` along ``axis``; ``start`` is the first of ``exclusive`` ones."""
     way = (slice(None),) * axis + (slice(None, None, -1),)
     source = x[way] if reverse else x
-    found = np.add.accumulate(source, axis, x.dtype)
+    found = ufunc.accumulate(source, axis, x.dtype)
     if exclusive and x.shape[axis]:
         before = (slice(None),) * axis
-        moved = np.zeros_like(found)
+        moved = np.full_like(found, start)
         moved[(*before, slice(1, None))] = found[(*before, slice(None, -1))]
         found = moved
     return found[way] if reverse else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.joining import concat
 from dualflow.ops.record import Op, register
+from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
@@ -44,13 +46,29 @@ def _position(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(np.moveaxis(indices, -1, 0))
 
 
-def _places(out: Any, indices: Any, updates: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What ``updates`` go to, and where: positions that name no axis are rows 0 of a new first one."""
+def _join(ufunc: np.ufunc, out: Any, indices: Any, updates: Any) -> None:
+    """Join ``updates`` with what is in ``out`` at the positions; those that name no axis are of all of it."""
+    depth = indices.shape[-1]
+    _check_fit(out, indices, updates)
+    places = np.zeros(indices.shape[:-1], np.intp)
+    for size, along in zip(out.shape, _position(indices, out.shape), strict=False):
+        places = places * size + along
+    shape = (math.prod(out.shape[:depth]), math.prod(out.shape[depth:]))
+    join_rows(ufunc, out.reshape(1, *shape), places.reshape(-1), updates)
+
+
+def _put(out: Any, indices: Any, updates: Any) -> None:
+    """Put ``updates`` in the place of what is in ``out`` at the positions."""
+    _check_fit(out, indices, updates)
+    if indices.shape[-1]:
+        out[_position(indices, out.shape)] = updates
+    else:
+        out[None][np.zeros(indices.shape[:-1], np.intp),] = updates
+
+
+def _check_fit(out: Any, indices: Any, updates: Any) -> None:
     if updates.shape != indices.shape[:-1] + out.shape[indices.shape[-1] :]:
         raise ValueError("updates do not have the shape of what they go to")
-    if not indices.shape[-1]:
-        return out[None], (np.zeros(indices.shape[:-1], np.intp),)
-    return out, _position(indices, out.shape)
 
 
 def _picked(params: Any, indices: Any) -> Any:
@@ -81,31 +99,28 @@ def _scatter_infer(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> Te
 
 def _scatter(indices: Any, updates: Any, shape: tuple[int, ...]) -> Any:
     out = np.zeros(shape, updates.dtype)
-    target, position = _places(out, indices, updates)
-    np.add.at(target, position, updates)
+    _join(np.add, out, indices, updates)
     return out
 
 
-def _update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+def update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    """The spec of ``tensor``, which ``updates`` at the positions must fit."""
     _check_updates(indices, updates, tensor.shape)
     if updates.dtype is not tensor.dtype:
         raise DTypeError(f"updates of dtype {updates.dtype.name} should be {tensor.dtype.name}; use df.cast.")
     return tensor
 
 
-def _written(ufunc: np.ufunc | None) -> Any:
-    def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
-        if updates.dtype != tensor.dtype:
-            raise TypeError("updates have the dtype of the tensor")
-        out = tensor.copy()
-        target, position = _places(out, indices, updates)
-        if ufunc is None:
-            target[position] = updates
-        else:
-            ufunc.at(target, position, updates)
-        return out
-
-    return kernel
+def updated(tensor: Any, indices: Any, updates: Any, ufunc: np.ufunc | None = None) -> Any:
+    """A copy of ``tensor`` with ``updates`` at the positions, or joined by ``ufunc`` with what is there."""
+    if updates.dtype != tensor.dtype:
+        raise TypeError("updates have the dtype of the tensor")
+    out = tensor.copy()
+    if ufunc is None:
+        _put(out, indices, updates)
+    else:
+        _join(ufunc, out, indices, updates)
+    return out
 
 
 def _fi(*shape: int) -> Domain:
@@ -139,7 +154,7 @@ SCATTER_ND = register(
         doc="""Zeros of ``shape`` to which ``updates`` are added at the positions that ``indices`` name.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=Scatter(onto=False, add=True),
+        form=Scatter(onto=False, join="add"),
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         samples=(
             Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
@@ -155,9 +170,9 @@ UPDATE_ND = register(
     Op(
         name="tensor_scatter_nd_update",
         doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several, one stays.""",
-        infer=_update_infer,
-        kernel=_written(None),
-        form=Scatter(onto=True, add=False),
+        infer=update_infer,
+        kernel=updated,
+        form=Scatter(onto=True, join="put"),
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
             None,
@@ -171,9 +186,9 @@ ADD_ND = register(
     Op(
         name="tensor_scatter_nd_add",
         doc="""``tensor`` with ``updates`` added at the positions that ``indices`` name.""",
-        infer=_update_infer,
-        kernel=_written(np.add),
-        form=Scatter(onto=True, add=True),
+        infer=update_infer,
+        kernel=lambda tensor, indices, updates: updated(tensor, indices, updates, np.add),
+        form=Scatter(onto=True, join="add"),
         vjp=(
             lambda g, out, tensor, indices, updates: g,
             None,
@@ -195,7 +210,7 @@ def _scatter_like(params: Any, indices: Any, updates: Any) -> Any:
     return dispatch.current().apply(ADD_ND, (zeros_like(params), indices, updates), {})
 
 
-def _adapted(updates: Any, tensor: Any) -> Any:
+def adapted(updates: Any, tensor: Any) -> Any:
     """Python's and NumPy's values in the dtype of ``tensor``, if that takes them."""
     return (
         updates if isinstance(updates, TENSORS) else convert_to_tensor(updates, dtype_hint=dtype_of(tensor))
@@ -273,9 +288,9 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     >>> df.tensor_scatter_nd_update([1, 2, 3], [[1]], [20]).numpy()
     array([ 1, 20,  3], dtype=int32)
     """
-    return _update(tensor, indices, _adapted(updates, tensor))
+    return _update(tensor, indices, adapted(updates, tensor))
 
 
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """``tensor`` with ``updates`` added at the positions that the rows of ``indices`` name."""
-    return dispatch.current().apply(ADD_ND, (tensor, indices, _adapted(updates, tensor)), {})
+    return dispatch.current().apply(ADD_ND, (tensor, indices, adapted(updates, tensor)), {})

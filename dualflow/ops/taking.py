@@ -17,6 +17,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
+from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
 
@@ -131,9 +132,8 @@ def _scatter(indices: Any, updates: Any, axis: int, size: int) -> Any:
 
 def _add_rows(out: Any, indices: Any, updates: Any, axis: int) -> Any:
     check_indices(indices, out.shape[axis], axis)
-    shape, rank = updates.shape, indices.ndim
-    flat = updates.reshape(*shape[:axis], math.prod(shape[axis : axis + rank]), *shape[axis + rank :])
-    np.add.at(out, (slice(None),) * axis + (indices.reshape(-1),), flat)
+    turns, length = math.prod(out.shape[:axis]), math.prod(out.shape[axis + 1 :])
+    join_rows(np.add, out.reshape(turns, out.shape[axis], length), indices.reshape(-1), updates)
     return out
 
 
@@ -143,7 +143,7 @@ SCATTER_ADD = register(
         doc="""Zeros of ``size`` along ``axis`` with ``updates`` added at the positions ``indices``.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=Scatter(onto=False, add=True),
+        form=Scatter(onto=False, join="add"),
         vjp=(None, lambda g, out, indices, updates, axis, size: _take(g, indices, axis)),
         samples=(
             Sample((integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))), {"axis": 0, "size": 3}),
@@ -166,7 +166,7 @@ SCATTER_ONTO = register(
         doc="""``tensor`` with ``updates`` added along ``axis`` at the positions ``indices``.""",
         infer=_onto_infer,
         kernel=lambda tensor, indices, updates, axis: _add_rows(tensor.copy(), indices, updates, axis),
-        form=Scatter(onto=True, add=True),
+        form=Scatter(onto=True, join="add"),
         vjp=(
             lambda g, out, tensor, indices, updates, axis: g,
             None,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(NamedTuple):
     """A block of bytes needed from step ``birth`` to step ``death``, both included."""
 
     birth: int

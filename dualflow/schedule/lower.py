@@ -109,7 +109,7 @@ def _in_order(
         loops=tuple(NestLoop(domain.extents[a], a in domain.reduced) for a in loops),
         vector=position[order[-1]] if order else None,
         steps=tuple(map(renamed, steps)),
-        stores=tuple(replace(s, access=moved(s.access)) for s in stores),
+        stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
     )
@@ -168,7 +168,7 @@ def _joined(nest: Nest, outer: int) -> Nest:
     joined = NestLoop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
     loops[outer : outer + 2] = [joined]
     vector = nest.vector - 1 if nest.vector is not None and nest.vector > outer else nest.vector
-    stores = tuple(replace(s, access=strides(s.access)) for s in nest.stores)
+    stores = tuple(s._replace(access=strides(s.access)) for s in nest.stores)
     return replace(nest, loops=tuple(loops), vector=vector, steps=tuple(map(step, nest.steps)), stores=stores)
 
 
@@ -188,7 +188,7 @@ def _schedule(nest: Nest) -> Nest:
             ready[value] = stage + 1 if step.folds else stage
         at = depth if step.folds else own_level
         steps.append(NestStep(step.node, step.own, step.operands, step.folds, at, stage, step.pick))
-    stores = tuple(replace(s, level=level[s.value], stage=ready[s.value]) for s in nest.stores)
+    stores = tuple(s._replace(level=level[s.value], stage=ready[s.value]) for s in nest.stores)
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1

@@ -17,8 +17,7 @@ from dualflow.graph.fused import Axes
 from dualflow.graph.ir import Node, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where a value is at run time: elements ``offset + sum(index * strides)`` of buffer ``buffer``."""
 
     buffer: int
@@ -64,7 +63,10 @@ class Pick(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestOperand:
-    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set."""
+    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set.
+
+    Each equals itself alone: literals of several dtypes would be equal.
+    """
 
     made: Value | None = None
     access: Access | None = None
@@ -87,8 +89,7 @@ class NestStep:
     pick: Pick | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NestStore:
+class NestStore(NamedTuple):
     """A value written to memory."""
 
     value: Value

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,16 +32,14 @@ from dualflow.schedule.operands import CallKind, StridedNode, is_control, kind_o
 from dualflow.schedule.order import BufferKind, Home, ordered
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedBody:
+class PlannedBody(NamedTuple):
     """Calls of a body, and where its results lie: those of a condition, else none."""
 
     calls: tuple[PlannedCall, ...]
     results: tuple[Layout, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StackRow:
+class StackRow(NamedTuple):
     """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``."""
 
     slot: int
@@ -50,8 +48,7 @@ class StackRow:
     itemsize: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Turns:
+class Turns(NamedTuple):
     """How a loop runs, beside its bodies.
 
     Attributes:
@@ -100,8 +97,7 @@ class PlannedCall:
             yield from call.walk()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(NamedTuple):
     """The calls of a graph and its buffer table.
 
     The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
@@ -191,8 +187,7 @@ class _Table:
         return self.loops - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(NamedTuple):
     """Where the buffers of a scope are: a body's inputs and outputs are other values of the graph around it.
 
     ``starts`` has the first place of each kind in the table; the scope's arena begins at byte ``base``.

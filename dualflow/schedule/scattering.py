@@ -32,7 +32,7 @@ def bounds_node(scatter: Node) -> Node:
 
 def scatters(form: Scatter, dtype: DType) -> bool:
     """Whether the routine works on elements of ``dtype``."""
-    return computed_in_loops(dtype) and not (form.add and dtype.is_bool)
+    return computed_in_loops(dtype) and (form.join == "put" or not dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
@@ -49,6 +49,12 @@ def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
     extents, length = shape[axis : axis + depth], math.prod(shape[axis + depth :])
     distances = [math.prod(extents[i + 1 :]) for i in range(depth)]
     return [math.prod(shape[:axis]), count, length, math.prod(extents) * length, *extents, *distances]
+
+
+def join_of(node: Node) -> str:
+    """How a scatter's rows meet what is there: see :class:`dualflow.ops.forms.Scatter`."""
+    assert isinstance(node.op.form, Scatter)
+    return node.op.form.join or node.attrs["join"]
 
 
 def depth_of(node: Node) -> int:

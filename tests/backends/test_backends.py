@@ -116,6 +116,12 @@ def test_a_training_step_does_what_the_reference_does(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_that_are_equal_keep_their_dtypes(backend: str) -> None:
+    f = df.function(lambda n, x: df.where(df.equal(n, 0), 0.0, x), backend=backend)
+    np.testing.assert_array_equal(f(df.constant([1, 0, 2]), df.constant([1.5, 2.5, 3.5])), [1.5, 0, 3.5])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_gradient_from_outside_goes_through(backend: str) -> None:
     f = df.function(lambda x: df.reduce_sum(df.tanh(x) ** 2), backend=backend)
     x = df.constant([0.5, -1.0, 2.0])

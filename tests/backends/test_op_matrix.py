@@ -21,10 +21,10 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
-from dualflow.ops.cases import SPECIAL, Case, cases, draw
 from dualflow.ops.families import load_families
 from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion
+from dualflow.ops.testing.cases import SPECIAL, Case, cases, draw
 
 load_families()
 

@@ -138,6 +138,25 @@ def generous(x):
 
 
 CASES = {
+    # generators
+    "a generator of nothing": (
+        lambda: df.random.Generator(),
+        Invalid,
+        "begins at a state or copies another one",
+        "Generator.from_seed",
+    ),
+    "a generator's state of two": (
+        lambda: df.random.Generator.from_state([1, 2], "philox"),
+        Invalid,
+        "three integers",
+        "Generator.from_seed",
+    ),
+    "a generator's seed of floats": (
+        lambda: df.random.create_rng_state([1.0], "philox"),
+        Wrong,
+        "an integer or several, not",
+        "integer",
+    ),
     # names
     "a scope of a number": (lambda: df.name_scope(3), Invalid, "must be a string, not 3", "name_scope"),
     # tensors

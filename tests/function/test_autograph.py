@@ -613,6 +613,16 @@ def test_straight_line_code_imports_no_converter():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_names_that_the_function_is_the_first_to_use_import_no_converter():
+    code = (
+        "import sys, dualflow as df\n"
+        "f = df.function(lambda x: df.nn.gelu(x) + df.math.xlogy(x, x))\n"
+        "f(df.constant(1.0))\n"
+        "assert not any(name.partition('.')[0] == 'malt' for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_to_code_shows_what_a_function_becomes():
     shown = df.autograph.to_code(clamp)
     assert shown.startswith("def ag__clamp(x):")

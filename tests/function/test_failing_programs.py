@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.ops.random_numbers import draws
+from dualflow.ops.random_numbers.streams import Stream
 
-STEPS = st.sampled_from(
-    ["add", "halve", "swap", "count", "again", "gather", "scatter", "check", "draw", "print", "python"]
-)
+_PLAIN = ["add", "halve", "swap", "count", "again", "gather", "scatter", "check"]
+STEPS = st.sampled_from([*_PLAIN, "draw", "roll", "print", "python"])
 PROGRAMS = st.lists(
     st.recursive(
         STEPS,
@@ -38,13 +39,15 @@ class World:
         self.w = df.Variable([0.5, 0.25, -1.0, 2.0])
         self.rows = df.Variable(np.zeros((LIMIT, 2), np.float32))
         self.n, self.total = df.Variable(0), df.Variable(0.0)
-        self.noise = df.random.Generator.from_seed(7)
+        self.noise = Stream([7])
+        self.generator = df.random.Generator.from_seed(7)
         self.log = []
         self.compiled = compiled
 
     def state(self):
         held = np.concatenate([np.ravel(x) for x in (self.v, self.w, self.rows, self.n, self.total)])
-        return held, list(map(str, self.log)), str(self.noise.philox.bit_generator.state)
+        drawn = str(self.noise.philox.bit_generator.state), self.generator.state.numpy().tolist()
+        return held, list(map(str, self.log)), drawn
 
     def outcome(self, call):
         try:
@@ -98,7 +101,10 @@ class World:
             raise OverflowError(f"{int(self.n)}")
 
     def draw(self):
-        self.w.assign(self.noise.uniform([4]))
+        self.w.assign(draws.uniform(self.noise, [4]))
+
+    def roll(self):
+        self.w.assign(self.generator.uniform([4]))
 
     def print(self):
         df.print(self.n, output_stream=self.log.append)

@@ -11,6 +11,8 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import OutOfRangeError
 from dualflow.function.calling import builtin_call
+from dualflow.ops.random_numbers import draws
+from dualflow.ops.random_numbers.streams import Stream
 
 
 class World:
@@ -22,12 +24,14 @@ class World:
         self.rows = df.Variable(np.arange(12.0, dtype=np.float32).reshape(4, 3), name="rows")
         self.z = df.Variable(np.array([1 + 1j, 2.0], np.complex64), name="z")
         self.n = df.Variable(0, name="n")
-        self.noise = df.random.Generator.from_seed(3)
+        self.noise = Stream([3])
+        self.generator = df.random.Generator.from_seed(3)
         self.log = []
 
     def state(self):
         held = [x.numpy().tolist() for x in (self.v, self.w, self.rows, self.z, self.n)]
-        return [*held, str(self.noise.philox.bit_generator.state), list(self.log)]
+        drawn = str(self.noise.philox.bit_generator.state), self.generator.state.numpy().tolist()
+        return [*held, drawn, list(self.log)]
 
 
 TABLE = [10.0, 20.0, 30.0, 40.0]
@@ -220,11 +224,19 @@ def complex_numbers(s, i):
 
 
 def random_numbers(s, i):
-    s.v.assign(s.noise.normal([4]))
+    s.v.assign(draws.normal(s.noise, [4]))
     for k in df.range(5):
-        s.w.assign_add(s.noise.uniform([4]))
+        s.w.assign_add(draws.uniform(s.noise, [4]))
         assert k + i < 8, "random"
-    s.v.assign_add(s.noise.normal([4]))
+    s.v.assign_add(draws.normal(s.noise, [4]))
+
+
+def numbers_of_a_generator(s, i):
+    s.v.assign(s.generator.normal([4]))
+    for k in df.range(5):
+        s.w.assign_add(s.generator.uniform([4]))
+        assert k + i < 8, "random"
+    s.v.assign_add(s.generator.normal([4]))
 
 
 def division_by_zero(s, i):
@@ -278,6 +290,7 @@ PROGRAMS = [
     numpy_kernel_that_raises,
     complex_numbers,
     random_numbers,
+    numbers_of_a_generator,
     division_by_zero,
     nested_function,
     nested_function_with_variables,

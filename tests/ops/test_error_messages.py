@@ -11,29 +11,21 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.checks import assigned
-from dualflow.ops.linear_algebra.decomposition import singular_values
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
-nn, math, random = df.nn, df.math, df.random
-sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
-DIRECT = {"inferred", "kernel", "singular_values"}  # what cases call that ask no public function
-PART, IMAGE, DOT = df.Variable(V), df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
+nn, math, random, signal = df.nn, df.math, df.random, df.signal
+DIRECT = {"inferred", "kernel"}  # what cases call that ask no public function
+PART = df.Variable(V)
 
 
 def traced(function, *shapes):
     """Trace ``function`` with tensors of these shapes, where None is an open size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-
-
-def left_vectors(x):
-    """The left singular vectors of ``x``."""
-    return dispatch.current().apply(REGISTRY["svd"], (x,), {})[1]
 
 
 def gradient(function, *shapes):
@@ -68,7 +60,6 @@ CASES = {
         "import the module",
     ),
     # elementwise
-    "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
     "an empty add_n": (lambda: df.add_n([]), Invalid, "list is empty", "one tensor or more"),
     "division by zero": (lambda: NUMBERS // 0, Invalid, "integer division by zero", "Replace the zeros"),
     "a negative power": (lambda: NUMBERS ** df.constant([-1, 1, 1]), Invalid, "negative", "float"),
@@ -154,32 +145,6 @@ CASES = {
         "known shapes",
     ),
     "a running sum of bools": (lambda: df.cumsum(B), Wrong, "not bools", "df.cast"),
-    "an unknown norm": (lambda: df.norm(V, ord="big"), Invalid, "not 'big'", "'euclidean'"),
-    "a norm over three axes": (
-        lambda: df.norm(IMAGE, axis=(0, 1, 2)),
-        Invalid,
-        "an integer or two of them",
-        r"not \(0, 1, 2\)",
-    ),
-    "a norm that matrices don't have": (
-        lambda: df.norm(M, 3, axis=(0, 1)),
-        Invalid,
-        "'fro', 1, 2 or inf, not 3",
-        "one axis",
-    ),
-    "the 2-norm of float16": (
-        lambda: df.norm(df.ones([2, 2], df.float16), 2, [0, 1]),
-        Wrong,
-        "32 bits",
-        "df.cast",
-    ),
-    "singular values of a vector": (lambda: singular_values(V), Invalid, r"shape is \(3,\)", "two axes"),
-    "gradients of complex singular vectors": (
-        lambda: gradient(lambda x: df.math.real(left_vectors(df.cast(x, df.complex64))), [2, 2]),
-        Invalid,
-        "phase is arbitrary",
-        "singular values alone",
-    ),
     "no tensors for a norm": (
         lambda: df.global_norm([None]),
         Invalid,
@@ -232,19 +197,6 @@ CASES = {
         Invalid,
         "every size while tracing",
         "known shapes",
-    ),
-    "a diagonal of a vector": (
-        lambda: df.linalg.diag_part(V),
-        Invalid,
-        r"shape is \(3,\)",
-        "two axes or more",
-    ),
-    "a diagonal of a scalar": (lambda: df.linalg.diag(1.0), Invalid, r"shape is \(\)", "give it an axis"),
-    "a bias": (
-        lambda: nn.bias_add(M, df.ones([2])),
-        Invalid,
-        r"bias of shape \(2,\)",
-        "a vector of that size",
     ),
     # joining and cutting
     "joining shapes": (
@@ -343,7 +295,6 @@ CASES = {
         "indices are integers, not float32",
         "df.cast",
     ),
-    "no tables": (lambda: nn.embedding_lookup([], [0]), Invalid, "params is empty", "needs a table"),
     "a mask of another shape": (
         lambda: df.boolean_mask(V, [True, False]),
         Invalid,
@@ -485,78 +436,79 @@ CASES = {
         "reshape",
     ),
     # losses
-    "labels in floats": (lambda: sparse_loss(V, Q), Wrong, "class numbers", "cast"),
-    "labels outside": (lambda: sparse_loss(NUMBERS, Q), Outside, r"outside of \[0, 3\)", "mask"),
-    "labels of another shape": (
-        lambda: sparse_loss(NUMBERS, M),
+    # signals
+    "a transform of real numbers": (lambda: signal.fft(V), Wrong, "complex64 or complex128", "df.cast"),
+    "a transform of integers": (lambda: signal.rfft(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "a transform of too few axes": (lambda: signal.rfft2d(V), Invalid, "rfft2d takes 2 axes", "df.reshape"),
+    "lengths of other axes": (
+        lambda: signal.rfft(V, [2, 3]),
         Invalid,
-        "do not match",
-        "without its last axis",
+        "one size, not negative, for each of 1 axes",
+        r"not \[2, 3\]",
     ),
-    "open classes": (
-        lambda: traced(lambda x: sparse_loss(NUMBERS, x), [3, None]),
+    "a transform's norm": (lambda: signal.fftnd(C, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "the gradient of a transform of open length": (
+        lambda: gradient(signal.rfft, [None]),
         Invalid,
-        "number of classes",
-        "known last axis",
+        "needs to know its lengths",
+        "give fft_length",
     ),
-    "labels and logits": (
-        lambda: nn.sigmoid_cross_entropy_with_logits(V, M),
+    "cosine transforms of integers": (lambda: signal.dct(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "cosine transforms of a scalar": (lambda: signal.dct(1.0), Invalid, "one axis or more", "df.reshape"),
+    "a cosine transform's type": (lambda: signal.dct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "an inverse cosine transform's type": (lambda: signal.idct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "a cosine transform's norm": (lambda: signal.dct(V, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "a cosine transform's axis": (lambda: signal.dct(M, axis=0), Invalid, "axis -1", "df.transpose"),
+    "a cosine transform's length": (lambda: signal.dct(V, n=0), Invalid, "1 or more", "not 0"),
+    "an inverse cosine transform's length": (lambda: signal.idct(V, n=2), Invalid, "n=None", "cut or pad"),
+    "one sample of the first type": (lambda: signal.dct([1.0], 1), Invalid, "two samples", "norm=None"),
+    "frames of a modified transform": (lambda: signal.mdct(V, 6), Invalid, "multiple of 4", "not 6"),
+    "empty frames": (lambda: signal.frame(V, 0, 1), Invalid, "from 1 on", "not 0 and 1"),
+    "frames of open sizes": (
+        lambda: traced(lambda x: signal.frame(x, 2, 1), [None, None, 4]),
         Invalid,
-        "one shape",
-        "reshape",
+        "all sizes of a signal but one",
+        "known shapes",
     ),
-    # windows
-    "pooling a vector": (lambda: nn.max_pool(V, 2, 2, "SAME"), Invalid, r"shape \(3,\)", "df.reshape"),
-    "windows of a vector": (
-        lambda: inferred("windows", ([3],), size=(2,), strides=(1,), dilations=(1,)),
-        Invalid,
-        r"shape \(3,\)",
-        "tensor of rank 3",
+    "a sum of a vector": (lambda: signal.overlap_and_add(V, 1), Invalid, "two axes", "df.reshape"),
+    "a sum of frames at one place": (lambda: signal.overlap_and_add(M, 0), Invalid, "from 1 on", "not 0"),
+    "a negative window": (lambda: signal.hann_window(-1), Invalid, "not negative", "-1"),
+    "a window of ints": (lambda: signal.hann_window(3, dtype=df.int32), Wrong, "int32", "another dtype"),
+    "a window of unknown kind": (
+        lambda: traced(lambda x: signal.hann_window(3, x), []),
+        Wrong,
+        "periodic must be known",
+        "Python bool",
     ),
-    "a window of ints": (
-        lambda: nn.conv2d(df.ones([1, 4, 4, 1], df.int32), df.ones([1, 1, 1, 1], df.int32), 1, "SAME"),
-        Invalid,
-        "takes floats",
-        "batch",
+    "a window of unknown shape": (
+        lambda: traced(lambda x: signal.kaiser_window(3, x), []),
+        Wrong,
+        "beta must be known",
+        "Python float",
     ),
-    "filters": (
-        lambda: nn.conv2d(df.ones([1, 4, 4, 3]), df.ones([1, 1, 2, 1]), 1, "SAME"),
+    "mel bands in disorder": (
+        lambda: signal.linear_to_mel_weight_matrix(lower_edge_hertz=9e3),
         Invalid,
-        "do not fit 3 channels",
-        "divides",
+        "0 <= lower < upper",
+        "here 9000.0",
     ),
-    "strides": (lambda: nn.conv2d(IMAGE, DOT, [2, 1, 1, 1], "SAME"), Invalid, "strides", "must be 1"),
-    "no stride": (lambda: nn.conv2d(IMAGE, DOT, 0, "SAME"), Invalid, "not 0", "positive"),
-    "a padding": (lambda: nn.conv2d(IMAGE, DOT, 1, "ALL"), Invalid, "not 'ALL'", "'SAME', 'VALID'"),
-    "a format": (
-        lambda: nn.conv2d(IMAGE, DOT, 1, "SAME", data_format="NH"),
-        Invalid,
-        "not 'NH'",
-        "data_format",
+    "mel bands of ints": (
+        lambda: signal.linear_to_mel_weight_matrix(dtype=df.int32),
+        Wrong,
+        "int32",
+        "another dtype",
     ),
-    "a format of pooling": (
-        lambda: nn.max_pool(IMAGE, 2, 2, "SAME", data_format="HW"),
-        Invalid,
-        "not 'HW'",
-        "data_format",
+    "mel bands of an unknown rate": (
+        lambda: traced(lambda x: signal.linear_to_mel_weight_matrix(sample_rate=x), []),
+        Wrong,
+        "while tracing",
+        "Python number",
     ),
-    "a format of transposed convolution": (
-        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 4, 4, 1], 1, data_format="NCHW"),
+    "cepstra of nothing": (
+        lambda: signal.mfccs_from_log_mel_spectrograms(df.zeros([2, 0])),
         Invalid,
-        "NHWC",
-        "filters",
-    ),
-    "the shape of a transposed convolution": (
-        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 9, 9, 1], 1),
-        Invalid,
-        "does not give the input's shape",
-        "output_shape",
-    ),
-    "open sizes with strides": (
-        lambda: traced(lambda x: nn.conv2d(x, DOT, 2, "SAME"), [1, None, None, 1]),
-        Invalid,
-        "'SAME' with strides",
-        "sizes",
+        "one band or more",
+        "num_mel_bins",
     ),
     # random numbers and output
     "random ints": (
@@ -564,6 +516,78 @@ CASES = {
         Wrong,
         "floats, not int32",
         "df.random.uniform",
+    ),
+    "stateless ints of a normal distribution": (
+        lambda: random.stateless_normal([2], (1, 2), dtype=df.int32),
+        Wrong,
+        "are floats, not int32",
+        "df.random.uniform",
+    ),
+    "stateless integers without an end": (
+        lambda: random.stateless_uniform([2], (1, 2), dtype=df.int32),
+        Invalid,
+        "uniform of int32 needs maxval",
+        "minval=None too",
+    ),
+    "stateless integers from an empty range": (
+        lambda: random.stateless_uniform([2], (1, 2), 3, 3, df.int32),
+        Invalid,
+        "minval < maxval",
+        "not 3 and 3",
+    ),
+    "stateless integers between vectors": (
+        lambda: random.stateless_uniform([2], (1, 2), [0, 1], 3, df.int32),
+        Invalid,
+        r"one number each, not of shapes \(2,\) and \(\)",
+        "one number each",
+    ),
+    "a seed of three": (
+        lambda: random.stateless_uniform([2], (1, 2, 3)),
+        Invalid,
+        r"two integers, of shape \[2\], not \(1, 2, 3\)",
+        "two integers",
+    ),
+    "a seed of floats": (
+        lambda: random.stateless_uniform([2], (1.0, 2.0)),
+        Wrong,
+        "two integers, not",
+        "df.cast",
+    ),
+    "another algorithm": (
+        lambda: random.stateless_uniform([2], (1, 2), alg="threefry"),
+        Invalid,
+        "no algorithm 'threefry'",
+        "use 'philox'",
+    ),
+    "stateless categories of a vector": (
+        lambda: random.stateless_categorical(V, 2, (1, 2)),
+        Invalid,
+        r"\(rows, classes\)",
+        "reshape",
+    ),
+    "bounds of normal numbers": (
+        lambda: random.stateless_parameterized_truncated_normal([2], (1, 2), 0.0, 1.0, 3.0, 2.0),
+        Invalid,
+        "is below its largest",
+        "check the parameters",
+    ),
+    "a counter that is no integer": (
+        lambda: inferred("philox", ([], df.float32), ([], df.int64), ([], df.int64), count=1),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "several counters": (
+        lambda: inferred("philox", ([2], df.int64), ([], df.int64), ([], df.int64), count=1),
+        Invalid,
+        "one number each",
+        "not of",
+    ),
+    "complex parameters": (
+        lambda: random.stateless_poisson([1], (1, 2), C),
+        Wrong,
+        "real parameters, not complex128",
+        "df.cast",
     ),
     "ints without an end": (
         lambda: random.uniform([2], dtype=df.int32),
@@ -578,15 +602,6 @@ CASES = {
         "minval < maxval",
     ),
     "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
-    "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
-    "a sample of nothing": (
-        lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 0, True, 9),
-        Invalid,
-        "0 classes can.t be drawn from 9",
-        "give num_sampled from 1",
-    ),
-    "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
-    "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
@@ -606,7 +621,6 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
-    "ops/linear_algebra/bands.py": "in test_diagonals.py",
     "ops/picking.py": "in test_picking.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",

@@ -12,9 +12,9 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
-from dualflow.ops.cases import cases
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Take, View
 from dualflow.ops.record import REGISTRY, Promotion
+from dualflow.ops.testing.cases import cases
 
 CASES = [case for op in REGISTRY.values() for case in cases(op)]
 
@@ -45,19 +45,18 @@ class Indexed:
     """The reference namespace with the positions of an output's elements."""
 
     def __init__(self, shape):
-        self._grid = np.indices(shape)
+        self._shape = shape
 
     def index(self, axis):
-        return self._grid[axis]
+        return np.indices(self._shape)[axis]
 
     def __getattr__(self, name):
         return getattr(maths_reference, name)
 
 
 def element(case, arrays, spec):
-    m = Indexed(spec.shape) if not arrays else maths_reference
     with np.errstate(all="ignore"):
-        found = case.op.form.code(m, *arrays, **case.attrs)
+        found = case.op.form.code(Indexed(spec.shape), *arrays, **case.attrs)
     return np.broadcast_to(np.asarray(found), spec.shape)
 
 

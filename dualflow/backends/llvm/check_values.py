@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from dualflow.graph.ir import Node
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckValues:
+class CheckValues(NamedTuple):
     """Where each input of a check but the first is written: the place of its first 8 bytes in the table.
 
     Calls of one graph share the table: of two that fail at the same time in two threads, each may tell the

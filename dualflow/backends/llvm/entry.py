@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
@@ -17,7 +18,6 @@ from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.copying import copy_elements, fill_elements
@@ -27,7 +27,7 @@ from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
-from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
+from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
 
 ELEMENT_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
@@ -46,8 +46,7 @@ LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EmittedKernel:
+class EmittedKernel(NamedTuple):
     """One emitted loop nest, for readers and reports."""
 
     name: str
@@ -192,8 +191,6 @@ class Entry:
     def scatter(self, call: PlannedCall) -> None:
         """Put rows where integers say, onto a copy of the first input or zeros."""
         node, b, unit = call.node, self.b, self.unit
-        form = node.op.form
-        assert isinstance(form, Scatter)
         *onto, indices, rows = node.inputs
         (out,) = call.outputs
         shape, element = sizes(node.output), node.output.spec.dtype
@@ -203,7 +200,7 @@ class Entry:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
         lanes = unit.module.vector_bits // 8 // element.size
         depth = depth_of(node)
-        name = routine(unit.module, element, indices.spec.dtype, depth, form.add, lanes)
+        name = routine(unit.module, element, indices.spec.dtype, depth, join_of(node), lanes)
         unit.code.messages.append((OUTSIDE, node))
         unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(rows)))
         layouts = (out, *call.inputs[-2:])

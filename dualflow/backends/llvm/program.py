@@ -9,7 +9,7 @@ host calls has an entry for each native part between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
@@ -27,16 +27,14 @@ LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramPart:
+class ProgramPart(NamedTuple):
     """A run of the plan: an entry of the module, or one host call."""
 
     entry: str | None
     host: PlannedCall | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(NamedTuple):
     """The emitted module and what it needs at run time.
 
     Attributes:
@@ -65,10 +63,10 @@ class Program:
     kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
-    output_shapes: tuple[tuple[int, ...], ...] = ()
-    symbols: Mapping[Atom, int] = field(default_factory=dict)
-    given: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    rooms: tuple[int, ...] = ()
+    output_shapes: tuple[tuple[int, ...], ...]
+    symbols: Mapping[Atom, int]
+    given: Mapping[tuple[int, int], int]
+    rooms: tuple[int, ...]
 
 
 def write(plan: Plan, options: CompileOptions) -> Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.maths import Maths
 from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 
@@ -20,30 +21,42 @@ _ARGUMENTS = (
 )
 
 
-def routine(module: LlvmModule, element: DType, index: DType, depth: int, add: bool, lanes: int) -> str:
+def routine(module: LlvmModule, element: DType, index: DType, depth: int, join: str, lanes: int) -> str:
     """The name of ``void f(table, out, indices, rows, status, failure)``, written at the first call.
 
     A row whose position is outside is left out, and ``failure`` noted in the status.
     """
-    name = f"scatter_{element.name}_{index.name}_{depth}{'_add' if add else ''}"
+    name = f"scatter_{element.name}_{index.name}_{depth}_{join}"
     if name in module.functions:
         return name
     function = module.function(name, VOID, _ARGUMENTS, internal=True)
     b = function.builder
     numbers, out, indices, rows, status, failure = function.args
     turns, count, length, distance, *rest = [b.load(numbers, i, I64) for i in range(4 + 2 * depth)]
-    vector = Type.of_dtype(element.dtype).vector(lanes)
+    vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
     with b.loop(0, turns) as turn, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
         with b.if_then(inside), b.loop(0, length, lanes) as part:
             mask = b.first_lanes(length - part.index, lanes)
             target = turn.index * distance + place * length + part.index
             new = b.load(rows, (turn.index * count + row.index) * length + part.index, vector, mask)
-            b.store(b.load(out, target, vector, mask) + new if add else new, out, target, mask)
+            if join != "put":
+                new = _joined(maths, join, b.load(out, target, vector, mask), new)
+            b.store(new, out, target, mask)
         with b.if_then(~inside):
             note_failure(b, status, failure)
     b.ret()
     return name
+
+
+def _joined(m: Maths, join: str, old: EmittedValue, new: EmittedValue) -> EmittedValue:
+    """What stays of two elements: their sum or product, or what a function of ``m`` makes of them."""
+    if join == "add":
+        return old + new
+    if join == "multiply":
+        return old * new
+    found: EmittedValue = getattr(m, join)(old, new)
+    return found
 
 
 def bounds_routine(module: LlvmModule, index: DType, depth: int) -> str:

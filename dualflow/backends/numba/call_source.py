@@ -16,7 +16,6 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Scatter
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
@@ -25,7 +24,7 @@ from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
-from dualflow.schedule.scattering import OUTSIDE, depth_of, table_of
+from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
 
 LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
@@ -250,13 +249,11 @@ class CallWriter(ABC):
         """Rows put where integers say, onto a copy of the first input or zeros."""
         self.nests(call)
         node, (out,) = call.node, call.outputs
-        form = node.op.form
-        assert isinstance(form, Scatter)
         dtype = node.output.spec.dtype
         if not self.shelf.bounded(node):
             self._require_inside(node, call.inputs[-2])
         turns, count, length, *_ = table_of(node)
-        name = "scatter_add" if form.add else "scatter_put"
+        name = f"scatter_{join_of(node)}"
         self.routines.add(name)
         places = [
             f"{self.buffer(layout.buffer, d)}, {self.number(layout.offset)}"

@@ -7,6 +7,33 @@ from __future__ import annotations
 
 from typing import Final
 
+_JOIN: Final = "Join rows with those that positions name, in order."
+_EXTREME: Final = (
+    "out[u(here + j)] if out[u(here + j)] {sign} rows[u(row + j)] or out[u(here + j)] != out[u(here + j)] "
+    "else rows[u(row + j)]"
+)
+
+
+def _scatter(join: str, doc: str, joined: str) -> str:
+    """The routine that writes the expression ``joined`` of two elements where each position says."""
+    return f'''
+@njit(error_model="numpy", cache=True)
+def scatter_{join}(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
+    """{doc}"""
+    places = 1
+    for size in sizes:
+        places *= size
+    for turn in range(turns):
+        for i in range(count):
+            place = i64(0)
+            for d in range(depth):
+                place = place * sizes[d] + i64(positions[at + i * depth + d])
+            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
+            for j in range(length):
+                out[u(here + j)] = {joined}
+'''
+
+
 ROUTINES: Final = {
     "array": '''
 def array(flat, offset, shape, strides):
@@ -75,37 +102,10 @@ def scatter_inside(positions, at, count, sizes, depth):
                 return False
     return True
 ''',
-    "scatter_put": '''
-@njit(error_model="numpy", cache=True)
-def scatter_put(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
-    """Put rows where positions say, in order."""
-    places = 1
-    for size in sizes:
-        places *= size
-    for turn in range(turns):
-        for i in range(count):
-            place = i64(0)
-            for d in range(depth):
-                place = place * sizes[d] + i64(positions[at + i * depth + d])
-            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
-            for j in range(length):
-                out[u(here + j)] = rows[u(row + j)]
-''',
-    "scatter_add": '''
-@njit(error_model="numpy", cache=True)
-def scatter_add(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
-    """Add rows to those that positions name, in order."""
-    places = 1
-    for size in sizes:
-        places *= size
-    for turn in range(turns):
-        for i in range(count):
-            place = i64(0)
-            for d in range(depth):
-                place = place * sizes[d] + i64(positions[at + i * depth + d])
-            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
-            for j in range(length):
-                out[u(here + j)] += rows[u(row + j)]
-''',
+    "scatter_put": _scatter("put", "Put rows where positions say, in order.", "rows[u(row + j)]"),
+    "scatter_add": _scatter("add", _JOIN, "out[u(here + j)] + rows[u(row + j)]"),
+    "scatter_multiply": _scatter("multiply", _JOIN, "out[u(here + j)] * rows[u(row + j)]"),
+    "scatter_maximum": _scatter("maximum", _JOIN, _EXTREME.format(sign=">")),
+    "scatter_minimum": _scatter("minimum", _JOIN, _EXTREME.format(sign="<")),
 }
 """The routines by name; ``product`` calls the primitive ``plus``."""

@@ -35,6 +35,7 @@ from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
+from dualflow.eager.generator import set_seed
 from dualflow.graph_mode import ExplicitGraph, VariableV1
 from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession
@@ -59,7 +60,7 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
-from dualflow.random import set_seed, shuffle, truncated_normal
+from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
 
 Graph = ExplicitGraph
 Variable = VariableV1

@@ -13,7 +13,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.control_flow import while_loop as repeat
 from dualflow.function.tracing.symbol import Symbol
-from dualflow.nn import dropout as dropped_at_rate
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.choice import where as where_broadcasting
@@ -23,10 +22,13 @@ from dualflow.ops.creation import ones as ones_of_sizes
 from dualflow.ops.creation import zeros as zeros_of_sizes
 from dualflow.ops.forms import Opaque
 from dualflow.ops.measuring import SHAPE
-from dualflow.ops.random import Source, check_is_number
+from dualflow.ops.neural.dropout import check_is_number
+from dualflow.ops.neural.dropout import dropout as dropped_at_rate
+from dualflow.ops.random_numbers.draws import Source
+from dualflow.ops.random_numbers.functions import normal, uniform
+from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
+from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
-from dualflow.random import normal, stream, uniform
-from dualflow.random import poisson as poisson_of_shape
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:

@@ -14,7 +14,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure
+from dualflow.core.tree import Structure, flatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 
@@ -54,6 +54,9 @@ def _children(wanted: Structure, value: Any) -> Sequence[Any] | None:
         return [] if value is None else None
     if kind in (list, tuple):
         return value if type(value) in (list, tuple) else None
+    if not isinstance(kind, type):
+        found, structure = flatten(value)
+        return found if structure == wanted else None
     if issubclass(kind, Mapping):
         same = isinstance(value, Mapping) and value.keys() == set(wanted.keys)
         return [value[k] for k in wanted.keys] if same else None

@@ -258,7 +258,8 @@ def _name_leaves(path: str, structure: Structure, names: list[str]) -> None:
         names.append(path)
         return
     named = hasattr(structure.kind, "_fields") or not (
-        issubclass(structure.kind, Mapping | list | tuple) or structure.kind is type(None)
+        structure.kind is type(None)
+        or (isinstance(structure.kind, type) and issubclass(structure.kind, Mapping | list | tuple))
     )
     keys = structure.keys or range(len(structure.children))
     for key, child in zip(keys, structure.children, strict=True):

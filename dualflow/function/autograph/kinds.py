@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
@@ -144,10 +144,15 @@ def attribute_of(owner: Any, name: str) -> Any:
         return _inherited(owner, name)
     found = inspect.getattr_static(owner, name, _MISSING)
     if found is _MISSING:
-        return UNKNOWN
+        return _value(owner, name) if _is_ours(owner) else UNKNOWN
     if name in getattr(owner, "__dict__", ()):
         return found
     return _bound(found, owner, name)
+
+
+def _is_ours(module: Any) -> bool:
+    """Whether it is a namespace of this package, which imports names when they are asked for."""
+    return isinstance(module, ModuleType) and module.__name__.partition(".")[0] == _PACKAGE
 
 
 def _inherited(owner: Any, name: str) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
@@ -16,8 +15,7 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class Body(NamedTuple):
     """A Python function traced inside another trace.
 
     Attributes:

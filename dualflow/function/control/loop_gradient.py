@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
@@ -34,8 +34,7 @@ from dualflow.ops.record import Effect
 Tensors = list[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pulled:
+class _Pulled(NamedTuple):
     """A loop whose gradient is taken, its inputs, and which of its values have a cotangent.
 
     Attributes:

@@ -7,8 +7,7 @@ that goes the other way, so there are gradients of every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -16,7 +15,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.gradient.custom import CUSTOM
+from dualflow.gradient.custom import WrittenGradient
 from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
@@ -109,8 +108,7 @@ def _empty(results: Sequence[TensorSpec]) -> Tensors:
     return [zeros(Shape((0, *[size or 0 for size in spec.shape])), spec.dtype) for spec in results]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Traced:
+class _Traced(NamedTuple):
     """A step as a graph of what is carried, assigned variables, a row of each tensor, and what else it reads.
 
     Attributes:
@@ -130,8 +128,11 @@ class _Traced:
         The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
         values tell are known only where these are.
         """
-        nodes = self.graph.nodes
-        return all(n.op is not CUSTOM and all(s.shape.is_static for s in n.specs) for n in nodes)
+        return not any(
+            isinstance(node.attrs.get("grad"), WrittenGradient)
+            or any(not spec.shape.is_static for spec in node.specs)
+            for node in self.graph.nodes
+        )
 
 
 def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:

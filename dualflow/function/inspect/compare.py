@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
-from dualflow.core.tree import flatten
-from dualflow.eager.engine import EAGER
-from dualflow.function.bound_method import BoundFunction
-from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function
-from dualflow.function.inspect.agreement import Outcome, compared
+from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
-from dualflow.function.inspect.measure import Counting, GlobalRandom, State, TimedCall, best_times, peak_bytes
-from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.function.inspect.inspected import Inspected, inspected
+from dualflow.function.inspect.measure import Counting, best_times, peak_bytes
 from dualflow.graph.compiled import Figures, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
@@ -56,60 +46,30 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
     >>> report.kernels, report.eager_ops, report.difference.agrees
     (1, {'exp': 1, 'multiply': 1, 'reduce_sum': 1}, True)
     """
-    if dispatch.current() is not EAGER:
-        raise FailedPreconditionError(
-            "compare runs a function many times, which can't be traced or recorded: call it outside of "
-            "functions and tapes."
-        )
-    if not callable(f):
-        raise DTypeError(f"compare takes a function and its arguments; {f!r} can't be called.")
-    traced = f if isinstance(f, Function | BoundFunction) else function(f)
-    others = GlobalRandom()
-    concrete = traced.get_concrete_function(*args, **kwargs)
-    inputs = traced._signature.bind(args, kwargs).inputs
-    variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
-    state = State(concrete.graph, variables, others)
-    eagerly = functions_run_eagerly()
-    try:
-        return _Comparing(traced, concrete, inputs, state, args, kwargs).report()
-    finally:
-        state.restore()
-        run_functions_eagerly(eagerly)
+    with inspected("compare", f, args, kwargs) as call:
+        return _Comparing(call).report()
 
 
 class _Comparing:
     """One comparison under way: a call of each kind, and what is measured of both."""
 
-    def __init__(
-        self,
-        traced: Any,
-        concrete: ConcreteFunction,
-        inputs: Sequence[Any],
-        state: State,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
-        def prepare(eagerly: bool) -> None:
-            state.renew()
-            run_functions_eagerly(eagerly)
-
-        self.traced, self.concrete, self.inputs, self.state = traced, concrete, inputs, state
-        self.compiled = concrete.subtrace_for(inputs).compiled
-        self.eager = TimedCall(traced.python_function, args, kwargs, partial(prepare, True))
-        self.graph = TimedCall(traced, args, kwargs, partial(prepare, False))
+    def __init__(self, call: Inspected) -> None:
+        self.call, self.concrete = call, call.concrete
+        self.compiled = call.concrete.subtrace_for(call.inputs).compiled
+        self.eager, self.graph = call.call(eagerly=True), call.call(eagerly=False)
 
     def report(self) -> Comparison:
         executable = self.compiled.executable
         figures = self.compiled.backend.figures(executable)
         counting = Counting()
         with dispatch.using(counting):
-            expected = self._outcome(self.eager)
-        difference = compared(expected, self._outcome(self.graph))
+            expected = self.call.outcome(eagerly=True)
+        difference = compared(expected, self.call.outcome(eagerly=False))
         del expected
         eager_seconds, graph_seconds = best_times([self.eager, self.graph])
         return Comparison(
             name=self.concrete.name,
-            arguments=self._arguments(),
+            arguments=self.call.arguments(),
             eager_seconds=eager_seconds,
             graph_seconds=graph_seconds,
             eager_peak_bytes=peak_bytes(self.eager),
@@ -127,16 +87,6 @@ class _Comparing:
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
         )
 
-    def _arguments(self) -> str:
-        structure, leaves = self.concrete.key
-        names = self.traced._signature.leaf_names(structure)
-        return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
-
-    def _outcome(self, call: TimedCall) -> Outcome:
-        """What one call returns and leaves in the variables."""
-        leaves, structure = flatten(call())
-        return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
-
     def _graph_peak(self, figures: Figures) -> int:
         """The peak of a call, and the arena, which is there already unless it is too large to keep."""
         peak, arena = peak_bytes(self.graph), figures.arena_bytes
@@ -145,7 +95,7 @@ class _Comparing:
         return peak + arena if there else peak
 
     def _costs(self) -> Costs:
-        traced, compiled = self.traced, self.compiled
+        traced, compiled = self.call.traced, self.compiled
         self.graph.prepare()
         call = traced._signature.bind(self.graph.args, self.graph.kwargs)
         compiling = compiled.backend.costs(compiled.executable)

@@ -10,29 +10,22 @@ cut into are looked at besides.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
-from dualflow.core.tree import flatten
-from dualflow.eager.engine import EAGER
-from dualflow.function.bound_method import BoundFunction
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.data_sized import sized_by_data
-from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function
-from dualflow.function.inspect.agreement import Outcome, agree, compared, distance, first_apart
+from dualflow.function.inspect.agreement import agree, compared, distance, first_apart
 from dualflow.function.inspect.compare_report import Difference
-from dualflow.function.inspect.measure import Counting, GlobalRandom, State
+from dualflow.function.inspect.inspected import Inspected, inspected
+from dualflow.function.inspect.measure import Counting
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
-from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -77,25 +70,8 @@ def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
     >>> report.agrees, report.culprit.op, report.culprit.stage
     (False, 'multiply', 'trace')
     """
-    if dispatch.current() is not EAGER:
-        raise FailedPreconditionError(
-            "verify runs a function several times, which can't be traced, recorded or checked: call it "
-            "outside of functions and tapes, and without df.debugging.enable_check_numerics."
-        )
-    if not callable(f):
-        raise DTypeError(f"verify takes a function and its arguments; {f!r} can't be called.")
-    traced = f if isinstance(f, Function | BoundFunction) else function(f)
-    others = GlobalRandom()
-    concrete = traced.get_concrete_function(*args, **kwargs)
-    inputs = traced._signature.bind(args, kwargs).inputs
-    variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
-    state = State(concrete.graph, variables, others)
-    eagerly = functions_run_eagerly()
-    try:
-        return _Verifying(traced, concrete, inputs, state).report(args, kwargs)
-    finally:
-        state.restore()
-        run_functions_eagerly(eagerly)
+    with inspected("verify", f, args, kwargs) as call:
+        return _Verifying(call).report()
 
 
 class _Ran(NamedTuple):
@@ -130,34 +106,23 @@ class _Listening(Counting):
 class _Verifying:
     """One verification under way: the call, and how to put things back before each run of it."""
 
-    def __init__(self, traced: Any, concrete: ConcreteFunction, inputs: Sequence[Any], state: State) -> None:
-        self._traced, self._concrete, self._state = traced, concrete, state
-        self._subtrace = concrete.subtrace_for(inputs)
-        self._inputs = inputs
+    def __init__(self, call: Inspected) -> None:
+        self._call, self._state, self._inputs = call, call.state, call.inputs
+        self._subtrace = call.concrete.subtrace_for(call.inputs)
         self._steps: list[_Ran] = []
 
-    def report(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Verification:
+    def report(self) -> Verification:
         listening = _Listening()
         with dispatch.using(listening):
-            eager = self._outcome(True, lambda: self._traced.python_function(*args, **kwargs))
-        difference = compared(eager, self._outcome(False, lambda: self._traced(*args, **kwargs)))
+            eager = self._call.outcome(eagerly=True)
+        difference = compared(eager, self._call.outcome(eagerly=False))
         culprit = None
         if not difference.agrees:
             known = self._reference()
             results = [known[v] for v in self._subtrace.graph.results]
             culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
-        structure, leaves = self._concrete.key
-        names = self._traced._signature.leaf_names(structure)
-        arguments = ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
-        return Verification(
-            self._concrete.name, arguments, difference, culprit, _fusion_faults(self._subtrace.compiled)
-        )
-
-    def _outcome(self, eagerly: bool, call: Callable[[], Any]) -> Outcome:
-        self._state.renew()
-        run_functions_eagerly(eagerly)
-        leaves, structure = flatten(call())
-        return Outcome(structure, [np.array(leaf) for leaf in leaves], self._state.values())
+        faults = _fusion_faults(self._subtrace.compiled)
+        return Verification(self._call.concrete.name, self._call.arguments(), difference, culprit, faults)
 
     def _reference(self) -> dict[Value, Array]:
         """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.warning import warn_user
@@ -25,8 +24,7 @@ _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _ATTRIBUTE_WRITES: Final = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A name that a function's code reads from outside of it, and the line where it does so first.
 
     The name has dots where it is an attribute's: ``self.rate``.

@@ -9,11 +9,12 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError
+from dualflow.core.shape import Shape
 from dualflow.core.tree import Structure, flatten
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
 
-_NUMBERS: Final = (bool, int, float, complex, np.generic, np.ndarray)
+_NUMBERS: Final = (bool, int, float, complex, np.generic, np.ndarray, Shape)
 
 
 def collect(result: Any, tracer: Tracer) -> tuple[Structure, list[Value]]:

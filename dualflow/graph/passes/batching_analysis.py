@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
@@ -22,8 +22,7 @@ LITTLE_WORK: Final = 1 << 15
 _DTYPES = "fd"
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """``node`` multiplies in each turn the elements of ``row`` with ``b``, which no turn changes.
 
     They are rows of ``width``, and ``b`` is on the right, transposed if ``transpose_b``.
@@ -36,8 +35,7 @@ class Product:
     transpose_b: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """Carried value ``place`` is the sum of ``kept`` in each turn, and takes on the others behind the loop.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.algebra import uniform
@@ -13,8 +13,7 @@ _SIGNS = {"add": 1.0, "subtract": -1.0}
 _DTYPES = "fd"
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(NamedTuple):
     """``addend + scale * product``, and the nodes that nothing needs once it is one."""
 
     addend: Value

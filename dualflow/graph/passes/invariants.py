@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dualflow.graph.axes import base_of, is_generated
 from dualflow.graph.control import LOOP
@@ -48,8 +49,7 @@ def _lightened(node: Node) -> Expansion | None:
     return Expansion((*nodes, made), made.outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Steady:
+class _Steady(NamedTuple):
     """The nodes of a loop's body, or of its condition, that go before it, and what others read of them."""
 
     graph: Graph

@@ -38,7 +38,7 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
         if maker is None or term not in single or onto is term or onto.spec != node.output.spec:
             continue
         form = maker.op.form
-        if isinstance(form, Scatter) and form.add and not form.onto:
+        if isinstance(form, Scatter) and form.join == "add" and not form.onto:
             return onto, maker
     return None
 

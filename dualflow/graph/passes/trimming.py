@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
@@ -40,8 +40,7 @@ def trim_control(graph: Graph) -> Graph:
     return rebuild(graph, trimmed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
+class _Needs(NamedTuple):
     """What of a choice or loop is needed: places among its inputs, and among its outputs.
 
     ``same`` are outputs that are always an input, each with its place: the others need not ask for them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -85,8 +85,7 @@ class _Comparison:
         return count if all(limits.min <= x <= limits.max for x in (last, last + self.more)) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """A loop with a condition, and those of its inputs that are known."""
 
     body: Graph

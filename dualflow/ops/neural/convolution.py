@@ -1,27 +1,24 @@
-"""Convolutions: a matrix product over sliding windows."""
+"""Convolutions over one axis or more."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.contraction import MATMUL, matmul
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.neural.correlation import correlated
 from dualflow.ops.neural.window_options import (
-    Padding,
+    batches,
     channels_first,
     channels_last,
     channels_second,
-    options,
-    padded,
-    paddings,
+    check_kind,
+    geometry,
+    named,
+    one_batch,
     per_axis,
 )
-from dualflow.ops.neural.windows import Sizes, sum_windows, window_count, windows
-from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -39,7 +36,7 @@ def convolution(
     """The convolution (cross-correlation) of ``input`` with ``filters``, over one axis or more.
 
     Args:
-        input: floats of shape ``(batch, *axes, channels)``.
+        input: numbers of shape ``(batch, *axes, channels)``; there may be several axes of the batch.
         filters: of shape ``(*window, channels / groups, outputs)``.
         strides: the distance between windows, for all axes or each; 1 by default.
         padding: "VALID" (windows lie inside), "SAME" (zeros around, one window a stride) or pairs of
@@ -49,10 +46,12 @@ def convolution(
         name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(batch, *windows, outputs)``.
+        Of shape ``(batch, *windows, outputs)``, in the dtype of the input and the filters.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit.
+        InvalidArgumentError: shapes or options that do not fit, or strides together with dilations, which
+            :func:`conv1d`, :func:`conv2d` and :func:`conv3d` take.
+        DTypeError: bools.
 
     >>> import dualflow as df
     >>> df.nn.convolution(df.ones([1, 4, 1]), df.ones([3, 1, 1]), padding="SAME").numpy().ravel()
@@ -61,29 +60,44 @@ def convolution(
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     axes = len(w.shape) - 2
     first = channels_first(data_format, axes + 2)
-    x = channels_last(x) if first else x
-    found = _convolved(x, w, *options(x, w.shape[:-2], 1 if strides is None else strides, padding, dilations))
+    steps, apart = 1 if strides is None else strides, 1 if dilations is None else dilations
+    refuse_both(per_axis(steps, axes, "strides", first), per_axis(apart, axes, "dilations", first))
+    return _convolved(x, w, steps, padding, first, apart)
+
+
+def refuse_both(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
+    """Refuse strides together with dilations."""
+    if max(strides, default=1) > 1 and max(dilations, default=1) > 1:
+        raise InvalidArgumentError(
+            f"strides {strides} and dilations {dilations} do not go together; give one of them, or take "
+            "df.nn.conv1d, conv2d or conv3d."
+        )
+
+
+def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilations: Any) -> Any:
+    axes = len(w.shape) - 2
+    if axes < 1:
+        raise InvalidArgumentError(
+            f"filters have the shape (*window, channels, outputs), not {w.shape}; df.reshape gives them one."
+        )
+    if first:
+        x = channels_last(x)
+    x, batch = one_batch(x, axes)
+    check_kind(x, "fciu", "a convolution")
+    lie = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
+    found = batches(correlated(x, w, lie), batch)
     return channels_second(found) if first else found
 
 
-def _convolved(x: Any, w: Any, size: Sizes, strides: Sizes, dilations: Sizes, pairs: Padding) -> Any:
-    channels, inner, outer = x.shape[-1], w.shape[-2], w.shape[-1]
-    if not inner or channels is None or channels % inner or outer % (channels // inner):
+def _over(
+    axes: int, input: Any, filters: Any, strides: Any, padding: Any, first: bool, dilations: Any, what: str
+) -> Any:
+    x, w = MATMUL.prepare((input, filters), dispatch.current())
+    if len(w.shape) != axes + 2:
         raise InvalidArgumentError(
-            f"filters of shape {w.shape} do not fit {channels} channels: their last but one size divides "
-            "the channels, into groups that divide the outputs."
+            f"{what} takes filters of shape (*{axes} sizes of a window, channels, outputs), not {w.shape}."
         )
-    seen = windows(padded(x, pairs, 0), size, strides, dilations)
-    result = [-1 if d is None else d for d in (*seen.shape[: len(size) + 1], outer)]
-    count, groups = math.prod(size), channels // inner
-    if groups == 1:
-        return reshape(matmul(reshape(seen, [-1, count * inner]), reshape(w, [count * inner, outer])), result)
-    rows = transpose(reshape(seen, [-1, count, groups, inner]), (2, 0, 1, 3))
-    rows = reshape(rows, [groups, -1, count * inner])
-    columns = reshape(
-        transpose(reshape(w, [count, inner, groups, -1]), (2, 0, 1, 3)), [groups, count * inner, -1]
-    )
-    return reshape(transpose(matmul(rows, columns), (1, 0, 2)), result)
+    return _convolved(x, w, strides, padding, first, dilations)
 
 
 def conv1d(
@@ -91,12 +105,20 @@ def conv1d(
     filters: Any,
     stride: Any = 1,
     padding: Any = "VALID",
-    data_format: str | None = None,
+    data_format: str | None = "NWC",
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`convolution` of ``(batch, length, channels)`` with filters ``(window, channels, outputs)``."""
-    return convolution(input, filters, stride, padding, _named(data_format, "NWC", "NCW"), dilations)
+    """:func:`convolution` of ``(batch, length, channels)`` with filters ``(window, channels, outputs)``.
+
+    The channels come second with "NCW" for ``data_format``.
+
+    >>> import dualflow as df
+    >>> df.nn.conv1d([[[1.0], [2.0], [4.0]]], [[[-1.0]], [[1.0]]]).numpy().ravel()
+    array([1., 2.], dtype=float32)
+    """
+    first = named(data_format, "NWC", "NCW") == "NCW"
+    return _over(1, input, filters, stride, padding, first, dilations, "conv1d")
 
 
 def conv2d(
@@ -104,83 +126,48 @@ def conv2d(
     filters: Any,
     strides: Any = 1,
     padding: Any = "VALID",
-    data_format: str | None = None,
+    data_format: str | None = "NHWC",
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """:func:`convolution` of ``(batch, height, width, channels)`` with filters ``(h, w, channels, outputs)``.
 
+    The channels come second with "NCHW" for ``data_format``, in options for every axis too.
+
     >>> import dualflow as df
     >>> df.nn.conv2d(df.ones([1, 8, 8, 3]), df.ones([3, 3, 3, 5]), strides=2, padding="SAME").shape
     (1, 4, 4, 5)
     """
-    return convolution(input, filters, strides, padding, _named(data_format, "NHWC", "NCHW"), dilations)
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    return _over(2, input, filters, strides, padding, first, dilations, "conv2d")
 
 
-def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    data_format: str | None = None,
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """Each channel's own convolution: ``filter`` is of shape ``(h, w, channels, multiplier)``."""
-    filter = convert_to_tensor(filter)
-    height, width, channels, multiplier = filter.shape
-    grouped = reshape(filter, [height, width, 1, channels * multiplier])
-    return convolution(input, grouped, strides, padding, _named(data_format, "NHWC", "NCHW"), dilations)
-
-
-def conv2d_transpose(
+def conv3d(
     input: Any,
     filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str | None = None,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    data_format: str | None = "NDHWC",
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of :func:`conv2d` with respect to its input, as a layer: ``strides`` spread the input out.
+    """:func:`convolution` over three axes, with filters ``(d, h, w, channels, outputs)``.
 
-    Args:
-        input: floats of shape ``(batch, height, width, channels)``.
-        filters: of shape ``(h, w, outputs, channels)``.
-        output_shape: ``(batch, height, width, outputs)``, which :func:`conv2d` would turn into the input's.
-        strides: as of that convolution.
-        padding: as of that convolution.
-        data_format: "NHWC" only.
-        dilations: as of that convolution.
-        name: ignored; as in TensorFlow.
+    The channels come second with "NCDHW" for ``data_format``.
+
+    >>> import dualflow as df
+    >>> df.nn.conv3d(df.ones([1, 4, 4, 4, 2]), df.ones([2, 2, 2, 2, 3])).shape
+    (1, 3, 3, 3, 3)
     """
-    x, w = MATMUL.prepare((input, filters), dispatch.current())
-    if data_format not in (None, "NHWC") or len(w.shape) != 4:
-        raise InvalidArgumentError(
-            "conv2d_transpose takes the NHWC format and filters (h, w, outputs, channels)."
-        )
-    target = static_shape(output_shape)
-    size = tuple(w.shape[:2])
-    steps, apart = (
-        per_axis(strides, 2, "strides"),
-        per_axis(1 if dilations is None else dilations, 2, "dilations"),
-    )
-    pairs = paddings(padding, target[1:-1], size, steps, apart)
-    wide = [d + a + b for d, (a, b) in zip(target[1:-1], pairs, strict=True)]
-    counts = tuple(window_count(*axis) for axis in zip(wide, size, steps, apart, strict=True))
-    if len(target) != 4 or tuple(x.shape) != (target[0], *counts, w.shape[-1]) or target[-1] != w.shape[-2]:
-        raise InvalidArgumentError(
-            f"conv2d of {target} with {w.shape} does not give the input's shape {x.shape}: choose another "
-            "output_shape."
-        )
-    columns = matmul(reshape(x, [-1, x.shape[-1]]), reshape(w, [-1, w.shape[-1]]), transpose_b=True)
-    spread = reshape(columns, [target[0], *counts, *size, target[-1]])
-    whole = sum_windows(spread, size, steps, apart, (target[0], *wide, target[-1]))
-    return whole[(slice(None), *[slice(a, a + d) for d, (a, _) in zip(target[1:-1], pairs, strict=True)])]
+    first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    return _over(3, input, filters, strides, padding, first, dilations, "conv3d")
 
 
-def _named(data_format: str | None, last: str, first: str) -> str | None:
-    if data_format not in (None, last, first):
-        raise InvalidArgumentError(f"data_format is {last!r} or {first!r}, not {data_format!r}.")
-    return data_format
+def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+    """:func:`conv2d` whose windows take each ``rate``-th element of both axes.
+
+    >>> import dualflow as df
+    >>> df.nn.atrous_conv2d(df.ones([1, 5, 5, 1]), df.ones([2, 2, 1, 1]), rate=2, padding="VALID").shape
+    (1, 3, 3, 1)
+    """
+    return conv2d(value, filters, 1, padding, "NHWC", rate)

@@ -24,7 +24,8 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
 from dualflow.ops.neural.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from dualflow.ops.powers import log
-from dualflow.ops.random import Source
+from dualflow.ops.random_numbers.draws import Source
+from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.taking import gather
@@ -72,7 +73,7 @@ LOG_UNIFORM: Final = register(
 )
 
 
-def log_uniform_candidates(
+def _log_uniform(
     generator: Source, true_classes: Any, num_sampled: int, unique: bool, range_max: int
 ) -> Candidates:
     """A sample of the classes below ``range_max``, by Zipf's law: class ``c`` has the chance
@@ -97,19 +98,117 @@ def log_uniform_candidates(
     return Candidates(sampled, expected(true_classes), expected(sampled))
 
 
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes that are sorted by how common they are, by Zipf's law.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``, of which the expected counts are wanted too.
+        num_true: the number of true classes of each row.
+        num_sampled: how many classes to sample.
+        unique: whether a class is sampled once at most.
+        range_max: the number of classes.
+        seed: a stream of its own for the calls with this seed.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)``: classes ``[num_sampled]``, and
+        how often a sample holds the true and the sampled classes on average.
+
+    Raises:
+        InvalidArgumentError: no sample of this size can be drawn.
+
+    >>> import dualflow as df
+    >>> sampled, true_counts, _ = df.random.log_uniform_candidate_sampler([[0], [9]], 1, 5, True, 10)
+    >>> sampled.shape, bool(true_counts[0, 0] > true_counts[1, 0])
+    ((5,), True)
+    """
+    return _log_uniform(stream(seed), true_classes, num_sampled, unique, range_max)
+
+
 def nce_loss(
-    weights: Any, biases: Any, labels: Any, inputs: Any, candidates: Candidates, remove_hits: bool
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str = "nce_loss",
 ) -> Tensor:
-    """The noise-contrastive loss of each row: each true class against the sampled ones, each on its own."""
-    logits, wanted = _sampled_logits(weights, biases, labels, inputs, candidates, remove_hits)
+    """The noise-contrastive loss of each row, for more classes than a loss can look at.
+
+    Each true class is told from a sample of the others: see Gutmann and Hyvärinen, "Noise-contrastive
+    estimation", 2010. Classes are sampled as if they were sorted by how common they are.
+
+    Args:
+        weights: ``[num_classes, dim]``.
+        biases: ``[num_classes]``.
+        labels: integers ``[batch, num_true]``, the true classes.
+        inputs: ``[batch, dim]``.
+        num_sampled: how many classes to sample.
+        num_classes: how many there are.
+        num_true: the number of true classes of each row.
+        sampled_values: a sample; by default :func:`dualflow.random.log_uniform_candidate_sampler` draws one.
+        remove_accidental_hits: whether sampled classes that are true in a row don't count there.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Floats ``[batch]``.
+
+    Raises:
+        InvalidArgumentError: the sample is larger than the number of classes.
+
+    >>> import dualflow as df
+    >>> df.nn.nce_loss(df.ones([50, 8]), df.zeros([50]), [[3], [7]], df.ones([2, 8]), 5, 50).shape
+    (2,)
+    """
+    sample = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes)
+    labels = reshape(labels, [-1, num_true])
+    logits, wanted = _sampled_logits(
+        weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits
+    )
     return reduce_sum(sigmoid_cross_entropy_with_logits(wanted, logits), axis=1)
 
 
 def sampled_softmax_loss(
-    weights: Any, biases: Any, labels: Any, inputs: Any, candidates: Candidates, remove_hits: bool
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: int | None = None,
+    name: str = "sampled_softmax_loss",
 ) -> Tensor:
-    """The softmax cross entropy of each row over its true classes and the sampled ones."""
-    logits, wanted = _sampled_logits(weights, biases, labels, inputs, candidates, remove_hits)
+    """The softmax cross entropy of each row over its true classes and a sample of the others.
+
+    The arguments are those of :func:`nce_loss`, and a ``seed`` for the sample. It is for training; evaluate
+    with the softmax over all classes.
+
+    >>> import dualflow as df
+    >>> df.nn.sampled_softmax_loss(df.ones([50, 8]), df.zeros([50]), [[3], [7]], df.ones([2, 8]), 5, 50).shape
+    (2,)
+    """
+    sample = sampled_values or log_uniform_candidate_sampler(
+        labels, num_true, num_sampled, True, num_classes, seed
+    )
+    labels = reshape(labels, [-1, num_true])
+    logits, wanted = _sampled_logits(
+        weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits
+    )
     return softmax_cross_entropy_with_logits(stop_gradient(wanted), logits)
 
 

@@ -4,43 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow.core import dispatch
-from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arrangement import transpose
-from dualflow.ops.neural.windows import Sizes
-from dualflow.ops.repetition import PAD
-from dualflow.ops.static import ints
-
-Padding = tuple[tuple[int, int], ...]
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.neural.windows import Geometry, Padding, Sizes, sizes_of
+from dualflow.ops.static import ints, known_value
 
 
-def per_axis(value: Any, axes: int, what: str) -> Sizes:
-    """One number for each spatial axis, from one for all, one each, or one for every axis of the tensor."""
+def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
+    """One number for each spatial axis, from one for all, one each, or one for every axis of the tensor.
+
+    With ``first`` the channels are the second of these.
+    """
     found = ints(value, what)
     if len(found) == 1:
         found = found * axes
     if len(found) == axes + 2:
-        if found[0] != 1 or found[-1] != 1:
+        channels = found[1] if first else found[-1]
+        if found[0] != 1 or channels != 1:
             raise InvalidArgumentError(f"{what} {value} must be 1 for the batch and the channels.")
-        found = found[1:-1]
-    if len(found) != axes or min(found) < 1:
+        found = found[2:] if first else found[1:-1]
+    if len(found) != axes or min(found, default=1) < 1:
         raise InvalidArgumentError(
             f"{what} is a positive integer, or one for each of {axes} axes, not {value!r}."
         )
     return found
 
 
-def paddings(padding: Any, spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Padding:
+def paddings(
+    padding: Any, spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes, first: bool = False
+) -> Padding:
     """How many elements go before and after each spatial axis."""
     if not isinstance(padding, str):
-        pairs = tuple((int(a), int(b)) for a, b in padding)
-        return pairs[1:-1] if len(pairs) == len(size) + 2 else pairs
+        return _explicit(padding, len(size), first)
     kind = padding.upper()
     if kind == "VALID":
         return ((0, 0),) * len(size)
     if kind != "SAME":
         raise InvalidArgumentError(f"padding is 'SAME', 'VALID' or (before, after) pairs, not {padding!r}.")
     return tuple(_same(*axis) for axis in zip(spatial, size, strides, dilations, strict=True))
+
+
+def _explicit(padding: Any, axes: int, first: bool) -> Padding:
+    table = known_value(padding)
+    rows = None if table is None or table.dtype.kind not in "iu" else table.shape
+    if table is None or rows not in ((axes, 2), (axes + 2, 2)) or table.min(initial=0) < 0:
+        raise InvalidArgumentError(
+            "padding is 'SAME', 'VALID' or (before, after) pairs of 0 or more, one for each of "
+            f"{axes} axes or of all {axes + 2}, not {padding!r}."
+        )
+    pairs = tuple((int(a), int(b)) for a, b in table)
+    if len(pairs) == axes:
+        return pairs
+    around, pairs = ((*pairs[:2],), pairs[2:]) if first else ((pairs[0], pairs[-1]), pairs[1:-1])
+    if any(a or b for a, b in around):
+        raise InvalidArgumentError(f"padding {padding!r} must be 0 for the batch and the channels.")
+    return pairs
 
 
 def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
@@ -55,13 +73,6 @@ def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[
     return total // 2, total - total // 2
 
 
-def padded(x: Any, pairs: Padding, value: float) -> Any:
-    """``x`` with ``value`` before and after each spatial axis."""
-    if not any(a or b for a, b in pairs):
-        return x
-    return dispatch.current().apply(PAD, (x,), {"paddings": ((0, 0), *pairs, (0, 0)), "value": value})
-
-
 def channels_first(data_format: str | None, rank: int) -> bool:
     """Whether a data format names the channels before the spatial axes."""
     if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
@@ -69,6 +80,13 @@ def channels_first(data_format: str | None, rank: int) -> bool:
     if data_format.startswith("NC") and len(data_format) == rank:
         return True
     raise InvalidArgumentError(f"data_format is 'N...C' or 'NC...' with {rank} letters, not {data_format!r}.")
+
+
+def named(data_format: str | None, last: str, first: str) -> str | None:
+    """``data_format``, which is one of two names or None."""
+    if data_format not in (None, last, first):
+        raise InvalidArgumentError(f"data_format is {last!r} or {first!r}, not {data_format!r}.")
+    return data_format
 
 
 def channels_last(x: Any) -> Any:
@@ -83,17 +101,49 @@ def channels_second(x: Any) -> Any:
     return transpose(x, (0, rank - 1, *range(1, rank - 1)))
 
 
-def options(
-    x: Any, window: Any, strides: Any, padding: Any, dilations: Any, *, kinds: str = "fc"
-) -> tuple[Sizes, Sizes, Sizes, Padding]:
-    """Window, strides, dilations and paddings, one entry for each spatial axis; ``x`` is of ``kinds``."""
+def one_batch(x: Any, axes: int) -> tuple[Any, Any]:
+    """``x`` with one axis in the place of those before the last ``axes + 1``, and the sizes of these."""
+    batch = x.shape[: len(x.shape) - axes - 1]
+    if len(batch) == 1 or len(x.shape) < axes + 2:
+        return x, None
+    count = batch.num_elements()
+    return reshape(x, sizes_of([count, *x.shape[len(batch) :]])), batch
+
+
+def batches(x: Any, batch: Any) -> Any:
+    """Undo :func:`one_batch`."""
+    return x if batch is None else reshape(x, sizes_of([*batch, *x.shape[1:]]))
+
+
+def geometry(
+    shape: Any, window: Any, strides: Any, padding: Any, dilations: Any, first: bool = False
+) -> Geometry:
+    """How windows lie on a tensor whose channels are the last axis.
+
+    Args:
+        shape: the tensor's, ``(batch, *axes, channels)``.
+        window: its sizes, one for each of the axes.
+        strides: as users give them.
+        padding: as users give it.
+        dilations: as users give them; None is 1.
+        first: whether the user's channels are the second axis, in options for every axis.
+
+    Raises:
+        InvalidArgumentError: options or a shape that do not fit.
+    """
     size = tuple(window)
-    if len(x.shape) != len(size) + 2 or x.dtype.kind not in kinds:
-        wanted = "floats or integers" if "i" in kinds else "floats"
+    if len(shape) != len(size) + 2:
         raise InvalidArgumentError(
-            f"a window over {len(size)} axes takes {wanted} of shape (batch, *{len(size)} axes, channels), "
-            f"not {x.dtype.name} of shape {x.shape}."
+            f"a window over {len(size)} axes takes a tensor of shape (batch, *{len(size)} axes, channels), "
+            f"not of shape {shape}."
         )
-    steps = per_axis(strides, len(size), "strides")
-    apart = per_axis(1 if dilations is None else dilations, len(size), "dilations")
-    return size, steps, apart, paddings(padding, x.shape[1:-1], size, steps, apart)
+    steps = per_axis(strides, len(size), "strides", first)
+    apart = per_axis(1 if dilations is None else dilations, len(size), "dilations", first)
+    return Geometry(size, steps, apart, paddings(padding, shape[1:-1], size, steps, apart, first))
+
+
+def check_kind(x: Any, kinds: str, what: str) -> None:
+    """Refuse a tensor of another kind of dtype than ``kinds``, NumPy's letters."""
+    if x.dtype.kind not in kinds:
+        wanted = "floats" if "i" not in kinds else "real numbers" if "c" not in kinds else "numbers"
+        raise DTypeError(f"{what} takes {wanted}, not {x.dtype.name}; convert the input with df.cast.")

@@ -1,22 +1,60 @@
-"""Windows that slide over the axes between the first and the last: a view, and the sum that undoes it."""
+"""Windows that slide over the axes between the first and the last."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque, View
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.forms import View
+from dualflow.ops.indexing import getitem
 from dualflow.ops.record import Op, register
+from dualflow.ops.repetition import PAD
 from dualflow.ops.samples import Domain, Sample
 
 Sizes = tuple[int, ...]
+Padding = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How windows lie on a tensor ``(batch, *axes, channels)``; every field has an entry for each axis.
+
+    Attributes:
+        size: of a window.
+        strides: the distance between windows.
+        dilations: the distance between the elements of a window.
+        pairs: how many elements go before and after the axis; fewer than none are cut off.
+    """
+
+    size: Sizes
+    strides: Sizes
+    dilations: Sizes
+    pairs: Padding
+
+    @property
+    def reach(self) -> Sizes:
+        """How many positions a window spans."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True))
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """The axes of a window in what :func:`windows` returns."""
+        axes = len(self.size)
+        return tuple(range(1 + axes, 1 + 2 * axes))
+
+    def counts(self, spatial: Any) -> list[Dim]:
+        """How many windows lie on axes of the sizes ``spatial``, with what goes around them."""
+        wide = [None if n is None else n + a + b for n, (a, b) in zip(spatial, self.pairs, strict=True)]
+        return _counts(wide, self.size, self.strides, self.dilations)
 
 
 def window_count(size: Dim, window: int, stride: int, dilation: int) -> Dim:
@@ -49,26 +87,9 @@ def _view(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
     return as_strided(x, shape, (x.strides[0], *steps, *inner, x.strides[-1]), writeable=False)
 
 
-def _sum_infer(g: TensorSpec, size: Sizes, strides: Sizes, dilations: Sizes, shape: Shape) -> TensorSpec:
-    """The batch and the channels are those of the windows, also where ``shape`` was not known."""
-    return TensorSpec.of(Shape([g.shape[0], *shape[1:-1], g.shape[-1]]), g.dtype)
+def _vjp(g: Any, out: Any, x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
+    return sum_windows(g, size, strides, dilations, x.shape[1:-1])
 
-
-def _sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, shape: tuple[int, ...]) -> Any:
-    out = np.zeros((g.shape[0], *shape[1:-1], g.shape[-1]), g.dtype)
-    counts = g.shape[1 : 1 + len(size)]
-    every = (slice(None),) * len(counts)
-    for offset in itertools.product(*map(range, size)):
-        place = tuple(
-            slice(i * dilation, i * dilation + (count - 1) * stride + 1, stride) if count else slice(0, 0)
-            for i, count, stride, dilation in zip(offset, counts, strides, dilations, strict=True)
-        )
-        out[(slice(None), *place)] += g[(slice(None), *every, *offset)]
-    return out
-
-
-_ATTRS: dict[str, Any] = {"size": (2, 3), "strides": (2, 1), "dilations": (1, 1)}
-_SPREAD: dict[str, Any] = {"size": (2,), "strides": (1,), "dilations": (3,)}
 
 WINDOWS = register(
     Op(
@@ -77,40 +98,142 @@ WINDOWS = register(
         infer=_infer,
         kernel=_view,
         form=View(_view),
-        vjp=(
-            lambda g, out, x, **attrs: dispatch.current().apply(
-                SUM_WINDOWS, (g,), {**attrs, "shape": x.shape}
+        vjp=(_vjp,),
+        samples=(
+            Sample(
+                (Domain(-50, 50, "fi", (2, 6, 5, 3)),),
+                {"size": (2, 3), "strides": (2, 1), "dilations": (1, 1)},
             ),
-        ),
-        samples=(
-            Sample((Domain(-50, 50, "fi", (2, 6, 5, 3)),), _ATTRS),
-            Sample((Domain(-50, 50, "fi", (2, 7, 1)),), _SPREAD),
-        ),
-    )
-)
-
-SUM_WINDOWS: Op = register(
-    Op(
-        name="sum_windows",
-        doc="""The windows added up in a tensor of ``shape`` at the places they were taken from.""",
-        infer=_sum_infer,
-        kernel=_sum_windows,
-        form=Opaque("windows overlap, so that several elements meet in one place"),
-        vjp=(lambda g, out, x, shape, **attrs: dispatch.current().apply(WINDOWS, (g,), attrs),),
-        samples=(
-            Sample((Domain(-50, 50, "fi", (2, 3, 3, 2, 3, 3)),), {**_ATTRS, "shape": Shape((2, 6, 5, 3))}),
-            Sample((Domain(-50, 50, "fi", (2, 4, 2, 1)),), {**_SPREAD, "shape": Shape((2, 7, 1))}),
+            Sample((Domain(-50, 50, "fi", (2, 7, 1)),), {"size": (2,), "strides": (1,), "dilations": (3,)}),
         ),
     )
 )
 
 
-def windows(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
-    """Every window of ``size`` of ``(batch, *axes, channels)``: ``(batch, *windows, *size, channels)``."""
-    return dispatch.current().apply(WINDOWS, (x,), {"size": size, "strides": strides, "dilations": dilations})
+def windows(x: Any, geometry: Geometry, value: float = 0) -> Any:
+    """Every window of ``(batch, *axes, channels)``: ``(batch, *windows, *size, channels)``.
+
+    ``value`` is what stands around the tensor.
+    """
+    attrs = {"size": geometry.size, "strides": geometry.strides, "dilations": geometry.dilations}
+    return dispatch.current().apply(WINDOWS, (padded(x, geometry.pairs, value),), attrs)
 
 
-def sum_windows(x: Any, size: Sizes, strides: Sizes, dilations: Sizes, shape: tuple[int, ...]) -> Any:
-    """The windows ``x`` added up in a tensor of ``shape``, where :func:`windows` takes them from."""
-    attrs = {"size": size, "strides": strides, "dilations": dilations, "shape": Shape(shape)}
-    return dispatch.current().apply(SUM_WINDOWS, (x,), attrs)
+def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
+    """``x`` with ``value`` around each axis between the first and the last, which less than 0 cuts off."""
+    if any(a < 0 or b < 0 for a, b in pairs):
+        cuts = [slice(max(-a, 0), -max(-b, 0) or None) for a, b in pairs]
+        x, pairs = getitem(x, (slice(None), *cuts)), tuple((max(a, 0), max(b, 0)) for a, b in pairs)
+    if not any(a or b for a, b in pairs):
+        return x
+    return dispatch.current().apply(PAD, (x,), {"paddings": ((0, 0), *pairs, (0, 0)), "value": value})
+
+
+def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: Any) -> Any:
+    """Windows ``g`` added up on axes of the sizes ``spatial``, at the places where they lie.
+
+    The elements of a window fall into runs of one stride, each of which is a tensor of the whole size, moved.
+    """
+    axes = len(size)
+    if None in spatial:
+        raise InvalidArgumentError(
+            "the gradient of windows needs to know the sizes while tracing, but they are "
+            f"{tuple(spatial)}; give known shapes."
+        )
+    if any(s > 1 and d > 1 for s, d in zip(strides, dilations, strict=True)):
+        g = _apart(g, axes + 1, size, dilations)
+        size = tuple((k - 1) * d + 1 for k, d in zip(size, dilations, strict=True))
+        dilations = (1,) * axes
+    runs = tuple(-(-k // s) for k, s in zip(size, strides, strict=True))
+    fill = [(0, q * s - k) for q, s, k in zip(runs, strides, size, strict=True)]
+    if any(after for _, after in fill):
+        around = ((0, 0),) * (1 + axes) + (*fill, (0, 0))
+        g = dispatch.current().apply(PAD, (g,), {"paddings": around, "value": 0})
+    lengths = [-(-n // s) for n, s in zip(spatial, strides, strict=True)]
+    parts = []
+    for run in itertools.product(*map(range, runs)):
+        every = (slice(None),) * (1 + axes)
+        part = getitem(g, (*every, *[slice(q * s, (q + 1) * s) for q, s in zip(run, strides, strict=True)]))
+        left = [n - count for n, count in zip(lengths, g.shape[1 : 1 + axes], strict=True)]
+        before = [min(q * d, n) for q, d, n in zip(run, dilations, left, strict=True)]
+        around = ((0, 0), *[(a, n - a) for a, n in zip(before, left, strict=True)], *((0, 0),) * (axes + 1))
+        parts.append(dispatch.current().apply(PAD, (part,), {"paddings": around, "value": 0}))
+    return interleaved(add_n(parts), Geometry(size, strides, dilations, ((0, 0),) * axes), spatial)
+
+
+def _apart(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
+    """``x`` with its axes from ``first`` on, of ``size``, spread out by zeros."""
+    for axis, (k, d) in enumerate(zip(size, distances, strict=True), first):
+        if d > 1:
+            before, after = x.shape[:axis], x.shape[axis + 1 :]
+            around = ((0, 0),) * (axis + 1) + ((0, d - 1),) + ((0, 0),) * len(after)
+            wide = reshape(x, [*sizes_of(before), k, 1, *sizes_of(after)])
+            wide = dispatch.current().apply(PAD, (wide,), {"paddings": around, "value": 0})
+            whole = reshape(wide, [*sizes_of(before), k * d, *sizes_of(after)])
+            x = getitem(whole, (slice(None),) * axis + (slice(0, (k - 1) * d + 1),))
+    return x
+
+
+def sizes_of(shape: Any) -> list[int]:
+    """A shape as :func:`reshape` takes it, with -1 for an open size."""
+    return [-1 if n is None else n for n in shape]
+
+
+def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
+    """A filter ``(*size, ...)``, with zeros between its elements where strides meet dilations."""
+    apart = tuple(d if s > 1 else 1 for s, d in zip(geometry.strides, geometry.dilations, strict=True))
+    if max(apart) == 1:
+        return w, geometry
+    size = tuple((k - 1) * d + 1 for k, d in zip(geometry.size, apart, strict=True))
+    left = tuple(d // by for d, by in zip(geometry.dilations, apart, strict=True))
+    return _apart(w, 0, geometry.size, apart), Geometry(size, geometry.strides, left, geometry.pairs)
+
+
+def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
+    """The windows over ``counts`` windows that see, from each stride of ``spatial``, those that see it.
+
+    Element ``e`` of such a window is a window whose element ``stride * (size - 1 - e) + r`` lies on position
+    ``r`` of the stride, if it has one.
+
+    Raises:
+        InvalidArgumentError: with strides, for open sizes.
+    """
+    runs = tuple(-(-k // s) for k, s in zip(geometry.size, geometry.strides, strict=True))
+    pairs = []
+    for k, s, d, (a, b), q, n, count in zip(
+        geometry.size,
+        geometry.strides,
+        geometry.dilations,
+        geometry.pairs,
+        runs,
+        spatial,
+        counts,
+        strict=True,
+    ):
+        if n is not None and count is not None:
+            begin, end = a // s, -(-(a + n) // s)
+            pairs.append(((q - 1) * d - begin, end - count))
+        elif s == 1:
+            pairs.append(((k - 1) * d - a, (k - 1) * d - b))
+        else:
+            raise InvalidArgumentError(
+                "the gradient of windows with strides needs to know the sizes while tracing, but they are "
+                f"{tuple(spatial)}; give known shapes."
+            )
+    return Geometry(runs, (1,) * len(runs), geometry.dilations, tuple(pairs))
+
+
+def interleaved(y: Any, geometry: Geometry, spatial: Any) -> Any:
+    """What was computed for each stride of axes, ``(batch, *lengths, *strides, channels)``, on axes of the
+    sizes ``spatial``."""
+    strides = geometry.strides
+    axes = len(strides)
+    wide = [None if n is None else n * s for n, s in zip(y.shape[1 : 1 + axes], strides, strict=True)]
+    if max(strides) > 1:
+        order = [a for i in range(axes) for a in (1 + i, 1 + axes + i)]
+        y = transpose(y, (0, *order, 1 + 2 * axes))
+    y = reshape(y, sizes_of([y.shape[0], *wide, y.shape[-1]]))
+    if tuple(y.shape[1:-1]) == tuple(spatial):
+        return y
+    begins = [a % s for s, (a, _) in zip(strides, geometry.pairs, strict=True)]
+    return getitem(y, (slice(None), *[slice(a, a + n) for a, n in zip(begins, spatial, strict=True)]))

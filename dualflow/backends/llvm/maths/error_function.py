@@ -7,15 +7,14 @@ numbers to -1..1 (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 19
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.maths.exponential import exp
 from dualflow.backends.llvm.maths.floating import at_most, copysign, polynomial
 from dualflow.backends.llvm.text import EmittedValue
 
 
-@dataclass(frozen=True, slots=True)
-class _ErfTables:
+class _ErfTables(NamedTuple):
     """The three polynomials; where erf is 1 (`one`), and where erfc is 0 (`zero`)."""
 
     erf_near: tuple[float, ...]

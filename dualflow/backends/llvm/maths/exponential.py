@@ -7,7 +7,7 @@ error: of exp 2**-28 and 2**-63.6, of expm1 2**-31 and 2**-59.4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.maths.floating import (
     at_most,
@@ -22,8 +22,7 @@ from dualflow.backends.llvm.maths.floating import (
 from dualflow.backends.llvm.text import EmittedValue
 
 
-@dataclass(frozen=True, slots=True)
-class _ExpTables:
+class _ExpTables(NamedTuple):
     """What exp needs in one precision.
 
     Beyond `bounds`, the results are 0 and infinity. log(2) is in two parts, the first with zeros at its end,

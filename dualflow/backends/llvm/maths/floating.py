@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.text import EmittedValue, Type
 
 INF, NAN = float("inf"), float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """An IEEE 754 format, and the number that rounds: adding `magic` leaves an integer in the low bits."""
 
     mantissa: int
@@ -33,8 +32,7 @@ def format_of(x: EmittedValue) -> Format:
     return _FORMATS[x.type.bits]
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(NamedTuple):
     """A result that is right but in the lanes `wrong`: there, libm's function `symbol` of `args` is.
 
     `symbol` is the name for float64; float32 adds an "f".

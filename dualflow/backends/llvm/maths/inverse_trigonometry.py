@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.maths.floating import INF, constant, copysign, polynomial, sqrt
 from dualflow.backends.llvm.text import EmittedValue
 
 
-@dataclass(frozen=True, slots=True)
-class _ArcTables:
+class _ArcTables(NamedTuple):
     """Of ``asin(x) = x + x**3 A(x**2)`` up to 1/2; of atan likewise, in float32 up to 1."""
 
     asin: tuple[float, ...]

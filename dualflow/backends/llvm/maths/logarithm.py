@@ -7,7 +7,7 @@ in float64 that of FreeBSD's e_log.c, in ``s = f / (2 + f)``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.maths.exponential import exp
 from dualflow.backends.llvm.maths.floating import (
@@ -46,8 +46,7 @@ _TAIL_64 = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
+class _Base(NamedTuple):
     """``1 / log(base)`` in two parts, and log(2) in that base in two, the first exact times an exponent."""
 
     inverse_high: float

@@ -7,14 +7,13 @@ libm takes over lane by lane.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.maths.floating import Partial, bits_of, format_of, polynomial
 from dualflow.backends.llvm.text import EmittedValue
 
 
-@dataclass(frozen=True, slots=True)
-class _AngleTables:
+class _AngleTables(NamedTuple):
     """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle.
 
     They continue ``sin(a) = a + a**3 (...)`` and ``cos(a) = 1 - a**2 / 2 + a**4 (...)``.

@@ -12,7 +12,7 @@ import functools
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ ROUTINES = ("cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv", "cblas_c
 """The routines that are looked for, by their plain names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blas:
+class Blas(NamedTuple):
     """One BLAS in this process.
 
     ``symbols`` maps each name of ROUTINES to its address; its integer arguments (sizes, leading dimensions,

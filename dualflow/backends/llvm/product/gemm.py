@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
@@ -45,8 +45,7 @@ PAGE = 4096
 """Columns of A whose distance is a multiple of so many bytes meet in the same places of a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixStrides:
+class MatrixStrides(NamedTuple):
     """Distances, in elements, between the rows and between the columns of a matrix."""
 
     row: int
@@ -58,8 +57,7 @@ class MatrixStrides:
         return MatrixStrides(self.column, self.row)
 
 
-@dataclass(frozen=True, slots=True)
-class GemmBlocking:
+class GemmBlocking(NamedTuple):
     """Rows and columns of the blocks that threads share out, and the length of a stretch of K."""
 
     rows: int
@@ -67,8 +65,7 @@ class GemmBlocking:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gemm:
+class Gemm(NamedTuple):
     """Products of matrices of one type, 'f' for float32 or 'd' for float64, with vectors of so many bits.
 
     The machine code is one function, the same for all sizes::

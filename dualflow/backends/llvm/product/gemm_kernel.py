@@ -8,8 +8,8 @@ same place.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from enum import IntEnum, auto
+from typing import NamedTuple
 
 from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 
@@ -37,8 +37,7 @@ class Field(IntEnum):
     SLOT = auto()  # scratch of one thread
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(NamedTuple):
     """A piece of C: so many rows of so many vectors."""
 
     rows: int

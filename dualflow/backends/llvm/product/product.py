@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.product.choice import own
@@ -36,8 +37,7 @@ def address(name: str) -> int:
     return found.symbols[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(NamedTuple):
     """How BLAS reads a matrix: as it is or transposed, and the distance of its rows."""
 
     order: int
@@ -52,8 +52,7 @@ class Matrix:
         return cls(TRANSPOSED, largest(across, largest(rows, 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Matrices to multiply: ``out = scale * (x @ y)``, or with ``keep`` ``out += scale * (x @ y)``.
 
     Attributes:

@@ -13,9 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -34,8 +33,7 @@ CODEGEN_LEVEL = 2
 """How hard its code generator works, 0 to 3."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectCode:
+class ObjectCode(NamedTuple):
     """Object code, and the milliseconds that its stages took."""
 
     code: bytes
@@ -144,8 +142,7 @@ def _handle(handlers: Mapping[int, Callable[..., Any]], arrived: dict[int, Frame
             _handle(handlers, arrived)
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
+class _Machine(NamedTuple):
     """What LLVM compiles with; made once for a width: not all of a pass builder is freed with it."""
 
     target: llvm.TargetMachine

@@ -19,8 +19,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +43,7 @@ SUPPORTED = sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().mac
 """Whether this process can run what ``load`` puts into memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """An object in memory, with the addresses of its global functions and variables."""
 
     addresses: dict[str, int]
@@ -102,8 +100,7 @@ _BY_TABLE = np.isin(np.arange(len(WIDTHS)), BY_TABLE)
 _JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 bytes follows
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """Offsets into the memory: first code and stubs, then what is only read and the table, then the rest."""
 
     offsets: dict[int, int]

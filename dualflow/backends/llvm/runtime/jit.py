@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
 import os
 import re
 import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import llvmlite
 
 from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
+from dualflow.backends.llvm.runtime.digest import digest
 from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 
-@dataclass(frozen=True, slots=True)
-class CompileReport:
+class CompileReport(NamedTuple):
     """What one compilation cost, in milliseconds; building stages are 0 when the object came from disk."""
 
     key: str
@@ -149,7 +147,7 @@ _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )",
 def _key(text: str) -> str:
     context = f"llvmlite {llvmlite.__version__}\n{target.vector_bits()} bits\n"
     context += f"{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
-    return hashlib.sha256((context + text).encode()).hexdigest()
+    return digest((context + text).encode()).hex()
 
 
 @functools.cache

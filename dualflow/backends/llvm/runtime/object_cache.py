@@ -13,7 +13,6 @@ nothing is raised.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import stat
@@ -21,13 +20,14 @@ import sys
 import time
 
 from dualflow.backends.llvm.runtime import switches
+from dualflow.backends.llvm.runtime.digest import SIZE, digest
 from dualflow.core.warning import warn_user
 
 CACHE_BYTES = 512 << 20
 """Bytes the folder may hold before the entries least recently written or read are removed."""
 
-_MAGIC = b"dualflow object 1\n"
-_HEADER = len(_MAGIC) + hashlib.sha256().digest_size
+_MAGIC = b"dualflow object 2\n"
+_HEADER = len(_MAGIC) + SIZE
 _SUFFIX = ".dfo"
 _TEMPORARY = ".tmp"
 _STALE_SECONDS = 3600.0
@@ -89,7 +89,7 @@ def load(key: str) -> bytes | None:
     except OSError:
         return None
     payload = content[_HEADER:]
-    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : _HEADER] != hashlib.sha256(payload).digest():
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : _HEADER] != digest(payload):
         return None
     return payload
 
@@ -104,7 +104,7 @@ def store(key: str, payload: bytes) -> None:
         return
     try:
         os.makedirs(where, mode=0o700, exist_ok=True)
-        _write(where, key, _MAGIC + hashlib.sha256(payload).digest() + payload)
+        _write(where, key, _MAGIC + digest(payload) + payload)
     except OSError:
         return
     if int(key[:2], 16) < 4:  # one key in 64 pays for looking at the whole folder

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,8 +65,7 @@ class UnsupportedObject(Exception):
     """The bytes are no object file, a damaged one, or one that uses more of ELF than this linker knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSection:
+class LoadedSection(NamedTuple):
     """Bytes that are loaded: ``content``, or ``size`` zeros if it is None."""
 
     flags: int
@@ -76,8 +74,7 @@ class LoadedSection:
     content: Table | None
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFile:
+class ObjectFile(NamedTuple):
     """What is loaded of an object.
 
     Attributes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dualflow.backends.llvm.runtime import jit, switches
 from dualflow.core.errors import InvalidArgumentError
@@ -58,8 +58,7 @@ _SYSTEM_CALLS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """The pool of this process: its memory, and the address of ``df_pfor(pool, fn, ctx, n, chunk)``."""
 
     address: int
@@ -67,8 +66,7 @@ class Pool:
     library: jit.Library
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStatus:
+class PoolStatus(NamedTuple):
     """Threads a loop may use (the caller included), workers started so far, and why there are none."""
 
     threads: int

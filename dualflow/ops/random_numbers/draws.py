@@ -18,11 +18,10 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.static import known_value, shape_of, sizes, static_int, static_shape
+from dualflow.ops.static import known_value, sizes, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -217,30 +216,3 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Te
     lam = convert_to_tensor(lam, dtype_hint=float32)
     wide = broadcast_to(lam, (*static_shape(shape), *static_shape(lam.shape)))
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
-
-
-def check_is_number(rate: Any) -> None:
-    """Refuse a rate of dropout that is not one number."""
-    if shape_of(rate):
-        raise InvalidArgumentError(
-            f"dropout's rate is one number, not of shape {shape_of(rate)}; give a scalar."
-        )
-
-
-def dropout(generator: Source, x: Any, rate: Any, noise_shape: Any = None) -> Tensor:
-    """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
-
-    Raises:
-        InvalidArgumentError: ``rate`` is not one number in [0, 1).
-    """
-    x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
-        raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
-    check_is_number(rate)
-    known = known_value(rate)
-    if known is not None and not 0 <= known < 1:
-        raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")
-    if known is not None and known == 0:
-        return x
-    drawn = _draw(UNIFORM, generator, x.shape if noise_shape is None else noise_shape, x.dtype)
-    return where(drawn >= rate, x / (1 - rate), 0)

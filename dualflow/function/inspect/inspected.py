@@ -1,0 +1,93 @@
+"""A call under inspection: the same one run eagerly and compiled, each time from the same state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tree import flatten
+from dualflow.eager.engine import EAGER
+from dualflow.function.bound_method import BoundFunction
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import Function, function
+from dualflow.function.inspect.agreement import Outcome
+from dualflow.function.inspect.measure import GlobalRandom, State, TimedCall
+from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspected:
+    """A call of a function, and what it may change.
+
+    Attributes:
+        traced: the function, which compiles.
+        concrete: its trace for this call.
+        inputs: the tensors and variables among the arguments.
+        state: the variables and generators that the call may change.
+        args: the positional arguments.
+        kwargs: the arguments by keyword.
+    """
+
+    traced: Any
+    concrete: ConcreteFunction
+    inputs: Sequence[Any]
+    state: State
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def call(self, *, eagerly: bool) -> TimedCall:
+        """The call of one kind; before each, everything is as it was at first."""
+        called = self.traced.python_function if eagerly else self.traced
+        return TimedCall(called, self.args, self.kwargs, partial(self._prepare, eagerly))
+
+    def outcome(self, *, eagerly: bool) -> Outcome:
+        """What one call returns and leaves in the variables."""
+        leaves, structure = flatten(self.call(eagerly=eagerly)())
+        return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
+
+    def arguments(self) -> str:
+        """What the call was traced for, by the parameters' names."""
+        structure, leaves = self.concrete.key
+        names = self.traced._signature.leaf_names(structure)
+        return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
+
+    def _prepare(self, eagerly: bool) -> None:
+        self.state.renew()
+        run_functions_eagerly(eagerly)
+
+
+@contextmanager
+def inspected(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Inspected]:
+    """The call ``f(*args, **kwargs)``, for the function named ``by``; in the end all is put back.
+
+    Raises:
+        DTypeError: ``f`` can't be called.
+        FailedPreconditionError: called while a function is traced, a tape records or numerics are checked.
+    """
+    if dispatch.current() is not EAGER:
+        raise FailedPreconditionError(
+            f"{by} runs a function several times, which can't be traced, recorded or checked: call it "
+            "outside of functions and tapes, and without df.debugging.enable_check_numerics."
+        )
+    if not callable(f):
+        raise DTypeError(f"{by} takes a function and its arguments; {f!r} can't be called.")
+    traced = f if isinstance(f, Function | BoundFunction) else function(f)
+    others = GlobalRandom()
+    concrete = traced.get_concrete_function(*args, **kwargs)
+    inputs = traced._signature.bind(args, kwargs).inputs
+    variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
+    state = State(concrete.graph, variables, others)
+    eagerly = functions_run_eagerly()
+    try:
+        yield Inspected(traced, concrete, inputs, state, args, kwargs)
+    finally:
+        state.restore()
+        run_functions_eagerly(eagerly)

@@ -1,0 +1,190 @@
+"""How many values fall into each bin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import as_dtype, float64, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.broadcasting import broadcast_like
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, less, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.joining import stack
+from dualflow.ops.positions import range as counting
+from dualflow.ops.record import agreed
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.rounding import floor
+from dualflow.ops.scattering import tensor_scatter_nd_add
+from dualflow.ops.segments.rows import (
+    Count,
+    as_count,
+    as_places,
+    count_up_to,
+    counted_rows,
+    filled_rows,
+    summed_rows,
+)
+from dualflow.ops.shapes import shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Tensor:
+    """How often each integer occurs in ``arr``, or the sum of the weights where it does.
+
+    Args:
+        arr: integers of 0 or more, of any shape.
+        weights: what each counts for, of the shape of ``arr``; 1 by default.
+        minlength: the least number of counts.
+        maxlength: the largest number of counts: integers from there on are left out.
+        dtype: of the counts; with ``weights``, theirs.
+        name: ignored; as in TensorFlow.
+        axis: None or 0 counts all of ``arr``; -1 counts each row of a matrix by itself.
+        binary_output: 1 where an integer occurs at all, instead of how often.
+
+    Returns:
+        Of shape ``[largest integer + 1]``, with the rows before it for ``axis=-1``. A trace leaves this size
+        open unless it knows ``arr``.
+
+    Raises:
+        InvalidArgumentError: a negative integer, another axis, weights of another shape or together with
+            ``binary_output``, or ``axis=-1`` of more than two axes.
+        DTypeError: ``arr`` is not of integers.
+
+    >>> import dualflow as df
+    >>> df.math.bincount([1, 1, 2, 5]).numpy()
+    array([0, 2, 1, 0, 0, 1], dtype=int32)
+    >>> df.math.bincount([[1, 1], [0, 1]], weights=[[0.5, 1.0], [2.0, 3.0]], axis=-1).numpy()
+    array([[0. , 1.5],
+           [2. , 3. ]], dtype=float32)
+    """
+    if axis not in (None, 0, -1):
+        raise InvalidArgumentError(f"bincount counts along axis 0 or -1, not {axis}.")
+    if binary_output and weights is not None:
+        raise InvalidArgumentError("bincount takes weights or binary_output, not both.")
+    found = as_places(arr, "the integers that bincount counts")
+    counted = ones_like(found, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
+    if weights is not None and len(counted.shape) != len(found.shape):
+        raise InvalidArgumentError(
+            f"weights of shape {counted.shape} are not one for each of the integers, of shape {found.shape}."
+        )
+    places = required(found, reduce_all(found >= 0), "the integers that bincount counts are 0 or more.")
+    size = _length(places, minlength, maxlength)
+    rows = size
+    if maxlength is not None:  # what is left out is counted in one more place
+        places, rows = minimum(places, cast(size, places.dtype)), size + 1
+    totals = (_by_rows if axis == -1 and len(places.shape) > 1 else _of_all)(places, counted, rows)
+    totals = totals if maxlength is None else totals[..., :-1]
+    return minimum(totals, 1) if binary_output else totals
+
+
+def _length(places: Any, minlength: Any, maxlength: Any) -> Count:
+    """How many counts there are."""
+    size = count_up_to(places)
+    if minlength is not None:
+        size = _either(max, maximum, size, as_count(minlength, "minlength"))
+    if maxlength is not None:
+        size = _either(min, minimum, size, as_count(maxlength, "maxlength"))
+    return size
+
+
+def _either(known: Any, symbolic: Any, x: Count, y: Count) -> Count:
+    return known(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
+
+
+def _of_all(places: Any, counted: Any, size: Count) -> Any:
+    return summed_rows(expand_dims(reshape(places, [-1]), -1), reshape(counted, [-1]), size, 1)
+
+
+def _by_rows(places: Any, counted: Any, size: Count) -> Any:
+    """A row of totals for each row of places; the integers come first while they are added up."""
+    if len(places.shape) != 2:
+        raise InvalidArgumentError(
+            f"bincount along axis -1 counts the rows of a matrix, not of shape {places.shape}; reshape it."
+        )
+    numbers = cast(counting(shape(places)[0]), places.dtype)
+    indices = stack([places, broadcast_like(expand_dims(numbers, 1), places)], -1)
+    zeros = filled_rows(size, transpose(counted), 1, 0)
+    return transpose(tensor_scatter_nd_add(zeros, indices, counted))
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """How many of ``values`` lie in each of ``nbins`` equal parts of an interval.
+
+    Args:
+        values: real numbers, of any shape; those outside of the interval count for its first or last part.
+        value_range: the two ends of the interval, the lower one first.
+        nbins: how many parts, 1 or more.
+        dtype: of the counts.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: a nan, ends that are not two numbers in order, or no parts.
+        DTypeError: values that are no real numbers.
+
+    >>> import dualflow as df
+    >>> df.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
+    array([2, 1, 1, 0, 2], dtype=int32)
+    """
+    x, low, high, count = _interval(values, value_range, nbins)
+    ok = logical_and(reduce_all(equal(x, x)), less(low, high))
+    x = required(x, ok, "values are not nan, and value_range is two numbers, the lower one first.")
+    step = cast(high - low, float64) / cast(count, float64)
+    place = cast(cast(maximum(x, low) - low, float64) / step, int32)
+    place = expand_dims(reshape(minimum(place, cast(count, int32) - 1), [-1]), -1)
+    return counted_rows(place, count, as_dtype(dtype))
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """In which of ``nbins`` equal parts of an interval each of ``values`` lies; the first one is 0.
+
+    See :func:`histogram_fixed_width`. A nan is in the first part.
+
+    Raises:
+        InvalidArgumentError: ends that are not two numbers, or no parts.
+        DTypeError: values that are no real numbers.
+
+    >>> import dualflow as df
+    >>> df.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
+    array([0, 0, 1, 2, 4, 4], dtype=int32)
+    """
+    x, low, high, count = _interval(values, value_range, nbins)
+    place = floor(cast(count, x.dtype) * ((x - low) / (high - low)))
+    last = cast(count, x.dtype) - 1
+    return cast(minimum(maximum(where(equal(place, place), place, 0), 0), last), dtype)
+
+
+def _interval(values: Any, value_range: Any, nbins: Any) -> tuple[Any, Any, Any, Count]:
+    """The values and the ends of the interval, floats of one dtype, and the number of parts."""
+    x, ends = agreed(values, value_range)
+    if x.dtype.kind not in "iuf":
+        raise DTypeError(f"a histogram is of real numbers, not of {x.dtype.name}; convert them with df.cast.")
+    if tuple(ends.shape) not in ((2,), (None,)):
+        raise InvalidArgumentError(
+            f"value_range is the two ends of an interval, not of shape {ends.shape}; give [low, high]."
+        )
+    count = as_count(nbins, "nbins")
+    if type(count) is int and not count:
+        raise InvalidArgumentError("a histogram has 1 part or more; nbins is 0.")
+    if x.dtype.is_integer:
+        x, ends = cast(x, float64), cast(ends, float64)
+    return x, ends[0], ends[1], count

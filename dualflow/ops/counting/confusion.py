@@ -1,0 +1,90 @@
+"""How often each label meets each prediction, and how many elements are zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import as_dtype, float32, int32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.broadcasting import broadcast_like
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, less, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.joining import stack
+from dualflow.ops.positions import range as counting
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
+from dualflow.ops.segments.rows import Count, as_count, count_up_to
+from dualflow.ops.statistics import reduce_mean
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each label, a row, meets each prediction, a column.
+
+    Args:
+        labels: the right classes, integers of 0 or more, one axis.
+        predictions: the predicted ones, of the same shape; either may have another axis of size 1 behind.
+        num_classes: how many classes there are; by default one more than the largest of both, which a trace
+            leaves open unless it knows them.
+        weights: what each pair counts for, cast to ``dtype``; 1 by default.
+        dtype: of the counts.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: a class below 0 or from ``num_classes`` on, or shapes that differ.
+
+    >>> import dualflow as df
+    >>> df.math.confusion_matrix([1, 2, 0], [2, 2, 0]).numpy().tolist()
+    [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+    """
+    rows, columns = _classes(labels), _classes(predictions)
+    if len(rows.shape) == len(columns.shape) + 1:
+        rows = squeeze(rows, -1)
+    if len(columns.shape) == len(rows.shape) + 1:
+        columns = squeeze(columns, -1)
+    if len(rows.shape) != 1 or len(columns.shape) != 1:
+        raise InvalidArgumentError(
+            f"confusion_matrix takes one label and one prediction for each example, not of shapes "
+            f"{rows.shape} and {columns.shape}."
+        )
+    pairs = stack([rows, columns], -1)
+    count = count_up_to(pairs) if num_classes is None else as_count(num_classes, "num_classes")
+    inside = reduce_all(logical_and(pairs >= 0, less(pairs, cast(count, int64))))
+    shown = f" ({count})" if type(count) is int and num_classes is not None else ""
+    pairs = required(pairs, inside, f"labels and predictions are 0 or more and below num_classes{shown}.")
+    given = ones_like(rows, as_dtype(dtype)) if weights is None else cast(convert_to_tensor(weights), dtype)
+    if type(count) is int:
+        return scatter_nd(pairs, broadcast_like(given, rows), [count, count])
+    return tensor_scatter_nd_add(_square(count, given), pairs, broadcast_like(given, rows))
+
+
+def _classes(x: Any) -> Any:
+    return cast(convert_to_tensor(x), int64)
+
+
+def _square(count: Count, like: Any) -> Any:
+    """Zeros in so many rows and columns."""
+    line = cast(counting(count) * 0, like.dtype)
+    return broadcast_like(expand_dims(line, 0), expand_dims(line, 1))
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """What part of the elements is 0, in float32; nan of no elements.
+
+    >>> import dualflow as df
+    >>> df.math.zero_fraction([0, 1, 0, 3]).numpy()
+    np.float32(0.5)
+    """
+    return reduce_mean(cast(equal(value, 0), float32))

@@ -1,0 +1,1 @@
+"""Running products and running sums of exponentials along an axis."""

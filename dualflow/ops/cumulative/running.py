@@ -1,0 +1,188 @@
+"""Running products and running ``log(sum(exp))``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.choice import masked, where
+from dualflow.ops.comparison import greater, isfinite
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.exponential import exp
+from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import split
+from dualflow.ops.powers import log
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.repetition import pad
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.scans import accumulated
+from dualflow.ops.static import shape_of, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _running(
+    name: str,
+    doc: str,
+    ufunc: np.ufunc,
+    start: float,
+    kinds: str,
+    vjp: Callable[..., Any],
+    domain: Domain,
+    promotion: Promotion,
+) -> Op:
+    """The record of the running results of ``ufunc``; ``start`` is the first where they are exclusive."""
+
+    def infer(x: TensorSpec, axis: int, exclusive: bool, reverse: bool) -> TensorSpec:
+        if x.dtype.kind not in kinds:
+            raise DTypeError(f"does not take {x.dtype.name}; convert the input with df.cast.")
+        return x
+
+    def kernel(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+        if x.dtype.kind not in kinds:
+            raise TypeError(f"{name} does not take {x.dtype}")
+        return accumulated(ufunc, start, x, axis, exclusive, reverse)
+
+    return register(
+        Op(
+            name=name,
+            doc=doc,
+            infer=infer,
+            kernel=kernel,
+            form=Opaque("each element depends on the one before it"),
+            vjp=(vjp,),
+            promotion=promotion,
+            samples=tuple(
+                Sample((domain,), {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+                for axis, exclusive, reverse in ((0, False, False), (1, True, False), (1, False, True))
+            ),
+        )
+    )
+
+
+def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """``others[i] * sum(g[j] * product of x between i and j)``, without dividing: zeros do no harm.
+
+    ``others`` is the product of all before ``i``. The sums follow ``s[i] = g[i] + x[i + 1] s[i + 1]``, which
+    doubling solves: after each round a sum covers twice as many terms.
+    """
+    size = x.shape[axis]
+    if size is None:
+        raise InvalidArgumentError(
+            "the gradient of cumprod needs to know the size of the axis while tracing; give known shapes."
+        )
+    way = 1 if reverse else -1
+    sums = _moved(g, axis, way, 0) if exclusive else g
+    factors = _moved(x, axis, way, 0)
+    reach = 1
+    while reach < size:
+        sums = sums + factors * _moved(sums, axis, way * reach, 0)
+        factors = factors * _moved(factors, axis, way * reach, 0)
+        reach *= 2
+    return sums * cumprod(x, axis, True, reverse)
+
+
+def _moved(x: Any, axis: int, by: int, value: float) -> Any:
+    """Each element ``by`` places further along an axis of known size, with ``value`` where there was none."""
+    size, count = x.shape[axis], min(abs(by), x.shape[axis])
+    parts = split(x, [size - count, count] if by > 0 else [count, size - count], axis=axis)
+    around = [[0, 0] for _ in x.shape]
+    around[axis] = [count, 0] if by > 0 else [0, count]
+    return pad(parts[0] if by > 0 else parts[1], around, constant_values=value)
+
+
+def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """``exp(x) * sum(g * exp(-out))``, whose sums run the other way, taken of the positive and the negative
+    ``g`` in turn so that they have logarithms."""
+    safe = where(isfinite(out), out, 0)
+
+    def part(share: Any) -> Any:
+        some = greater(share, 0)
+        terms = where(some, log(where(some, share, 1)) - safe, -math.inf)
+        return exp(cumulative_logsumexp(terms, axis, exclusive, not reverse) + x)
+
+    found = part(g) - part(-g)
+    return masked(isfinite(x), found)
+
+
+CUMPROD = _running(
+    "cumprod",
+    """Running products along ``axis``.""",
+    np.multiply,
+    1,
+    "iufc",
+    _product_vjp,
+    Domain(-2, 3, "fi", (3, 4)),
+    Promotion.NONE,
+)
+CUMULATIVE_LOGSUMEXP = _running(
+    "cumulative_logsumexp",
+    """Running ``log(sum(exp(x)))`` along ``axis``.""",
+    np.logaddexp,
+    -math.inf,
+    "f",
+    _exponentials_vjp,
+    Domain(-5, 5, "f", (3, 4)),
+    Promotion.FLOAT,
+)
+
+
+def _run(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Any:
+    where_axis = normalize_axis(static_int(axis, "axis"), len(shape_of(x)))
+    attrs = {"axis": where_axis, "exclusive": bool(exclusive), "reverse": bool(reverse)}
+    return dispatch.current().apply(op, (x,), attrs)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running products along ``axis``.
+
+    Args:
+        x: numbers of one axis or more.
+        axis: the axis along which to multiply.
+        exclusive: leave out the element itself: the first product is 1.
+        reverse: multiply from the end.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: there is no such axis; or a gradient along an axis of a size that a trace does
+            not know.
+        DTypeError: bools.
+
+    >>> import dualflow as df
+    >>> df.math.cumprod([2, 3, 4]).numpy(), df.math.cumprod([2, 3, 4], exclusive=True).numpy()
+    (array([ 2,  6, 24], dtype=int32), array([1, 2, 6], dtype=int32))
+    """
+    return _run(CUMPROD, x, axis, exclusive, reverse)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The logarithms of the running sums of ``exp(x)`` along ``axis``, without overflow.
+
+    Args:
+        x: real numbers of one axis or more; integers become float32.
+        axis: the axis along which to add up.
+        exclusive: leave out the element itself: the first result is ``-inf``.
+        reverse: add up from the end.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> df.math.cumulative_logsumexp([1000.0, 1000.0]).numpy().tolist()
+    [1000.0, 1000.6931762695312]
+    """
+    return _run(CUMULATIVE_LOGSUMEXP, convert_to_tensor(x), axis, exclusive, reverse)

@@ -1,0 +1,1 @@
+"""More functions of numbers, element by element: quotients, neighbours, angles, polynomials, conversions."""

@@ -1,0 +1,74 @@
+"""Quotients: towards zero, and of zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arithmetic import divide, divide_no_nan, floordiv, multiply, subtract, truncatemod
+from dualflow.ops.record import agreed
+from dualflow.ops.rounding import trunc
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The quotient rounded towards zero, in the dtype in which ``x`` and ``y`` meet.
+
+    Raises:
+        InvalidArgumentError: an integer is divided by 0.
+        DTypeError: bools or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.truncatediv([7, -7], 2).numpy()
+    array([ 3, -3], dtype=int32)
+    """
+    x, y = agreed(x, y)
+    if x.dtype.is_integer:
+        return floordiv(subtract(x, truncatemod(x, y)), y)
+    return trunc(divide(x, y))
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The quotient of floats or complex numbers.
+
+    Raises:
+        DTypeError: integers or bools; see :func:`dualflow.divide`.
+
+    >>> import dualflow as df
+    >>> df.realdiv([1.0], [4.0]).numpy()
+    array([0.25], dtype=float32)
+    """
+    x, y = agreed(x, y)
+    if not x.dtype.is_inexact:
+        raise DTypeError(f"realdiv takes floats or complex numbers, not {x.dtype.name}; use df.divide.")
+    return divide(x, y)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """``1 / x``, and 0 where ``x`` is 0; there the gradient is 0, too.
+
+    >>> import dualflow as df
+    >>> df.math.reciprocal_no_nan([2.0, 0.0]).numpy()
+    array([0.5, 0. ], dtype=float32)
+    """
+    return divide_no_nan(1.0, x)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """``scalar * x``, in the dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: ``scalar`` is not one number.
+
+    >>> import dualflow as df
+    >>> df.scalar_mul(2, [1.0, 3.0]).numpy()
+    array([2., 6.], dtype=float32)
+    """
+    factor, x = agreed(scalar, x)
+    if len(factor.shape):
+        raise InvalidArgumentError(
+            f"scalar_mul takes one number, not a tensor of shape {factor.shape}; use df.multiply."
+        )
+    return multiply(factor, x)

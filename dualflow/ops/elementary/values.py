@@ -1,0 +1,230 @@
+"""Neighbours of floats, angles of complex numbers, polynomials, and conversions that keep bits or ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import add, add_n, multiply
+from dualflow.ops.choice import where
+from dualflow.ops.clipping import clip_by_value
+from dualflow.ops.comparison import less
+from dualflow.ops.complex_numbers import complex as complex_of
+from dualflow.ops.complex_numbers import imag, real
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.trigonometric import atan2
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _neighbour_infer(x1: TensorSpec, x2: TensorSpec) -> TensorSpec:
+    if not x1.dtype.is_floating:
+        raise DTypeError(f"takes floats, not {x1.dtype.name}; convert them with df.cast.")
+    return TensorSpec.of(broadcast([x1.shape, x2.shape]), x1.dtype)
+
+
+NEXTAFTER = register(
+    Op(
+        name="nextafter",
+        doc="""The float next to ``x1`` on the way to ``x2``.""",
+        infer=_neighbour_infer,
+        kernel=np.nextafter,
+        form=Opaque("it counts a float's bits up"),
+        vjp=(lambda g, out, x1, x2: g, lambda g, out, x1, x2: zeros_like(g)),
+        promotion=Promotion.FLOAT,
+        samples=(Sample((Domain(-5, 5, "f"), Domain(6, 9, "f"))),),
+    )
+)
+
+
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+    """The float next to ``x1`` on the way to ``x2``; ``x2`` where they are equal, nan where either is.
+
+    Raises:
+        DTypeError: complex numbers.
+        InvalidArgumentError: shapes that do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.math.nextafter([1.0, 0.0], [2.0, 0.0]).numpy().tolist()
+    [1.0000001192092896, 0.0]
+    """
+    return dispatch.current().binary(NEXTAFTER, x1, x2)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angles of complex numbers, in (-pi, pi]; of real ones 0, or pi below 0.
+
+    >>> import dualflow as df
+    >>> df.math.angle([1j, -1.0]).numpy()
+    array([1.57079633, 3.14159265])
+    """
+    x = convert_to_tensor(input)
+    if x.dtype.is_complex:
+        return atan2(imag(x), real(x))
+    if not x.dtype.is_floating:
+        raise DTypeError(f"angle takes floats or complex numbers, not {x.dtype.name}; use df.cast.")
+    return where(less(x, 0), math.pi, zeros_like(x))
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with these coefficients, the highest power's first, at ``x``, by Horner's rule.
+
+    Args:
+        coeffs: a list of tensors or numbers, whose shapes broadcast; none makes 0.
+        x: where.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        DTypeError: ``coeffs`` is no list.
+
+    >>> import dualflow as df
+    >>> df.math.polyval([1.0, 2.0, 3.0], [2.0, 3.0]).numpy()
+    array([11., 18.], dtype=float32)
+    """
+    if not isinstance(coeffs, list | tuple):
+        raise DTypeError(
+            f"polyval takes a list of coefficients, not {type(coeffs).__name__}; use df.unstack."
+        )
+    at = convert_to_tensor(x)
+    if not coeffs:
+        return zeros_like(at)
+    found: Any = convert_to_tensor(coeffs[0])
+    for coefficient in coeffs[1:]:
+        found = add(multiply(found, at), coefficient)
+    return found
+
+
+def accumulate_n(
+    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of tensors of one shape and dtype: :func:`dualflow.add_n`.
+
+    Args:
+        inputs: a list of at least one tensor.
+        shape: what their shape must be, if given.
+        tensor_dtype: what their dtype must be, if given.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no inputs, or another shape.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.math.accumulate_n([df.constant([1, 2]), df.constant([3, 4])]).numpy()
+    array([4, 6], dtype=int32)
+    """
+    total = add_n(inputs)
+    if tensor_dtype is not None and total.dtype is not as_dtype(tensor_dtype):
+        raise DTypeError(f"accumulate_n adds {as_dtype(tensor_dtype).name} here, not {total.dtype.name}.")
+    if shape is not None and not total.shape.is_compatible_with(Shape(shape)):
+        raise InvalidArgumentError(f"accumulate_n adds shape {Shape(shape)} here, not {total.shape}.")
+    return total
+
+
+# Conversions
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """``value`` in another dtype; what that can't hold becomes the nearest number that it can.
+
+    Infinities become the largest finite numbers, too; nan stays nan, and is 0 as an integer.
+
+    Raises:
+        DTypeError: ``dtype`` is bool.
+
+    >>> import dualflow as df
+    >>> df.saturate_cast([300.0, -5.0, 1.7], df.uint8).numpy()
+    array([255,   0,   1], dtype=uint8)
+    """
+    x, target = convert_to_tensor(value), as_dtype(dtype)
+    if target.is_bool:
+        raise DTypeError("saturate_cast makes numbers, not bools; write a comparison such as x != 0.")
+    if x.dtype.is_complex and target.is_complex:
+        return complex_of(saturate_cast(real(x), target.real), saturate_cast(imag(x), target.real))
+    if x.dtype.is_complex:
+        x = real(x)
+    if target.is_complex:
+        return cast(saturate_cast(x, target.real), target)
+    return cast(_within(x, target), target)
+
+
+def _within(x: Any, target: DType) -> Any:
+    """``x`` between the ends of ``target``, where a cast would not keep it there."""
+    own = x.dtype
+    if own.is_bool or (own.is_floating and target.is_integer):
+        return x
+    kind = float if own.is_floating else int
+    low, high = max(kind(own.min), kind(target.min)), min(kind(own.max), kind(target.max))
+    return (
+        x
+        if (low, high) == (kind(own.min), kind(own.max)) == (own.min, own.max)
+        else clip_by_value(x, low, high)
+    )
+
+
+def _bits_infer(x: TensorSpec, dtype: DType) -> TensorSpec:
+    if "b" in (x.dtype.kind, dtype.kind):
+        raise DTypeError(f"reads the bits of numbers, not {x.dtype.name} as {dtype.name}; use df.cast.")
+    if x.dtype.size >= dtype.size:
+        parts = x.dtype.size // dtype.size
+        return TensorSpec.of(Shape([*x.shape, parts]) if parts > 1 else x.shape, dtype)
+    parts = dtype.size // x.dtype.size
+    if not len(x.shape) or x.shape[-1] not in (parts, None):
+        raise InvalidArgumentError(
+            f"{parts} elements of {x.dtype.name} make one of {dtype.name}: the last axis of shape {x.shape} "
+            f"should be of size {parts}."
+        )
+    return TensorSpec.of(x.shape[:-1], dtype)
+
+
+def _bits(x: Any, dtype: DType) -> Any:
+    found = _bits_infer(TensorSpec(x.shape, x.dtype), dtype)
+    return np.ascontiguousarray(x).reshape(-1).view(dtype.dtype).reshape(found.shape)
+
+
+BITCAST = register(
+    Op(
+        name="bitcast",
+        doc="""The bits of ``x`` read as numbers of another dtype.""",
+        infer=_bits_infer,
+        kernel=_bits,
+        form=Opaque("it reads memory as another dtype"),
+        samples=(
+            Sample((Domain(-50, 50, "fi", (3, 2)),), {"dtype": as_dtype("uint8")}),
+            Sample((Domain(0, 200, "u", (3, 4)),), {"dtype": as_dtype("int32")}),
+        ),
+    )
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The bits of ``input`` read as numbers of another dtype.
+
+    Args:
+        input: numbers, of any shape.
+        type: the dtype. A narrower one makes a new last axis of the parts of each element; a wider one takes
+            the elements along the last axis together.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the last axis has not the size of one wider element.
+        DTypeError: bools.
+
+    >>> import dualflow as df
+    >>> df.bitcast(df.constant([1.0, 2.0]), df.int32).numpy()
+    array([1065353216, 1073741824], dtype=int32)
+    """
+    return dispatch.current().apply(BITCAST, (input,), {"dtype": as_dtype(type)})

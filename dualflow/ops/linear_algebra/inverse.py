@@ -1,0 +1,172 @@
+"""The inverse of square matrices, and their determinants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.complex_numbers import complex, imag
+from dualflow.ops.contraction import matmul
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.exponential import exp
+from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_MATRIX = [[4.0, 1.0, -0.5], [0.3, -3.0, 0.7], [1.2, 0.4, 2.0]]
+_SAMPLES = (
+    Sample((Domain(shape=(3, 3), values=_MATRIX),)),
+    Sample((Domain(shape=(2, 2, 2), values=[[[2.0, 0.5], [-0.3, 1.5]], [[0.2, 3.0], [-1.0, 0.4]]]),)),
+    Sample((Domain(shape=(0, 2, 2)),)),
+)
+
+
+def _infer_same(x: TensorSpec) -> TensorSpec:
+    squares(x)
+    return x
+
+
+def _inv(x: Any) -> Any:
+    require_squares(x)
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise not_invertible(x) from None
+
+
+def _inv_vjp(g: Any, out: Any, x: Any) -> Any:
+    return -matmul(matmul(out, g, transpose_a=True), out, transpose_b=True)
+
+
+INV = register(
+    Op(
+        name="inv",
+        doc="""The inverse of square matrices.""",
+        infer=_infer_same,
+        kernel=_inv,
+        form=Opaque("LAPACK inverts matrices"),
+        vjp=(_inv_vjp,),
+        samples=_SAMPLES,
+    )
+)
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of square matrices; :func:`solve` is faster and more precise than a product with it.
+
+    Args:
+        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        adjoint: the inverse of the conjugate transpose.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: a matrix is not invertible, or not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    found = dispatch.current().apply(INV, (input,), {})
+    return matrix_transpose(found, conjugate=True) if adjoint else found
+
+
+def _slogdet_infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
+    batch, _ = squares(x)
+    return TensorSpec.of(batch, x.dtype.real), TensorSpec.of(batch, x.dtype)
+
+
+def _slogdet(x: Any) -> tuple[Any, ...]:
+    require_squares(x)
+    sign, log = np.linalg.slogdet(x)
+    return log, sign
+
+
+def _slogdet_pullback(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
+    """The logarithm grows by the real part of the trace of ``inv(x) @ dx``; the sign turns by the other."""
+    (log, sign), (g_log, g_sign) = out, g
+    back = zeros_like(log) if g_log is None else g_log
+    if x.dtype.is_complex:
+        back = complex(back, zeros_like(log) if g_sign is None else imag(g_sign * sign))
+    factor = expand_dims(expand_dims(back, -1), -1)
+    return (factor * matrix_transpose(inv(x)),)
+
+
+SLOGDET = register(
+    Op(
+        name="slogdet",
+        doc="""The logarithm of the absolute value of the determinant of square matrices, and its sign.""",
+        infer=_slogdet_infer,
+        kernel=_slogdet,
+        form=Opaque("LAPACK factors matrices"),
+        pullback=_slogdet_pullback,
+        outputs=2,
+        samples=_SAMPLES,
+    )
+)
+
+
+class LogMatrixDeterminant(NamedTuple):
+    """What :func:`slogdet` returns.
+
+    Attributes:
+        sign: 1, -1 or 0; of complex matrices a number of absolute value 1, or 0.
+        log_abs_determinant: ``-inf`` where the determinant is 0.
+    """
+
+    sign: Any
+    log_abs_determinant: Any
+
+
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+    """The sign of the determinant, and the logarithm of its absolute value, which does not overflow.
+
+    Args:
+        input: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``sign`` and ``log_abs_determinant``, of shape ``(...)``, both in the dtype of the input. The gradient
+        needs invertible matrices.
+
+    Raises:
+        InvalidArgumentError: a matrix is not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> [float(x) for x in df.linalg.slogdet([[0.0, 1.0], [1.0, 0.0]])]
+    [-1.0, 0.0]
+    """
+    log, sign = dispatch.current().apply(SLOGDET, (input,), {})
+    return LogMatrixDeterminant(sign, cast(log, sign.dtype))
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """The determinant of square matrices.
+
+    Args:
+        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(...)``; 1 for matrices without elements. The gradient needs invertible matrices.
+
+    Raises:
+        InvalidArgumentError: a matrix is not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> float(df.linalg.det([[0.0, 1.0], [1.0, 0.0]]))
+    -1.0
+    """
+    log, sign = dispatch.current().apply(SLOGDET, (input,), {})
+    return sign * cast(exp(log), sign.dtype)

@@ -1,0 +1,271 @@
+"""The three products that convolutions and their gradients are made of, each the others' derivative.
+
+With ``x`` an input, ``w`` a filter and ``y`` an output, ``sum(y * correlated(x, w))`` is
+``sum(x * transposed(y, w))`` and ``sum(w * filter_product(x, y))``; so the gradients of any order are these
+functions again. A transposed convolution with strides is one without, by the filter of each stride's
+positions, whose channels are then interleaved (Shi et al., "Is the deconvolution layer the same as a
+convolutional layer?", 2016).
+
+Groups of few channels are products of elements and sums over windows, which a graph computes from the windows
+as they lie in the input; others are matrix products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.ops.arithmetic import multiply
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.broadcasting import broadcast_to, reduce_sum
+from dualflow.ops.contraction import matmul
+from dualflow.ops.neural.windows import (
+    Geometry,
+    interleaved,
+    over_strides,
+    padded,
+    sizes_of,
+    spread_filter,
+    sum_windows,
+    windows,
+)
+from dualflow.ops.own_gradient import with_gradient
+from dualflow.ops.repetition import pad, reverse
+
+_FEW: Final = 16
+"""The most pairs of an input's and an output's channel in a group that is no matrix product."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OfCorrelation:
+    """The gradient of :func:`correlated`."""
+
+    geometry: Geometry
+
+    def __call__(self, needed: Sequence[bool], g: Any, out: Any, x: Any, w: Any) -> list[Any]:
+        return [
+            transposed(g, w, self.geometry, x.shape) if needed[0] else None,
+            filter_product(x, g, self.geometry, w.shape) if needed[1] else None,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfTransposed:
+    """The gradient of :func:`transposed`."""
+
+    geometry: Geometry
+
+    def __call__(self, needed: Sequence[bool], g: Any, out: Any, y: Any, w: Any) -> list[Any]:
+        return [
+            correlated(g, w, self.geometry) if needed[0] else None,
+            filter_product(g, y, self.geometry, w.shape) if needed[1] else None,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfFilterProduct:
+    """The gradient of :func:`filter_product`."""
+
+    geometry: Geometry
+
+    def __call__(self, needed: Sequence[bool], g: Any, out: Any, x: Any, y: Any) -> list[Any]:
+        return [
+            transposed(y, g, self.geometry, x.shape) if needed[0] else None,
+            correlated(x, g, self.geometry) if needed[1] else None,
+        ]
+
+
+def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
+    """Each window of ``x`` times the filter ``w``.
+
+    Args:
+        x: ``(batch, *axes, channels)``.
+        w: ``(*size, channels / groups, outputs)``, of the same dtype.
+        geometry: where the windows lie.
+
+    Returns:
+        ``(batch, *windows, outputs)``.
+
+    Raises:
+        InvalidArgumentError: the filter's channels do not divide the input's, or the groups its outputs.
+    """
+    _groups(x.shape[-1], w.shape)
+    return with_gradient(_OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
+
+
+def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
+    """The sum over the windows that hold a position, of their outputs times the filter's element there.
+
+    Args:
+        y: ``(batch, *windows, outputs)``.
+        w: ``(*size, channels / groups, outputs)``, of the same dtype.
+        geometry: where the windows lie.
+        shape: the input's, ``(batch, *axes, channels)``, of which the batch is not looked at.
+
+    Returns:
+        Of that shape.
+
+    Raises:
+        InvalidArgumentError: the groups do not fit, or an axis whose size must be known is left open.
+    """
+    _groups(shape[-1], w.shape)
+    return with_gradient(_OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
+
+
+def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
+    """The sum over all windows of ``x`` times the outputs ``y`` there, of the ``shape`` of a filter."""
+    return with_gradient(
+        _OfFilterProduct(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y
+    )
+
+
+def _groups(channels: Any, shape: Shape) -> int:
+    """How many groups a filter of this shape makes of the channels."""
+    inner, outer = shape[-2:]
+    if not inner or channels is None or channels % inner or not outer or outer % (channels // inner):
+        raise InvalidArgumentError(
+            f"filters of shape {shape} do not fit {channels} channels: their last but one size divides the "
+            "channels, into groups that divide the outputs."
+        )
+    return int(channels // inner)
+
+
+def _correlated(x: Any, w: Any, geometry: Geometry) -> Any:
+    inner, outer = w.shape[-2:]
+    groups, count = _groups(x.shape[-1], w.shape), math.prod(geometry.size)
+    batch = x.shape[0]
+    if groups == 1:
+        seen = windows(x, geometry)
+        result = sizes_of([batch, *seen.shape[1 : 1 + len(geometry.size)], outer])
+        rows = reshape(seen, [_rows(result), count * inner])
+        return reshape(matmul(rows, reshape(w, [count * inner, outer])), result)
+    if _few(groups, inner, outer):
+        seen = windows(_repeated(x, outer // groups), geometry)
+        products = multiply(seen, _by_channel(w, groups))
+        return _summed(reduce_sum(products, geometry.inner), groups, inner)
+    seen = windows(x, geometry)
+    result = sizes_of([batch, *seen.shape[1 : 1 + len(geometry.size)], outer])
+    found = matmul(_by_group(seen, geometry, groups), _columns(w, groups))
+    return reshape(transpose(found, (1, 0, 2)), result)
+
+
+def _rows(sizes: Sequence[int]) -> int:
+    return -1 if -1 in sizes else math.prod(sizes[:-1])
+
+
+def _few(groups: int, inner: int, outer: int) -> bool:
+    return inner * (outer // groups) <= _FEW
+
+
+def _repeated(x: Any, times: int) -> Any:
+    """Each channel of ``x`` ``times`` in a row."""
+    if times == 1:
+        return x
+    sizes = sizes_of(x.shape)
+    return reshape(broadcast_to(expand_dims(x, -1), [*x.shape, times]), [*sizes[:-1], sizes[-1] * times])
+
+
+def _by_channel(w: Any, groups: int) -> Any:
+    """A filter as ``(*size, groups * channels of a group * outputs of a group)``."""
+    size, (inner, outer) = w.shape[:-2], w.shape[-2:]
+    if inner > 1:
+        axes = len(size)
+        apart = reshape(w, [*size, inner, groups, outer // groups])
+        w = transpose(apart, (*range(axes), axes + 1, axes, axes + 2))
+    return reshape(w, [*size, inner * outer])
+
+
+def _summed(y: Any, groups: int, inner: int) -> Any:
+    """Sums over the channels of each group, which stand in the order of :func:`_by_channel`."""
+    if inner == 1:
+        return y
+    sizes, each = sizes_of(y.shape), y.shape[-1] // (groups * inner)
+    found = reduce_sum(reshape(y, [*sizes[:-1], groups, inner, each]), -2)
+    return reshape(found, [*sizes[:-1], groups * each])
+
+
+def _by_group(seen: Any, geometry: Geometry, groups: int) -> Any:
+    """Windows as the rows of a matrix for each group."""
+    axes, inner = len(geometry.size), seen.shape[-1] // groups
+    rows, count = _rows(sizes_of(seen.shape[: axes + 2])), math.prod(geometry.size)
+    flat = reshape(seen, [rows, count, groups, inner])
+    return reshape(transpose(flat, (2, 0, 1, 3)), [groups, rows, count * inner])
+
+
+def _columns(w: Any, groups: int) -> Any:
+    """A filter as the columns of a matrix for each group."""
+    count, (inner, outer) = math.prod(w.shape[:-2]), w.shape[-2:]
+    apart = transpose(reshape(w, [count, inner, groups, outer // groups]), (2, 0, 1, 3))
+    return reshape(apart, [groups, count * inner, outer // groups])
+
+
+def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
+    channels, spatial = shape[-1], shape[1:-1]
+    groups, (inner, outer) = _groups(channels, w.shape), w.shape[-2:]
+    if groups == 1 and 2 * inner <= outer and None not in (*spatial, *y.shape[1:-1]):
+        return _columns_summed(y, w, geometry, spatial)
+    w, geometry = spread_filter(w, geometry)
+    axes, strides = len(geometry.size), geometry.strides
+    reach = over_strides(geometry, spatial, y.shape[1:-1])
+    runs = reach.size
+    fill = [(0, q * s - k) for q, s, k in zip(runs, strides, geometry.size, strict=True)]
+    if any(after for _, after in fill):
+        w = pad(w, [*fill, (0, 0), (0, 0)])
+    apart = [n for q, s in zip(runs, strides, strict=True) for n in (q, s)]
+    w = reverse(reshape(w, [*apart, inner, groups, outer // groups]), range(0, 2 * axes, 2))
+    first, last = range(0, 2 * axes, 2), range(1, 2 * axes, 2)
+    w = transpose(w, (*first, 2 * axes + 2, 2 * axes + 1, *last, 2 * axes))
+    w = reshape(w, [*runs, outer // groups, groups * math.prod(strides) * inner])
+    found = _correlated(y, w, reach)
+    if max(strides) > 1:
+        counts = found.shape[1 : 1 + axes]
+        batch = sizes_of([found.shape[0]])
+        found = reshape(found, [*batch, *counts, groups, *strides, inner])
+        order = (*range(1 + axes), *range(2 + axes, 2 + 2 * axes), 1 + axes, 2 + 2 * axes)
+        found = reshape(transpose(found, order), [*batch, *counts, *strides, channels])
+        return interleaved(found, geometry, spatial)
+    return found
+
+
+def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:
+    """:func:`_transposed` by way of each window's share of its elements: less work where these are few."""
+    inner, outer = w.shape[-2:]
+    count = math.prod(geometry.size)
+    rows = reshape(y, [_rows(sizes_of(y.shape)), outer])
+    shares = matmul(rows, reshape(w, [count * inner, outer]), transpose_b=True)
+    apart = reshape(shares, [*sizes_of(y.shape[:-1]), *geometry.size, inner])
+    wide = [n + a + b for n, (a, b) in zip(spatial, geometry.pairs, strict=True)]
+    whole = sum_windows(apart, geometry.size, geometry.strides, geometry.dilations, wide)
+    return padded(whole, tuple((-a, -b) for a, b in geometry.pairs))
+
+
+def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
+    inner, outer = shape[-2:]
+    groups, axes = _groups(x.shape[-1], shape), len(geometry.size)
+    if groups == 1:
+        seen = windows(x, geometry)
+        sizes = sizes_of(y.shape)
+        rows = reshape(seen, [_rows(sizes), math.prod(geometry.size) * inner])
+        return reshape(matmul(rows, reshape(y, [_rows(sizes), outer]), transpose_a=True), list(shape))
+    each = outer // groups
+    if _few(groups, inner, outer):
+        seen = windows(_repeated(x, each), geometry)
+        outputs = y
+        if inner > 1:
+            sizes = sizes_of(y.shape)
+            apart = expand_dims(reshape(y, [*sizes[:-1], groups, each]), -2)
+            outputs = reshape(
+                broadcast_to(apart, [*y.shape[:-1], groups, inner, each]), [*sizes[:-1], inner * outer]
+            )
+        products = multiply(seen, expand_dims(outputs, geometry.inner))
+        found = reshape(reduce_sum(products, range(1 + axes)), [*shape[:-2], groups, inner, each])
+        order = (*range(axes), axes + 1, axes, axes + 2)
+        return reshape(transpose(found, order), list(shape))
+    rows = _by_group(windows(x, geometry), geometry, groups)
+    columns = transpose(reshape(y, [_rows(sizes_of(y.shape)), groups, each]), (1, 0, 2))
+    found = matmul(rows, columns, transpose_a=True)
+    return reshape(transpose(found, (1, 0, 2)), list(shape))

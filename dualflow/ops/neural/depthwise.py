@@ -1,0 +1,170 @@
+"""Convolutions of each channel on its own, and what puts the channels together again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.neural.convolution import conv2d, refuse_both
+from dualflow.ops.neural.correlation import filter_product, transposed
+from dualflow.ops.neural.window_options import channels_last, channels_second, geometry, named, per_axis
+from dualflow.ops.static import static_shape
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Each channel's own convolutions, ``multiplier`` for each.
+
+    Args:
+        input: numbers of shape ``(batch, height, width, channels)``.
+        filter: of shape ``(h, w, channels, multiplier)``.
+        strides: the distance between windows.
+        padding: "SAME", "VALID" or (before, after) pairs.
+        data_format: "NHWC" by default, or "NCHW".
+        dilations: the distance between the elements of a window; not together with strides.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(batch, rows, columns, channels * multiplier)``: the results of a channel are neighbours.
+
+    Raises:
+        InvalidArgumentError: shapes or options that do not fit.
+
+    >>> import dualflow as df
+    >>> x = df.constant([[[[1.0, 10.0], [2.0, 20.0]]]])
+    >>> df.nn.depthwise_conv2d(x, df.ones([1, 2, 2, 1])).numpy().ravel()
+    array([ 3., 30.], dtype=float32)
+    """
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    refuse_both(
+        per_axis(strides, 2, "strides", first),
+        per_axis(1 if dilations is None else dilations, 2, "dilations", first),
+    )
+    x, w = MATMUL.prepare((input, filter), dispatch.current())
+    channels = x.shape[1 if first else -1] if len(x.shape) > 1 else None
+    if len(w.shape) != 4 or channels != w.shape[2]:
+        raise InvalidArgumentError(
+            f"a filter of shape {w.shape} does not fit an input of shape {x.shape}: it has the shape "
+            "(h, w, channels, multiplier)."
+        )
+    return conv2d(x, _as_groups(w), strides, padding, data_format, dilations)
+
+
+def _as_groups(w: Any) -> Any:
+    """A depthwise filter as that of a convolution with a group for each channel."""
+    height, width, channels, multiplier = w.shape
+    return reshape(w, [height, width, 1, channels * multiplier])
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`depthwise_conv2d`, then a convolution with windows of one element, which mixes the channels.
+
+    Args:
+        input: of shape ``(batch, height, width, channels)``.
+        depthwise_filter: of shape ``(h, w, channels, multiplier)``.
+        pointwise_filter: of shape ``(1, 1, channels * multiplier, outputs)``.
+        strides: of the first convolution.
+        padding: of the first convolution.
+        data_format: "NHWC" by default, or "NCHW".
+        dilations: of the first convolution.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes or options that do not fit.
+
+    >>> import dualflow as df
+    >>> x, depth, point = df.ones([1, 4, 4, 3]), df.ones([2, 2, 3, 2]), df.ones([1, 1, 6, 5])
+    >>> df.nn.separable_conv2d(x, depth, point, padding="SAME").shape
+    (1, 4, 4, 5)
+    """
+    point = convert_to_tensor(pointwise_filter)
+    channels = convert_to_tensor(depthwise_filter).shape
+    if len(point.shape) != 4 or tuple(point.shape[:2]) != (1, 1) or len(channels) != 4:
+        raise InvalidArgumentError(
+            f"filters of shapes {channels} and {point.shape} are not (h, w, channels, multiplier) and "
+            "(1, 1, channels * multiplier, outputs)."
+        )
+    if point.shape[2] != Shape(channels[2:]).num_elements():
+        raise InvalidArgumentError(
+            f"a pointwise filter of shape {point.shape} does not fit a depthwise {channels}: its "
+            "last but one size is the product of the last two of that."
+        )
+    found = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
+    return conv2d(found, point, 1, "VALID", data_format)
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of :func:`depthwise_conv2d` with respect to its input, of shape ``input_sizes``.
+
+    >>> import dualflow as df
+    >>> y, w = df.ones([1, 1, 2, 1]), df.ones([1, 2, 1, 1])
+    >>> df.nn.depthwise_conv2d_backprop_input([1, 1, 3, 1], w, y, 1, "VALID").numpy().ravel()
+    array([1., 2., 1.], dtype=float32)
+    """
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    y, w = MATMUL.prepare((out_backprop, filter), dispatch.current())
+    y = channels_last(y) if first else y
+    sizes = static_shape(input_sizes)
+    shape = Shape((sizes[0], *sizes[2:], sizes[1]) if first else sizes)
+    lie = geometry(shape, w.shape[:2], strides, padding, dilations, first=first)
+    found = transposed(y, _as_groups(w), lie, shape)
+    return channels_second(found) if first else found
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of :func:`depthwise_conv2d` with respect to its filter, of shape ``filter_sizes``.
+
+    >>> import dualflow as df
+    >>> x, y = df.reshape(df.range(3.0), [1, 1, 3, 1]), df.ones([1, 1, 2, 1])
+    >>> df.nn.depthwise_conv2d_backprop_filter(x, [1, 2, 1, 1], y, 1, "VALID").numpy().ravel()
+    array([1., 3.], dtype=float32)
+    """
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    x, y = MATMUL.prepare((input, out_backprop), dispatch.current())
+    x, y = (channels_last(x), channels_last(y)) if first else (x, y)
+    sizes = static_shape(filter_sizes)
+    lie = geometry(x.shape, sizes[:2], strides, padding, dilations, first=first)
+    shape = Shape((*sizes[:2], 1, sizes[2] * sizes[3]))
+    return reshape(filter_product(x, y, lie, shape), list(sizes))

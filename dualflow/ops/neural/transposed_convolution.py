@@ -1,0 +1,182 @@
+"""Transposed convolutions: the gradients of convolutions with respect to their input, as layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.neural.correlation import transposed
+from dualflow.ops.neural.window_options import (
+    channels_first,
+    channels_last,
+    channels_second,
+    check_kind,
+    geometry,
+    named,
+)
+from dualflow.ops.static import sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of :func:`convolution` with respect to its input, as a layer that spreads the input out.
+
+    Args:
+        input: numbers of shape ``(batch, *axes, channels)``.
+        filters: of shape ``(*window, outputs / groups, channels)``.
+        output_shape: ``(batch, *axes, outputs)``, which a convolution would turn into the input's, or the
+            sizes of its axes alone.
+        strides: as of that convolution.
+        padding: as of that convolution.
+        data_format: "N...C" by default; "NC..." if the channels come second.
+        dilations: as of that convolution.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``output_shape``.
+
+    Raises:
+        InvalidArgumentError: no convolution turns that shape into the input's.
+        DTypeError: bools.
+
+    >>> import dualflow as df
+    >>> x, w = df.ones([1, 2, 1]), df.constant([[[1.0]], [[2.0]], [[3.0]]])
+    >>> df.nn.conv_transpose(x, w, [1, 5, 1], strides=2, padding="VALID").numpy().ravel()
+    array([1., 2., 4., 2., 3.], dtype=float32)
+    """
+    x, w = MATMUL.prepare((input, filters), dispatch.current())
+    axes = len(w.shape) - 2
+    first = channels_first(data_format, axes + 2)
+    return _spread(x, w, output_shape, strides, padding, first, dilations)
+
+
+def _spread(
+    x: Any, w: Any, output_shape: Any, strides: Any, padding: Any, first: bool, dilations: Any
+) -> Any:
+    axes = len(w.shape) - 2
+    if axes < 1 or len(x.shape) != axes + 2:
+        raise InvalidArgumentError(
+            "a transposed convolution takes an input (batch, *axes, channels) and filters (*window, outputs, "
+            f"channels), not shapes {x.shape} and {w.shape}."
+        )
+    check_kind(x, "fciu", "a transposed convolution")
+    x = channels_last(x) if first else x
+    target = _target(output_shape, x, w, first)
+    lie = geometry(target, w.shape[:-2], strides, padding, dilations, first)
+    counts = lie.counts(target[1:-1])
+    fits = all(
+        a is None or b is None or a == b
+        for a, b in zip((target[0], *counts, w.shape[-1]), (*x.shape[:-1], x.shape[-1]), strict=True)
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"a convolution of shape {target} with filters {w.shape} gives "
+            f"{(target[0], *counts, w.shape[-1])}, not the input's shape {x.shape}: choose another "
+            "output_shape."
+        )
+    found = transposed(x, w, lie, target)
+    return channels_second(found) if first else found
+
+
+def _target(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
+    """The result's shape, with its channels last."""
+    axes = len(w.shape) - 2
+    given = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
+    if len(given) == axes:
+        return Shape((x.shape[0], *given, w.shape[-2]))
+    if len(given) != axes + 2:
+        raise InvalidArgumentError(
+            f"output_shape {output_shape!r} is (batch, *{axes} axes, outputs), or the sizes of the axes."
+        )
+    if first:
+        given = (given[0], *given[2:], given[1])
+    if given[-1] is None:
+        given = (*given[:-1], w.shape[-2])
+    return Shape((x.shape[0] if given[0] is None else given[0], *given[1:]))
+
+
+def _over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:
+    x, w = MATMUL.prepare((input, filters), dispatch.current())
+    if len(w.shape) != axes + 2:
+        raise InvalidArgumentError(
+            f"{what} takes filters of shape (*{axes} sizes of a window, outputs, channels), not {w.shape}."
+        )
+    return _spread(x, w, *options)
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`conv_transpose` of ``(batch, length, channels)``, filters ``(window, outputs, channels)``."""
+    first = named(data_format, "NWC", "NCW") == "NCW"
+    options = (output_shape, strides, padding, first, dilations)
+    return _over(1, "conv1d_transpose", input, filters, *options)
+
+
+def conv2d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`conv_transpose` of ``(batch, height, width, channels)``, filters ``(h, w, outputs, channels)``.
+
+    >>> import dualflow as df
+    >>> df.nn.conv2d_transpose(df.ones([1, 4, 4, 3]), df.ones([3, 3, 5, 3]), [1, 8, 8, 5], strides=2).shape
+    (1, 8, 8, 5)
+    """
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    options = (output_shape, strides, padding, first, dilations)
+    return _over(2, "conv2d_transpose", input, filters, *options)
+
+
+def conv3d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`conv_transpose` over three axes, with filters ``(d, h, w, outputs, channels)``."""
+    first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    options = (output_shape, strides, padding, first, dilations)
+    return _over(3, "conv3d_transpose", input, filters, *options)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """The gradient of :func:`atrous_conv2d` with respect to its input, as a layer.
+
+    The arguments are those of :func:`conv2d_transpose`, but for ``rate``, the distance between the elements
+    of a window.
+    """
+    return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate)

@@ -1,0 +1,70 @@
+"""Whether numbers are in order, and which permutation undoes another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, less, less_equal, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.positions import range as counting
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
+from dualflow.ops.segments.rows import as_places
+from dualflow.ops.shapes import size
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no element is less than the one before it, in row-major order; True for none or one.
+
+    >>> import dualflow as df
+    >>> bool(df.math.is_non_decreasing([1, 1, 2])), bool(df.math.is_non_decreasing([1, 3, 2]))
+    (True, False)
+    """
+    flat = reshape(convert_to_tensor(x), [-1])
+    return reduce_all(less_equal(flat[:-1], flat[1:]))
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element is more than the one before it, in row-major order; True for none or one.
+
+    >>> import dualflow as df
+    >>> bool(df.math.is_strictly_increasing([1, 2, 3])), bool(df.math.is_strictly_increasing([1, 1, 2]))
+    (True, False)
+    """
+    flat = reshape(convert_to_tensor(x), [-1])
+    return reduce_all(less(flat[:-1], flat[1:]))
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes ``x``: its element ``x[i]`` is ``i``.
+
+    Args:
+        x: each of 0, 1, ... once: a vector of integers.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: an integer is missing or occurs twice, or ``x`` is no vector.
+        DTypeError: ``x`` is not of integers.
+
+    >>> import dualflow as df
+    >>> df.math.invert_permutation([2, 0, 1]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    places = as_places(x, "the numbers of a permutation")
+    if len(places.shape) != 1:
+        raise InvalidArgumentError(f"a permutation is a vector, not of shape {places.shape}.")
+    count = size(places)
+    inside = reduce_all(logical_and(places >= 0, less(places, cast(count, places.dtype))))
+    message = "a permutation has each of 0, 1, ... up to its size once."
+    indices = expand_dims(required(places, inside, message), -1)
+    zeros = zeros_like(places)
+    once = reduce_all(equal(tensor_scatter_nd_add(zeros, indices, ones_like(places)), 1))
+    numbers = cast(counting(count), places.dtype)
+    return tensor_scatter_nd_update(zeros, required(indices, once, message), numbers)

@@ -1,0 +1,104 @@
+"""Where values belong in sorted rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _infer(rows: TensorSpec, values: TensorSpec, side: str, dtype: DType) -> TensorSpec:
+    if rows.dtype.kind not in "iuf":
+        raise DTypeError(f"takes real numbers, not {rows.dtype.name}; convert them with df.cast.")
+    before, leading = rows.shape[:-1], values.shape[:-1]
+    fit = len(rows.shape) == len(values.shape) > 0 and all(
+        a == b or a is None or b is None for a, b in zip(before, leading, strict=True)
+    )
+    if not fit:
+        raise InvalidArgumentError(
+            f"sorted rows of shape {rows.shape} and values of shape {values.shape} should have the same "
+            "sizes before their last axis, which both have."
+        )
+    return TensorSpec.of(values.shape, dtype)
+
+
+def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
+    if (
+        rows.dtype.kind not in "iuf"
+        or not rows.ndim == values.ndim > 0
+        or rows.shape[:-1] != values.shape[:-1]
+    ):
+        raise TypeError("takes rows of real numbers")
+    out = np.empty(values.shape, dtype.dtype)
+    for at in np.ndindex(rows.shape[:-1]):
+        out[at] = rows[at].searchsorted(values[at], side)
+    return out
+
+
+_SORTED = np.array([-40, -3, -3, 0, 5, 17, 40])
+
+SEARCHSORTED = register(
+    Op(
+        name="searchsorted",
+        doc="""Before how many elements of a sorted row each value belongs: left or right of its equals.""",
+        infer=_infer,
+        kernel=_search,
+        form=Opaque("NumPy searches"),
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample(
+                (Domain(-50, 50, "fi", (7,), values=_SORTED), Domain(-50, 50, "fi", (5,))),
+                {"side": "left", "dtype": int32},
+            ),
+            Sample(
+                (
+                    Domain(-50, 50, "fi", (2, 7), values=[_SORTED, _SORTED + 2]),
+                    Domain(-5, 5, "fi", (2, 3)),
+                ),
+                {"side": "right", "dtype": int64},
+            ),
+        ),
+    )
+)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+) -> Tensor:
+    """Where each of ``values`` belongs in a sorted row, so that the row stays sorted.
+
+    Args:
+        sorted_sequence: real numbers, sorted along the last axis; a nan belongs behind all numbers.
+        values: of the same sizes before the last axis.
+        side: "left" of the elements that equal the value, or "right" of them.
+        out_type: the dtype of the result: int32 or int64.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of the shape of ``values``: how many elements of the row stand before the value.
+
+    Raises:
+        InvalidArgumentError: another side, or sizes that differ.
+        DTypeError: bools or complex numbers, or another ``out_type``.
+
+    >>> import dualflow as df
+    >>> df.searchsorted([1, 3, 5], [0, 3, 9]).numpy(), df.searchsorted([1, 3, 5], [3], side="right").numpy()
+    (array([0, 1, 3], dtype=int32), array([2], dtype=int32))
+    """
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"side is 'left' or 'right', not {side!r}.")
+    dtype = as_dtype(out_type)
+    if dtype not in (int32, int64):
+        raise DTypeError(f"searchsorted gives positions in int32 or int64, not {dtype.name}.")
+    return dispatch.current().apply(SEARCHSORTED, (sorted_sequence, values), {"side": side, "dtype": dtype})

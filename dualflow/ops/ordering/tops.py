@@ -1,0 +1,136 @@
+"""Whether a class is among the best, and the largest or smallest elements along an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import greater, isfinite, less, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.shapes import shape
+from dualflow.ops.sorting import TopK, argsort, take_along_axis
+from dualflow.ops.static import static_int
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether fewer than ``k`` classes are predicted better than the target: one bool for each row.
+
+    Classes that are predicted as well as the target don't count against it. A row with a prediction that is
+    not finite, or with a target that is no class, gives False.
+
+    Args:
+        targets: for each row the right class, integers.
+        predictions: for each row a number for each class: a matrix of floats.
+        k: how many are best, an integer.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+        DTypeError: targets that are not integers, or predictions that are not floats.
+
+    >>> import dualflow as df
+    >>> df.math.in_top_k([0, 2], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 3).numpy()
+    array([ True,  True])
+    """
+    wanted, scores = convert_to_tensor(targets), convert_to_tensor(predictions)
+    if not wanted.dtype.is_integer or not scores.dtype.is_floating:
+        raise DTypeError(
+            f"in_top_k takes integer targets and floats as predictions, not {wanted.dtype.name} and "
+            f"{scores.dtype.name}."
+        )
+    if len(wanted.shape) != 1 or len(scores.shape) != 2 or _differ(wanted.shape[0], scores.shape[0]):
+        raise InvalidArgumentError(
+            f"in_top_k takes a target for each row of a matrix, not targets of shape {wanted.shape} and "
+            f"predictions of shape {scores.shape}."
+        )
+    classes = scores.shape[1]
+    if not classes:
+        return less(wanted, wanted)
+    inside = logical_and(wanted >= 0, less(wanted, cast(_size(scores), wanted.dtype)))
+    own = gather(scores, expand_dims(where(inside, wanted, 0), 1), axis=1, batch_dims=1)
+    better = reduce_sum(cast(greater(scores, own), int32), 1)
+    return logical_and(logical_and(inside, reduce_all(isfinite(scores), 1)), less(better, k))
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _size(scores: Any) -> Any:
+    """How many classes there are."""
+    known = scores.shape[1]
+    return shape(scores)[1] if known is None else known
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> TopK:
+    """The ``k`` largest elements along an axis, largest first, and their positions; none is missed.
+
+    Args:
+        operand: real numbers, of one axis or more.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target: ignored: the result is exact.
+        reduction_input_size_override: ignored, for the same reason.
+        aggregate_to_topk: ignored: there are always ``k`` elements.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``k`` is more than there are.
+
+    >>> import dualflow as df
+    >>> values, indices = df.math.approx_max_k([1.0, 3.0, 2.0], 2)
+    >>> values.numpy(), indices.numpy()
+    (array([3., 2.], dtype=float32), array([1, 2], dtype=int32))
+    """
+    return _extremes(operand, k, reduction_dimension, "DESCENDING")
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> TopK:
+    """The ``k`` smallest elements along an axis, smallest first, and their positions.
+
+    See :func:`approx_max_k`.
+
+    >>> import dualflow as df
+    >>> values, indices = df.math.approx_min_k([1.0, 3.0, 2.0], 2)
+    >>> values.numpy(), indices.numpy()
+    (array([1., 2.], dtype=float32), array([0, 2], dtype=int32))
+    """
+    return _extremes(operand, k, reduction_dimension, "ASCENDING")
+
+
+def _extremes(operand: Any, k: Any, axis: int, direction: str) -> TopK:
+    x = convert_to_tensor(operand)
+    where_axis, count = normalize_axis(axis, len(x.shape)), static_int(k, "k")
+    size = x.shape[where_axis]
+    if count < 0 or (size is not None and count > size):
+        raise InvalidArgumentError(f"{count} of the {size} elements of axis {where_axis}; k is 0..{size}.")
+    first = (slice(None),) * where_axis + (slice(count),)
+    indices = argsort(x, where_axis, direction)[first]
+    return TopK(take_along_axis(x, indices, where_axis), indices)

@@ -1,0 +1,49 @@
+"""Values with a gradient that a rule computes, in place of the rules of the ops that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op
+
+GradientRule = Callable[..., Sequence[Any]]
+"""``rule(needed, g, out, *inputs)`` returns one cotangent for each input, as :attr:`Op.pullback` does."""
+
+
+def _pull(
+    needed: Sequence[bool], g: Any, out: Any, *inputs: Any, grad: GradientRule, outputs: int
+) -> list[Any]:
+    return [None] * outputs + list(grad(needed[outputs:], g, out, *inputs[outputs:]))
+
+
+CUSTOM: Final = Op(
+    name="custom_gradient",
+    doc="""The first ``outputs`` of the inputs; the gradient of the others is what ``grad`` says.""",
+    infer=lambda *specs, grad, outputs: specs[:outputs],
+    kernel=lambda *arrays, grad, outputs: arrays[:outputs],
+    form=Opaque("it is gone from a graph as soon as gradients have been taken"),
+    pullback=_pull,
+    outputs=None,
+)
+
+
+def with_gradient(rule: GradientRule, function: Callable[..., Any], *inputs: Any) -> Any:
+    """``function(*inputs)``, one tensor, whose gradient ``rule`` computes.
+
+    The rule is written in ops, so that there are gradients of any order. It and the function know nothing
+    beside their arguments and plain data: a graph replays the rule with other tensors.
+
+    Args:
+        rule: returns the cotangent of each input; see :data:`GradientRule`. Rules that compare equal compute
+            the same.
+        function: computes the value; tapes don't listen to it.
+        inputs: tensors of the engine that is current.
+    """
+    engine = dispatch.current()
+    with dispatch.using(engine.unrecorded):
+        value = function(*inputs)
+    (found,) = engine.apply(CUSTOM, (value, *inputs), {"grad": rule, "outputs": 1})
+    return found

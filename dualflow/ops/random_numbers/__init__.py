@@ -1,0 +1,1 @@
+"""Random numbers: draws from generators, generators and their seeds, and the functions that users call."""

@@ -1,0 +1,145 @@
+"""Uniform and normal numbers made of random words, the same ones as TensorFlow makes of the same state.
+
+Uniform numbers are equal to the bit; normal numbers within the rounding of ``log``, ``sin`` and ``cos``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, uint32, uint64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arithmetic import maximum, mod, multiply
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.bitwise import bitwise_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.joining import stack
+from dualflow.ops.powers import log, sqrt
+from dualflow.ops.random_numbers.states import DrawState, long_words_from, words_from
+from dualflow.ops.static import known_value, static_shape
+from dualflow.ops.trigonometric import cos, sin
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_MANTISSAS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
+"""The bits of a word that make a uniform number of this dtype."""
+_LEAST: Final = 1e-7
+"""What takes the place of smaller numbers under the logarithm of the Box-Muller transform."""
+
+
+def floating(dtype: Any) -> DType:
+    """A dtype that random floats can have.
+
+    Raises:
+        DTypeError: another one.
+    """
+    found = as_dtype(dtype)
+    if found is not float64 and found.name not in _MANTISSAS:
+        raise DTypeError(
+            f"such random numbers are floats, not {found.name}; df.random.uniform draws integers."
+        )
+    return found
+
+
+def _fractions(words: Any, dtype: DType) -> Any:
+    """Words as uniform numbers in [0, 1): of float64, pairs of words along the last axis."""
+    if dtype is float64:
+        upper = cast(bitwise_and(words[..., 0], constant(0xFFFFF, uint32)), float64)
+        return upper * 2.0**-20 + cast(words[..., 1], float64) * 2.0**-52
+    bits = _MANTISSAS[dtype.name]
+    part = cast(bitwise_and(words, constant((1 << bits) - 1, uint32)), float32) * 2.0**-bits
+    return part if dtype is float32 else cast(part, dtype)
+
+
+def fractions(state: DrawState, shape: Any, dtype: DType) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    sizes = static_shape(shape)
+    count = math.prod(sizes)
+    if dtype is float64:
+        return reshape(_fractions(reshape(words_from(state, 2 * count), [count, 2]), dtype), sizes)
+    return reshape(_fractions(words_from(state, count), dtype), sizes)
+
+
+def normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, by the transform of Box and Muller (1958)."""
+    sizes = static_shape(shape)
+    count = math.prod(sizes)
+    pairs = -(-count // 2)
+    inner = float64 if dtype is float64 else float32
+    width = [pairs, 2, 2] if dtype is float64 else [pairs, 2]
+    drawn = _fractions(reshape(words_from(state, math.prod(width)), width), inner)
+    radius = sqrt(-2.0 * log(maximum(drawn[:, 0], _LEAST)))
+    angle = cast(cast(drawn[:, 1], float64) * (2.0 * math.pi), inner)
+    found = reshape(stack([sin(angle) * radius, cos(angle) * radius], axis=1), [2 * pairs])
+    return cast(reshape(found if count == 2 * pairs else found[:count], sizes), dtype)
+
+
+def full_integers(state: DrawState, shape: Any, dtype: DType) -> Tensor:
+    """Integers of equal chance from the whole range of their dtype."""
+    return cast(_integers(state, static_shape(shape), dtype), dtype)
+
+
+def _integers(state: DrawState, sizes: tuple[int, ...], dtype: DType) -> Any:
+    draw = long_words_from if dtype.size == 8 else words_from
+    return reshape(draw(state, math.prod(sizes)), sizes)
+
+
+def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) -> Tensor:
+    """Integers of nearly equal chance in [low, high): random bits by the remainder of their division."""
+    wide = uint64 if low.dtype.size == 8 else uint32
+    count = cast(high, wide) - cast(low, wide)
+    drawn = mod(_integers(state, static_shape(shape), low.dtype), count)
+    return cast(drawn + cast(low, wide), low.dtype)
+
+
+def _check_ends(low: Tensor, high: Tensor) -> None:
+    if low.shape or high.shape:
+        raise InvalidArgumentError(
+            f"the ends of random integers are one number each, not of shapes {low.shape} and {high.shape}."
+        )
+    ends = known_value(low), known_value(high)
+    if ends[0] is not None and ends[1] is not None and ends[0] >= ends[1]:
+        raise InvalidArgumentError(f"uniform takes minval < maxval, not {ends[0]} and {ends[1]}.")
+
+
+def uniform(begin: Callable[[], DrawState], shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    """Uniform numbers of any dtype; integers without ends are of the whole range.
+
+    ``begin`` makes the state, once it is sure that the dtype and the ends fit together.
+
+    Raises:
+        InvalidArgumentError: one end of integers, or an empty range.
+        DTypeError: neither a float nor an integer dtype.
+    """
+    kind = as_dtype(dtype)
+    if kind.is_integer:
+        if (minval is None) != (maxval is None):
+            raise InvalidArgumentError(
+                f"uniform of {kind.name} needs maxval, or minval=None too for the whole range of integers; "
+                f"not minval={minval} and maxval={maxval}."
+            )
+        if minval is None:
+            return full_integers(begin(), shape, kind)
+        ends = convert_to_tensor(minval, kind), convert_to_tensor(maxval, kind)
+        _check_ends(*ends)
+        return integers_between(begin(), shape, *ends)
+    floating(kind)
+    found = fractions(begin(), shape, kind)
+    if _is(minval, 0.0) and (maxval is None or _is(maxval, 1.0)):
+        return found
+    low = convert_to_tensor(0 if minval is None else minval, kind)
+    return found * (convert_to_tensor(1 if maxval is None else maxval, kind) - low) + low
+
+
+def _is(value: Any, number: float) -> bool:
+    return type(value) in (int, float) and value == number
+
+
+def placed(x: Any, mean: Any, stddev: Any) -> Tensor:
+    """Standard numbers with another mean and deviation."""
+    x = x if _is(stddev, 1.0) else multiply(x, convert_to_tensor(stddev, x.dtype))
+    return x if _is(mean, 0.0) else x + convert_to_tensor(mean, x.dtype)

@@ -1,0 +1,143 @@
+"""Random words of the counter-based generator Philox 4x32-10, which depend on a counter and a key alone.
+
+After Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011). The 128 bits of a counter and the
+64 of a key give four words of 32 bits; the next group of four is that of the counter plus 1. TensorFlow's
+stateless functions and generators draw the same words.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import uint32, uint64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+Array = np.ndarray[Any, Any]
+_ROUNDS: Final = 10
+_FACTORS: Final = (0xD2511F53, 0xCD9E8D57)
+_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
+_WORD: Final = 0xFFFFFFFF
+_FULL: Final = 0xFFFFFFFFFFFFFFFF
+_FEW: Final = 4
+"""So many groups are computed in Python's integers, whose operations are quicker than NumPy's calls."""
+_BLOCK: Final = 4096
+"""So many groups are computed at once, whose words stay in the processor's caches."""
+
+
+def _group(m: Any, place: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:
+    """The words, in 64 bits each, of the group that is ``place`` after the counter of these two halves."""
+    word, half = m.cast(_WORD, uint64), m.cast(32, uint64)
+    factors, steps = [[m.cast(x, uint64) for x in pair] for pair in (_FACTORS, _STEPS)]
+    low, high, key = m.cast(low, uint64), m.cast(high, uint64), m.cast(key, uint64)
+    at = (low + place) & m.cast(_FULL, uint64)
+    above = high + m.cast(at < place, uint64)
+    a, b, c, d = at & word, at >> half, above & word, (above >> half) & word
+    first, second = key & word, key >> half
+    for turn in range(_ROUNDS):
+        if turn:
+            first, second = (first + steps[0]) & word, (second + steps[1]) & word
+        left, right = a * factors[0], c * factors[1]
+        a, b, c, d = (right >> half) ^ b ^ first, right & word, (left >> half) ^ d ^ second, left & word
+    return a, b, c, d
+
+
+def _code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
+    place = m.cast(m.index(0), uint64)
+    a, b, c, d = _group(m, place >> m.cast(2, uint64), low, high, key)
+    which = place & m.cast(3, uint64)
+    return m.cast(m.where(which < 2, m.where(which < 1, a, b), m.where(which < 3, c, d)), uint32)
+
+
+class _Integers:
+    """The maths namespace of :func:`_group` for Python's integers, of 64 bits and no sign."""
+
+    @staticmethod
+    def cast(x: int, dtype: Any) -> int:
+        return x & _FULL
+
+
+def few_words(low: int, high: int, key: int, groups: int) -> list[int]:
+    """The words of so many groups from the counter on."""
+    return [word for place in range(groups) for word in _group(_Integers, place, low, high, key)]
+
+
+def words_at(places: Array, low: Any, high: Any, key: Any) -> Array:
+    """The words ``[groups, 4]`` of the groups at ``places``, of uint64, after the counter, in NumPy."""
+    low, high, key = (np.asarray(x).astype(np.uint64) for x in (low, high, key))
+    out = np.empty((len(places), 4), np.uint32)
+    keys = _ROUND_KEYS + key.reshape(1).view(np.uint32)[_PARTS].reshape(2, 1)
+    for start in range(0, len(places), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        counters = np.empty((len(places[block]), 2), np.uint64)
+        np.add(places[block], low, out=counters[:, 0])
+        np.add(high, counters[:, 0] < low, out=counters[:, 1], dtype=np.uint64, casting="unsafe")
+        words = counters.view(np.uint32).reshape(-1, 2, 2)[..., _PARTS].transpose(2, 1, 0)
+        even, odd = np.ascontiguousarray(words)
+        for of_round in keys:
+            products = np.multiply(even, _MULTIPLIERS).view(np.uint32).reshape(2, -1, 2)[::-1]
+            even = products[..., _PARTS[1]] ^ odd
+            even ^= of_round
+            odd = products[..., _PARTS[0]]
+        out[block, ::2], out[block, 1::2] = even.T, odd.T
+    return out
+
+
+_PARTS: Final = [0, 1] if sys.byteorder == "little" else [1, 0]
+"""Where the low and the high word of 64 bits lie."""
+_MULTIPLIERS: Final = np.array(_FACTORS, np.uint64).reshape(2, 1)
+_ROUND_KEYS: Final = (
+    np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1) * np.array(_STEPS, np.uint64).reshape(2, 1)
+).astype(np.uint32)
+"""What each round adds to the two words of the key."""
+
+
+def _kernel(low: Any, high: Any, key: Any, count: int) -> Any:
+    if any(x.dtype.kind not in "iu" for x in (low, high, key)):
+        raise TypeError("philox takes integers")
+    groups = -(-count // 4)
+    if groups <= _FEW:
+        return np.array(few_words(int(low), int(high), int(key), groups)[:count], np.uint32)
+    return words_at(np.arange(groups, dtype=np.uint64), low, high, key).reshape(-1)[:count]
+
+
+def check_state(low: TensorSpec, high: TensorSpec, key: TensorSpec) -> None:
+    """Refuse a counter or key that is not one integer."""
+    for part in (low, high, key):
+        if not part.dtype.is_integer:
+            raise DTypeError(f"takes a counter and a key of integers, not {part.dtype.name}; use df.cast.")
+        if part.shape:
+            raise InvalidArgumentError(f"takes a counter and a key of one number each, not of {part.shape}.")
+
+
+def _infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: int) -> TensorSpec:
+    check_state(low, high, key)
+    return TensorSpec.of(Shape([count]), uint32)
+
+
+def state_sample(low: int, high: int, key: int) -> tuple[Domain, ...]:
+    """A counter and a key as the inputs of a sample."""
+    return tuple(Domain(kinds="i", shape=(), values=value) for value in (low, high, key))
+
+
+PHILOX: Final = register(
+    Op(
+        name="philox",
+        doc="""Words of 32 random bits, which a counter's two halves and a key decide.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Element(_code, cost=90),
+        samples=(
+            Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
+            Sample(state_sample(-2, 3, -1), {"count": 21}),
+            Sample(state_sample(0, 0, 0), {"count": 0}),
+        ),
+    )
+)

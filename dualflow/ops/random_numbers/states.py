@@ -1,0 +1,102 @@
+"""States: the counter and the key that draws begin at, made of the seeds of stateless functions."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import int64, uint64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.bitwise import bitwise_or, left_shift
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.random_numbers.philox import PHILOX, few_words
+from dualflow.ops.static import known_value
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_SCRAMBLER: Final = 0x02461E293EC8F720
+"""The key that makes counters and keys of seeds, as TensorFlow's stateless functions do."""
+
+
+class Algorithm(Enum):
+    """How random words are made; there is one algorithm, which ``AUTO_SELECT`` selects."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+class DrawState(NamedTuple):
+    """Where draws begin: the two halves of a counter, and a key, integers of 64 bits."""
+
+    low: Any
+    high: Any
+    key: Any
+
+
+def check_algorithm(alg: Any) -> int:
+    """The number of the algorithm that ``alg`` names: that of Philox.
+
+    Raises:
+        InvalidArgumentError: an algorithm that is not here.
+    """
+    if isinstance(alg, str):
+        plain = alg.strip().upper().replace("-", "").replace("_", "")
+        named = [a for a in Algorithm if a.name.replace("_", "") == plain]
+    else:
+        named = [a for a in Algorithm if alg in (a, a.value)]
+    if not named or named[0] is Algorithm.THREEFRY:
+        raise InvalidArgumentError(
+            f"There is no algorithm {alg!r} of random numbers here; use 'philox' or 'auto_select'."
+        )
+    return Algorithm.PHILOX.value
+
+
+def state_of(seed: Any, alg: Any = "auto_select") -> DrawState:
+    """The state of two integers, a known or a symbolic seed.
+
+    Raises:
+        InvalidArgumentError: not two numbers, or an algorithm that is not here.
+        DTypeError: not integers.
+    """
+    check_algorithm(alg)
+    known = known_value(seed)
+    if known is None:
+        return _scrambled(convert_to_tensor(seed))
+    _check_seed(known.shape, known.dtype.kind in "iu", seed)
+    low, high = known.tolist()
+    a, b, c, d = few_words(low, high, _SCRAMBLER, 1)
+    return DrawState(*[constant(word, uint64) for word in (0, c | d << 32, a | b << 32)])
+
+
+def _check_seed(shape: tuple[int | None, ...], integers: bool, seed: Any) -> None:
+    if tuple(shape) != (2,):
+        raise InvalidArgumentError(f"A seed is two integers, of shape [2], not {seed!r}.")
+    if not integers:
+        raise DTypeError(f"A seed is two integers, not {seed!r}; convert it with df.cast.")
+
+
+def _scrambled(seed: Any) -> DrawState:
+    _check_seed(seed.shape, seed.dtype.is_integer, seed)
+    words = cast(words_from(DrawState(seed[0], seed[1], constant(_SCRAMBLER, int64)), 4), uint64)
+    pairs = joined(reshape(words, [2, 2]))
+    return DrawState(constant(0, uint64), pairs[1], pairs[0])
+
+
+def words_from(state: DrawState, count: int) -> Tensor:
+    """``count`` words of 32 random bits."""
+    return dispatch.current().apply(PHILOX, state, {"count": count})
+
+
+def joined(pairs: Any) -> Tensor:
+    """Numbers of 64 bits of pairs of words, along the last axis, the low one first."""
+    return bitwise_or(pairs[..., 0], left_shift(pairs[..., 1], constant(32, uint64)))
+
+
+def long_words_from(state: DrawState, count: int) -> Tensor:
+    """``count`` numbers of 64 random bits."""
+    return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))

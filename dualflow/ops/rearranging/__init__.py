@@ -1,0 +1,1 @@
+"""Elements moved between axes and within sequences, and shapes as values."""

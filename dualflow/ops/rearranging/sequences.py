@@ -1,0 +1,65 @@
+"""Sequences of different lengths, the beginnings of which are turned round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, transpose
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import less, less_equal, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.positions import range as counting
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.segments.rows import as_places
+from dualflow.ops.shapes import shape
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None
+) -> Tensor:
+    """Each sequence of a batch with its first elements, as many as its length, in the opposite order.
+
+    Args:
+        input: of two axes or more.
+        seq_lengths: for each member of the batch how many elements are turned round.
+        seq_axis: the axis that a sequence runs along; it has to be given.
+        batch_axis: the axis of the batch; the first by default.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: a length that is negative or more than there are, another number of lengths than
+            of members, or axes that are one, negative, or not there.
+        DTypeError: lengths that are not integers, or no ``seq_axis``.
+
+    >>> import dualflow as df
+    >>> df.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy().tolist()
+    [[2, 1, 3], [6, 5, 4]]
+    """
+    if seq_axis is None:
+        raise DTypeError("reverse_sequence takes the axis of the sequences as seq_axis, an int.")
+    x, lengths = convert_to_tensor(input), as_places(seq_lengths, "seq_lengths")
+    along, batch = seq_axis, batch_axis or 0
+    if along == batch or not (0 <= along < len(x.shape) and 0 <= batch < len(x.shape)):
+        raise InvalidArgumentError(
+            f"seq_axis={along} and batch_axis={batch} are two axes, from 0 on, of shape {x.shape}."
+        )
+    if len(lengths.shape) != 1 or (None not in (a := lengths.shape[0], b := x.shape[batch]) and a != b):
+        raise InvalidArgumentError(
+            f"seq_lengths of shape {lengths.shape} are one for each of {x.shape[batch]} members of the batch."
+        )
+    size = cast(shape(x)[along], lengths.dtype)
+    inside = reduce_all(logical_and(lengths >= 0, less_equal(lengths, size)))
+    lengths = required(lengths, inside, "seq_lengths are 0 or more and up to the size of the axis.")
+    ends, places = expand_dims(lengths, 1), expand_dims(cast(counting(size), lengths.dtype), 0)
+    picked = where(less(places, ends), ends - 1 - places, places)
+    others = [axis for axis in range(len(x.shape)) if axis not in (batch, along)]
+    order = [batch, along, *others]
+    found = gather(transpose(x, order), picked, axis=1, batch_dims=1)
+    return transpose(found, [order.index(axis) for axis in range(len(order))])

@@ -1,0 +1,124 @@
+"""Shapes as values, places in row-major order, and several tensors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape, as_shape, broadcast
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import floordiv, maximum, mod
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, less, logical_and, logical_or
+from dualflow.ops.conversion import identity
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import stack, unstack
+from dualflow.ops.record import agreed
+from dualflow.ops.reduction import reduce_all, reduce_prod
+from dualflow.ops.repetition import pad
+from dualflow.ops.segments.rows import as_places
+from dualflow.ops.shapes import shape
+from dualflow.ops.static import known_value
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+@entry
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
+    """The shape in which tensors of two shapes meet.
+
+    Raises:
+        InvalidArgumentError: shapes that do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.broadcast_static_shape([2, 1], [3])
+    (2, 3)
+    """
+    return broadcast([as_shape(shape_x), as_shape(shape_y)])
+
+
+@entry
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape, as a tensor, in which tensors meet whose shapes are the values of two tensors.
+
+    Raises:
+        InvalidArgumentError: shapes that do not broadcast, or that are no vectors.
+        DTypeError: shapes that are not of integers.
+
+    >>> import dualflow as df
+    >>> df.broadcast_dynamic_shape([2, 1], df.constant([3])).numpy()
+    array([2, 3], dtype=int32)
+    """
+    x, y = agreed(as_places(shape_x, "the sizes of a shape"), as_places(shape_y, "the sizes of a shape"))
+    if len(x.shape) != 1 or len(y.shape) != 1 or None in (x.shape[0], y.shape[0]):
+        raise InvalidArgumentError(
+            f"a shape is a vector of known size, not of shape {x.shape} and {y.shape}."
+        )
+    first, second = known_value(x), known_value(y)
+    if first is not None and second is not None:
+        met = broadcast([Shape(first.tolist()), Shape(second.tolist())])
+        return convert_to_tensor(np.array(met, first.dtype))
+    rank = max(x.shape[0], y.shape[0])
+    x, y = (pad(s, [[rank - s.shape[0], 0]], constant_values=1) for s in (x, y))
+    fit = reduce_all(logical_or(equal(x, y), logical_or(equal(x, 1), equal(y, 1))))
+    return required(where(equal(x, 1), y, x), fit, "shapes do not broadcast: sizes must be equal or 1.")
+
+
+def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """The shape of each of several tensors, as tensors of one axis.
+
+    >>> import dualflow as df
+    >>> [s.numpy().tolist() for s in df.shape_n([[1, 2], [[3]]])]
+    [[2], [1, 1]]
+    """
+    return [shape(x, out_type) for x in input]
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """Each of several tensors, as a tensor of its own.
+
+    >>> import dualflow as df
+    >>> [x.numpy().tolist() for x in df.identity_n([1, [2.0, 3.0]])]
+    [1, [2.0, 3.0]]
+    """
+    return [identity(x) for x in input]
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Places in row-major order as places along each axis of a shape.
+
+    Args:
+        indices: integers, a scalar or a vector.
+        dims: the sizes of the shape.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A row for each axis: of shape ``[len(dims), *indices.shape]``.
+
+    Raises:
+        InvalidArgumentError: an index that the shape does not have, or shapes that do not fit.
+        DTypeError: what is not of integers.
+
+    >>> import dualflow as df
+    >>> df.unravel_index([22, 41, 37], [7, 6]).numpy().tolist()
+    [[3, 6, 6], [4, 5, 1]]
+    """
+    at, sizes = agreed(as_places(indices, "indices"), as_places(dims, "dims"))
+    if len(at.shape) > 1 or len(sizes.shape) != 1 or not sizes.shape[0]:
+        raise InvalidArgumentError(
+            f"unravel_index takes a scalar or a vector and the sizes of a shape, not shapes {at.shape} and "
+            f"{sizes.shape}."
+        )
+    inside = reduce_all(logical_and(at >= 0, less(at, reduce_prod(sizes))))
+    rest = required(at, inside, "indices are 0 or more, and below the product of dims.")
+    rows: list[Any] = []
+    for size in reversed(unstack(sizes)):
+        rows.append(mod(rest, maximum(size, 1)))
+        rest = floordiv(rest, maximum(size, 1))
+    return stack(rows[::-1], 0)

@@ -1,0 +1,41 @@
+"""Rows joined, in order, with those that integers name: ``ufunc.at`` on flat arrays, where it is fast."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK: Final = 1 << 16  # elements joined at a time, so that their positions stay in the cache
+
+
+def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
+    """``out[t, place] = ufunc(out[t, place], row)`` for each ``t`` and each place with its row, in order.
+
+    Args:
+        ufunc: the function of two elements, such as ``np.add``.
+        out: a matrix for each turn ``t``, without gaps, which is changed.
+        places: which row of the matrix, each inside of it; the same in each turn.
+        rows: for each turn a matrix with a row for each place.
+
+    >>> out = np.zeros((1, 2, 2))
+    >>> join_rows(np.add, out, np.array([1, 1]), np.array([[[1, 2], [3, 4]]]))
+    >>> out.tolist()
+    [[[0.0, 0.0], [4.0, 6.0]]]
+    """
+    turns, size, length = out.shape
+    count = len(places)
+    if not turns * count * length:
+        return
+    flat, along = out.reshape(-1), np.arange(length)
+    rows = rows.reshape(turns, count, length)
+    some_turns, some = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
+    for turn in range(0, turns, some_turns):
+        begins = np.arange(turn, min(turn + some_turns, turns))[:, None] * size
+        for start in range(0, count, some):  # all of them, where there is more than one turn
+            here = (begins + places[start : start + some]).reshape(-1)
+            if length > 1:
+                here = (here[:, None] * length + along).reshape(-1)
+            ufunc.at(flat, here, rows[turn : turn + some_turns, start : start + some].reshape(-1))

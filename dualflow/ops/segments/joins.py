@@ -1,0 +1,158 @@
+"""Scatters that keep the largest or smallest value at a position, or the product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import DTypeError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import maximum
+from dualflow.ops.choice import masked, where
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.forms import Scatter
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample, integers
+from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, update_infer, updated
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_UFUNCS = {"multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+_KINDS = {"multiply": "iufc", "maximum": "iuf", "minimum": "iuf"}
+
+
+def _infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec, join: str) -> TensorSpec:
+    if tensor.dtype.kind not in _KINDS[join]:
+        wanted = "numbers" if "c" in _KINDS[join] else "real numbers"
+        raise DTypeError(f"takes {wanted}, not {tensor.dtype.name}; convert them with df.cast.")
+    return update_infer(tensor, indices, updates)
+
+
+def _kernel(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
+    if tensor.dtype.kind not in _KINDS[join]:
+        raise TypeError("takes numbers")
+    return updated(tensor, indices, updates, _UFUNCS[join])
+
+
+def _pullback(
+    needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any, join: str
+) -> tuple[Any, None, Any]:
+    shares = _factors if join == "multiply" else _ties
+    return shares(needed, g, out, tensor, indices, updates)
+
+
+def _ties(
+    needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
+) -> tuple[Any, None, Any]:
+    """Whatever is the extreme of its place shares the gradient with others that equal it."""
+    kept, won = equal(tensor, out), equal(updates, gather_nd(out, indices))
+    count = tensor_scatter_nd_add(cast(kept, g.dtype), indices, cast(won, g.dtype))
+    share = g / maximum(count, 1)
+    return (
+        masked(kept, share) if needed[0] else None,
+        None,
+        masked(won, gather_nd(share, indices)) if needed[2] else None,
+    )
+
+
+def _factors(
+    needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
+) -> tuple[Any, None, Any]:
+    """Each factor's is the product of the others: of all that are not 0, divided by it unless it is 0."""
+    none, nothing = equal(tensor, 0), equal(updates, 0)
+    zeros = tensor_scatter_nd_add(cast(none, int32), indices, cast(nothing, int32))
+    product = join_at(where(none, 1, tensor), indices, where(nothing, 1, updates), "multiply")
+
+    def slope(factor: Any, is_zero: Any, zeros: Any, product: Any) -> Any:
+        others = product / where(is_zero, 1, factor)
+        return masked(equal(zeros, cast(is_zero, int32)), others)
+
+    return (
+        g * slope(tensor, none, zeros, product) if needed[0] else None,
+        None,
+        gather_nd(g, indices)
+        * slope(updates, nothing, gather_nd(zeros, indices), gather_nd(product, indices))
+        if needed[2]
+        else None,
+    )
+
+
+def _fi(*shape: int) -> Domain:
+    return Domain(-50, 50, "fi", shape)
+
+
+JOIN_ND = register(
+    Op(
+        name="tensor_scatter_nd_join",
+        doc="""``tensor`` with ``updates`` joined to what is at the positions: ``join`` is a ufunc's name.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Scatter(onto=True, join=None),
+        pullback=_pullback,
+        samples=(
+            Sample((_fi(3, 2), integers(0, 3, shape=(4, 1)), _fi(4, 2)), {"join": "maximum"}),
+            Sample((_fi(3, 4), integers(0, 3, shape=(5, 2)), _fi(5)), {"join": "minimum"}),
+            Sample(
+                (Domain(1, 3, "fi", (3, 2)), integers(0, 3, shape=(4, 1)), Domain(1, 3, "fi", (4, 2))),
+                {"join": "multiply"},
+            ),
+        ),
+    )
+)
+
+
+def join_at(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
+    """``tensor`` with ``updates`` joined to what is there by "multiply", "maximum" or "minimum"."""
+    return dispatch.current().apply(JOIN_ND, (tensor, indices, adapted(updates, tensor)), {"join": join})
+
+
+def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """``tensor``, with the larger of its element and the update at the positions that ``indices`` name.
+
+    Args:
+        tensor: real numbers, of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
+        updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]``, in the dtype of ``tensor``. Where
+            several meet in one place, the largest stays; nan if there is one.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: ``updates`` has not the shape of what it meets.
+        DTypeError: dtypes that differ, or have no order.
+
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_max([1, 2, 3], [[0], [0], [2]], [5, 4, -1]).numpy()
+    array([5, 2, 3], dtype=int32)
+    """
+    return join_at(tensor, indices, updates, "maximum")
+
+
+def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """``tensor``, with the smaller of its element and the update at the positions that ``indices`` name.
+
+    See :func:`tensor_scatter_nd_max`.
+
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_min([1, 2, 3], [[0], [0], [2]], [5, 4, -1]).numpy()
+    array([ 1,  2, -1], dtype=int32)
+    """
+    return join_at(tensor, indices, updates, "minimum")
+
+
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """``tensor`` with ``updates`` subtracted at the positions that ``indices`` name.
+
+    See :func:`dualflow.tensor_scatter_nd_add`.
+
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [5, 4]).numpy()
+    array([-8,  2,  3], dtype=int32)
+    """
+    return tensor_scatter_nd_add(tensor, indices, -adapted(updates, tensor))

@@ -1,0 +1,122 @@
+"""Rows sorted into several tensors by integers, and put back together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, less, logical_and
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.masking import boolean_mask
+from dualflow.ops.record import agreed
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.segments.rows import as_places, check_leading, count_up_to, filled_rows
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """The rows of ``data`` that belong to each partition, in order.
+
+    Args:
+        data: of any dtype, whose shape starts with that of ``partitions``.
+        partitions: for each row the number of its partition.
+        num_partitions: how many partitions there are, 1 or more.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor for each partition, of shape ``[rows, *data.shape[rank of the partitions:]]``: a trace leaves
+        the number of rows open.
+
+    Raises:
+        InvalidArgumentError: a partition outside ``[0, num_partitions)``, or shapes that do not fit.
+        DTypeError: partitions that are not integers.
+
+    >>> import dualflow as df
+    >>> [part.numpy().tolist() for part in df.dynamic_partition([10, 20, 30], [0, 1, 0], 3)]
+    [[10, 30], [20], []]
+    """
+    data, places = convert_to_tensor(data), as_places(partitions, "partitions")
+    count = static_int(num_partitions, "num_partitions")
+    if count < 1:
+        raise InvalidArgumentError(f"dynamic_partition makes 1 partition or more, not {count}.")
+    check_leading(data, places.shape, "partitions")
+    if not len(places.shape):
+        data, places = expand_dims(data, 0), expand_dims(places, 0)
+    places = required(
+        places,
+        reduce_all(logical_and(places >= 0, less(places, count))),
+        f"partitions are in 0..{count - 1}, below num_partitions.",
+    )
+    return [boolean_mask(data, equal(places, number)) for number in range(count)]
+
+
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
+    """One tensor with the rows of several: ``merged[indices[m][i]] = data[m][i]``.
+
+    The inverse of :func:`dynamic_partition`. Of rows for the same place the last one stays; rows that nobody
+    names are 0.
+
+    Args:
+        indices: for each tensor of ``data`` integers that say where its rows go, 0 or more.
+        data: tensors whose shapes start with those of their indices and end alike.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``[largest index + 1, *row]``, which a trace leaves open unless it knows the indices.
+
+    Raises:
+        OutOfRangeError: an index is negative.
+        InvalidArgumentError: shapes that do not fit, or lists of different lengths, or of nothing.
+        DTypeError: indices that are not integers.
+
+    >>> import dualflow as df
+    >>> df.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
+    array([10, 20, 30], dtype=int32)
+    """
+    if not len(indices) or len(indices) != len(data):
+        raise InvalidArgumentError(
+            f"dynamic_stitch takes indices for each of its data, not {len(indices)} for {len(data)}."
+        )
+    places = [as_places(x, "indices") for x in indices]
+    tensors = list(agreed(*data))
+    for at, rows in zip(places, tensors, strict=True):
+        check_leading(rows, at.shape, "indices")
+    ends = {rows.shape[len(at.shape) :] for at, rows in zip(places, tensors, strict=True)}
+    if len(ends) > 1:
+        raise InvalidArgumentError(
+            f"dynamic_stitch takes rows of one shape, not of {' and '.join(map(str, ends))}."
+        )
+    (row,) = ends
+    flat = concat(list(agreed(*[reshape(at, [-1]) for at in places])), 0)
+    rows = concat([_as_rows(x, at, row) for x, at in zip(tensors, places, strict=True)], 0)
+    start = filled_rows(count_up_to(flat), rows, 1, 0)
+    return tensor_scatter_nd_update(start, expand_dims(flat, -1), rows)
+
+
+def _as_rows(x: Any, places: Any, row: Any) -> Any:
+    """``x`` with one axis in the place of those of its indices."""
+    count = places.shape.num_elements()
+    return reshape(x, [-1 if count is None else count, *row])
+
+
+def parallel_stack(values: Sequence[Any], name: str | None = None) -> Tensor:
+    """``values`` along a new first axis: :func:`dualflow.stack`, which computes what it joins in place.
+
+    Raises:
+        InvalidArgumentError: no values, or shapes that differ.
+
+    >>> import dualflow as df
+    >>> df.parallel_stack([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    return stack(list(values), axis=0)

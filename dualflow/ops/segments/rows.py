@@ -1,0 +1,115 @@
+"""Rows in which others are collected: as many as an integer says, which may be a tensor's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.ops.arithmetic import maximum
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_like, reduce_sum
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, fill, zeros_like
+from dualflow.ops.positions import range as counted
+from dualflow.ops.reduction import reduce_max
+from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
+from dualflow.ops.static import known_value
+
+Count = Any
+"""How many: a Python int, or a scalar tensor whose value only the run will tell."""
+
+
+def as_count(x: Any, what: str) -> Count:
+    """A number of rows or columns; ``what`` names it in errors.
+
+    Raises:
+        DTypeError: not an integer.
+        InvalidArgumentError: not one number, or a negative one.
+    """
+    if type(x) is not int:
+        tensor = convert_to_tensor(x)
+        if not tensor.dtype.is_integer:
+            raise DTypeError(f"{what} is an integer, not {tensor.dtype.name}; cast it with df.cast.")
+        if len(tensor.shape):
+            raise InvalidArgumentError(f"{what} is one number, not a tensor of shape {tensor.shape}.")
+        value = known_value(tensor)
+        if value is None:
+            return tensor
+        x = int(value)
+    if x < 0:
+        raise InvalidArgumentError(f"{what} is 0 or more, not {x}.")
+    return x
+
+
+def count_up_to(indices: Any) -> Count:
+    """One more than the largest of these integers, 0 for none: how many rows they name."""
+    known = known_value(indices)
+    if known is not None:
+        return int(known.max(initial=-1)) + 1
+    return maximum(reduce_max(indices) + 1, 0)
+
+
+def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:
+    """``count`` rows of ``value``, each shaped as what follows the first ``axes`` axes of ``like``."""
+    row = like.shape[axes:]
+    start = dispatch.current().constant(np.array(value, like.dtype.dtype))
+    if type(count) is int and row.is_static:
+        return fill([count, *row], start)
+    first = fill(row, start) if row.is_static else _row_like(start, like, axes)
+    along = reshape(counted(count), [-1, *[1] * len(row)])
+    return broadcast_like(reshape(first, [1, *row]) if row.is_static else first, along)
+
+
+def _row_like(value: Any, like: Any, axes: int) -> Any:
+    """``value`` in the shape of a row of ``like``, which only the run will tell."""
+    return broadcast_like(value, reduce_sum(zeros_like(like, dtype=int32), list(range(axes))))
+
+
+def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
+    """``count`` rows with ``rows``, which have ``axes`` axes before them, added where ``places`` say."""
+    row = rows.shape[axes:]
+    if type(count) is int and row.is_static:
+        return scatter_nd(places, rows, [count, *row])
+    return tensor_scatter_nd_add(filled_rows(count, rows, axes, 0), places, rows)
+
+
+def counted_rows(places: Any, count: Count, dtype: DType = int32) -> Any:
+    """How many of ``places``, whose last axis is of size 1, name each of ``count`` rows."""
+    ones = fill_like(places, dtype)
+    return summed_rows(places, ones, count, len(ones.shape))
+
+
+def fill_like(places: Any, dtype: DType) -> Any:
+    """A one for each place."""
+    shape = places.shape[:-1]
+    one = dispatch.current().constant(np.array(1, dtype.dtype))
+    return fill(shape, one) if shape.is_static else broadcast_like(one, places[..., 0])
+
+
+def as_places(x: Any, what: str) -> Any:
+    """Integers that name rows, as signed ones of at least 32 bits.
+
+    Raises:
+        DTypeError: not integers.
+    """
+    found = convert_to_tensor(x)
+    if not found.dtype.is_integer:
+        raise DTypeError(f"{what} are integers, not {found.dtype.name}; cast them with df.cast.")
+    return found if found.dtype in (int32, int64) else cast(found, int64)
+
+
+def check_leading(data: Any, shape: Shape, what: str) -> None:
+    """Refuse ``data`` whose shape does not start with that of the integers that ``what`` names."""
+    leading = data.shape[: len(shape)]
+    if len(leading) < len(shape) or any(
+        a != b for a, b in zip(leading, shape, strict=True) if a is not None and b is not None
+    ):
+        raise InvalidArgumentError(
+            f"data of shape {data.shape} does not start with the shape of the {what}, {shape}: one integer "
+            "tells where each row belongs."
+        )

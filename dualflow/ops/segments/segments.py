@@ -1,0 +1,290 @@
+"""Sums, products, means and extremes of rows that belong to the same segment, as integers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.arithmetic import divide, maximum
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, less, less_equal, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.elementary.quotients import truncatediv
+from dualflow.ops.powers import sqrt
+from dualflow.ops.reduction import reduce_all, reduce_min
+from dualflow.ops.segments.joins import join_at
+from dualflow.ops.segments.rows import (
+    Count,
+    as_count,
+    as_places,
+    check_leading,
+    count_up_to,
+    counted_rows,
+    filled_rows,
+    summed_rows,
+)
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+class _Segments(NamedTuple):
+    """Rows, where each belongs, how many segments there are, and how many axes stand before a row."""
+
+    data: Any
+    places: Any
+    count: Count
+    axes: int
+
+    def total(self) -> Any:
+        return summed_rows(self.places, self.data, self.count, self.axes)
+
+    def joined(self, join: str, start: Any) -> Any:
+        return join_at(filled_rows(self.count, self.data, self.axes, start), self.places, self.data, join)
+
+    def sizes(self) -> Any:
+        """How many rows each segment has, in a shape that broadcasts with rows."""
+        found = counted_rows(self.places, self.count)
+        return reshape(found, [-1, *[1] * (len(self.data.shape) - self.axes)])
+
+
+def _numbers(data: Any, kinds: str = "iufc") -> Any:
+    found = convert_to_tensor(data)
+    if found.dtype.kind not in kinds:
+        wanted = "numbers" if "c" in kinds else "real numbers"
+        raise DTypeError(f"segments are of {wanted}, not {found.dtype.name}; convert them with df.cast.")
+    return found
+
+
+# Sorted
+
+
+def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
+    """Segments in order, whose number the last id tells."""
+    data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
+    if len(ids.shape) != 1 or not len(data.shape):
+        raise InvalidArgumentError(
+            f"segment_ids are one for each row of data, not of shape {ids.shape} for data of shape "
+            f"{data.shape}; the unsorted_segment functions take ids of any shape."
+        )
+    check_leading(data, ids.shape, "segment_ids")
+    in_order = logical_and(reduce_all(less_equal(ids[:-1], ids[1:])), reduce_min(ids) >= 0)
+    ids = required(
+        ids,
+        in_order,
+        "segment_ids are 0 or more and never decrease; use an unsorted_segment function, or sort them.",
+    )
+    return _Segments(data, expand_dims(ids, -1), count_up_to(ids), 1)
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The sum of the rows of each segment; 0 for a segment without rows.
+
+    Args:
+        data: numbers, of one axis or more.
+        segment_ids: for each row the number of its segment: integers from 0 that never decrease.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A row for each segment from 0 to the last id: of shape ``[last id + 1, *data.shape[1:]]``, which
+        a trace leaves open unless it knows the ids.
+
+    Raises:
+        InvalidArgumentError: ids out of order or below 0, or not one for each row.
+        DTypeError: ids that are not integers, or data that are not numbers.
+
+    >>> import dualflow as df
+    >>> df.math.segment_sum([1, 2, 3, 4], [0, 0, 2, 2]).numpy()
+    array([3, 0, 7], dtype=int32)
+    """
+    return _sorted(data, segment_ids).total()
+
+
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The mean of the rows of each segment; 0 for a segment without rows. See :func:`segment_sum`.
+
+    The mean of integers is an integer, rounded towards zero.
+
+    >>> import dualflow as df
+    >>> df.math.segment_mean([1.0, 2.0, 5.0], [0, 0, 2]).numpy()
+    array([1.5, 0. , 5. ], dtype=float32)
+    """
+    segments = _sorted(data, segment_ids)
+    sizes = cast(maximum(segments.sizes(), 1), segments.data.dtype)
+    quotient = truncatediv if segments.data.dtype.is_integer else divide
+    return quotient(segments.total(), sizes)
+
+
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The product of the rows of each segment; 1 for a segment without rows. See :func:`segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.math.segment_prod([1, 2, 3, 4], [0, 0, 2, 2]).numpy()
+    array([ 2,  1, 12], dtype=int32)
+    """
+    return _sorted(data, segment_ids).joined("multiply", 1)
+
+
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The largest of the rows of each segment, element by element; 0 for a segment without rows.
+
+    A nan is the largest. Rows that share an extreme share its gradient. See :func:`segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.math.segment_max([1, 2, 3, -4], [0, 0, 2, 2]).numpy()
+    array([2, 0, 3], dtype=int32)
+    """
+    segments = _sorted(data, segment_ids, "iuf")
+    return _or_zero(segments, segments.joined("maximum", segments.data.dtype.min))
+
+
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The smallest of the rows of each segment, element by element; 0 for a segment without rows.
+
+    See :func:`segment_max`.
+
+    >>> import dualflow as df
+    >>> df.math.segment_min([1, 2, 3, -4], [0, 0, 2, 2]).numpy()
+    array([ 1,  0, -4], dtype=int32)
+    """
+    segments = _sorted(data, segment_ids, "iuf")
+    return _or_zero(segments, segments.joined("minimum", segments.data.dtype.max))
+
+
+def _or_zero(segments: _Segments, found: Any) -> Any:
+    return where(equal(segments.sizes(), 0), 0, found)
+
+
+# In any order
+
+
+def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc") -> _Segments:
+    """Segments behind a first one for the rows that belong to none."""
+    data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
+    check_leading(data, ids.shape, "segment_ids")
+    count = as_count(num_segments, "num_segments")
+    shown = f" ({count})" if type(count) is int else ""
+    ids = required(
+        ids,
+        reduce_all(less(ids, count)),
+        f"segment_ids are below num_segments{shown}; rows whose id is negative are left out.",
+    )
+    return _Segments(data, expand_dims(maximum(ids, -1) + 1, -1), count + 1, len(ids.shape))
+
+
+def _unsorted_with(
+    compute: Callable[[_Segments], Any], data: Any, segment_ids: Any, count: Any, kinds: str = "iufc"
+) -> Any:
+    return compute(_unsorted(data, segment_ids, count, kinds))[1:]
+
+
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The sum of the rows of each segment; 0 for a segment without rows.
+
+    Args:
+        data: numbers, whose shape starts with that of ``segment_ids``.
+        segment_ids: for each row the number of its segment, in any order; rows of negative ids are left out.
+        num_segments: how many segments there are.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A row for each segment: of shape ``[num_segments, *data.shape[rank of the ids:]]``.
+
+    Raises:
+        InvalidArgumentError: an id that is ``num_segments`` or more, or shapes that do not fit.
+        DTypeError: ids that are not integers, or data that are not numbers.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_sum([1, 2, 3, 4], [2, 0, -1, 2], 3).numpy()
+    array([2, 0, 5], dtype=int32)
+    """
+    return _unsorted_with(_Segments.total, data, segment_ids, num_segments)
+
+
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The mean of the rows of each segment; 0 for a segment without rows. See :func:`unsorted_segment_sum`.
+
+    The mean of integers is float64, or float32 for those of up to 16 bits.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_mean([1.0, 2.0, 3.0, 4.0], [2, 0, -1, 2], 3).numpy()
+    array([2. , 0. , 2.5], dtype=float32)
+    """
+
+    def mean(segments: _Segments) -> Any:
+        return segments.total() / cast(maximum(segments.sizes(), 1), segments.data.dtype)
+
+    return _unsorted_with(mean, data, segment_ids, num_segments)
+
+
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """The sum of the rows of each segment, divided by the square root of their number.
+
+    See :func:`unsorted_segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_sqrt_n([1.0, 2.0, 3.0, 4.0], [0, 0, 0, 0], 1).numpy()
+    array([5.], dtype=float32)
+    """
+
+    def scaled(segments: _Segments) -> Any:
+        dtype = segments.data.dtype if segments.data.dtype.is_inexact else float32
+        return segments.total() / sqrt(cast(maximum(segments.sizes(), 1), dtype))
+
+    return _unsorted_with(scaled, data, segment_ids, num_segments)
+
+
+def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The product of the rows of each segment; 1 for a segment without rows.
+
+    See :func:`unsorted_segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_prod([1, 2, 3, 4], [2, 0, -1, 2], 3).numpy()
+    array([2, 1, 4], dtype=int32)
+    """
+    return _unsorted_with(lambda segments: segments.joined("multiply", 1), data, segment_ids, num_segments)
+
+
+def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The largest of the rows of each segment, element by element.
+
+    A segment without rows has the lowest finite number of the dtype, and a nan is the largest. Rows that
+    share an extreme share its gradient. See :func:`unsorted_segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_max([1, 2, 3, 4], [1, 0, -1, 1], 2).numpy()
+    array([2, 4], dtype=int32)
+    """
+    return _unsorted_with(
+        lambda segments: segments.joined("maximum", segments.data.dtype.min),
+        data,
+        segment_ids,
+        num_segments,
+        kinds="iuf",
+    )
+
+
+def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The smallest of the rows of each segment, element by element.
+
+    A segment without rows has the highest finite number of the dtype. See :func:`unsorted_segment_max`.
+
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_min([1, 2, 3, 4], [1, 0, -1, 1], 2).numpy()
+    array([2, 1], dtype=int32)
+    """
+    return _unsorted_with(
+        lambda segments: segments.joined("minimum", segments.data.dtype.max),
+        data,
+        segment_ids,
+        num_segments,
+        kinds="iuf",
+    )

@@ -1,0 +1,388 @@
+"""Discrete Fourier transforms of any axes, by SciPy, which keeps single precision.
+
+One op is all of them: complex or real, there or back. Each is linear, so the gradient of each is another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.fft
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import complex64, complex128, float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, register
+from dualflow.ops.repetition import pad, roll
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import ints, sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+Axes = tuple[int, ...]
+Lengths = tuple[Dim, ...]
+
+_TRANSFORMS: Final[dict[str, Callable[..., Array]]] = {
+    "fft": scipy.fft.fftn,
+    "ifft": scipy.fft.ifftn,
+    "rfft": scipy.fft.rfftn,
+    "irfft": scipy.fft.irfftn,
+}
+
+
+def _wanted(kind: str) -> str:
+    return "f" if kind == "rfft" else "c"
+
+
+def _full(kind: str, shape: Sequence[Dim], axes: Axes, lengths: Lengths) -> Lengths:
+    """The lengths of the transform, those that are left open as the input has them."""
+    found = [shape[a] if n is None else n for a, n in zip(axes, lengths, strict=True)]
+    last = shape[axes[-1]]
+    if kind == "irfft" and lengths[-1] is None and last is not None:
+        found[-1] = max(0, 2 * (last - 1))
+    return tuple(found)
+
+
+def _infer(x: TensorSpec, kind: str, axes: Axes, lengths: Lengths) -> TensorSpec:
+    if x.dtype.kind != _wanted(kind) or x.dtype.size == 2:
+        wanted = "float32 or float64" if kind == "rfft" else "complex64 or complex128"
+        raise DTypeError(f"takes {wanted}, not {x.dtype.name}; convert the input with df.cast.")
+    dims = list(x.shape)
+    for axis, length in zip(axes, _full(kind, x.shape, axes, lengths), strict=True):
+        dims[axis] = length
+    last = dims[axes[-1]]
+    if kind == "rfft":
+        dims[axes[-1]] = None if last is None else last // 2 + 1 if last else 0
+        return TensorSpec.of(Shape(dims), complex64 if x.dtype is float32 else complex128)
+    return TensorSpec.of(Shape(dims), x.dtype.real if kind == "irfft" else x.dtype)
+
+
+def _kernel(x: Array, kind: str, axes: Axes, lengths: Lengths) -> Array:
+    if x.dtype.kind != _wanted(kind) or x.dtype.itemsize == 2:
+        raise TypeError("this transform does not take the dtype")
+    full = _full(kind, x.shape, axes, lengths)
+    if not x.size or 0 in full:
+        found = _infer(TensorSpec(x.shape, x.dtype), kind, axes, lengths)
+        return np.zeros(found.shape, found.dtype.dtype)
+    return _TRANSFORMS[kind](x, full, axes)
+
+
+def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> Any:
+    """The transposed transform, of what was cut off or added too.
+
+    The matrix of a complex transform is symmetric. A real one leaves out what it can mirror: coefficients
+    with a mirror image count twice.
+    """
+    full = _known(_full(kind, x.shape, axes, lengths))
+    count = math.prod(full)
+    if kind == "rfft":
+        weighed = conj(g) * cast(_mirrored(full[-1], 0.5) * float(count), g.dtype)
+        back: Any = _transform("irfft", weighed, axes, full)
+    elif kind == "irfft":
+        ahead = _transform("rfft", g, axes, full)
+        back = conj(ahead) * cast(_mirrored(full[-1], 2.0) / float(count), ahead.dtype)
+    else:
+        back = _transform(kind, g, axes, full)
+    return _fitted(back, x.shape, axes)
+
+
+def _known(lengths: Lengths) -> tuple[int, ...]:
+    if None in lengths:
+        raise InvalidArgumentError(
+            "the gradient of a Fourier transform needs to know its lengths while tracing; give fft_length."
+        )
+    return tuple(n for n in lengths if n is not None)
+
+
+def _mirrored(length: int, weight: float) -> Tensor:
+    """1 for the coefficients of a real signal that are their own mirror images, ``weight`` for the others."""
+    found = np.full(length // 2 + 1, weight)
+    found[0] = 1.0
+    if length % 2 == 0:
+        found[-1] = 1.0
+    return constant(found)
+
+
+def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
+    """``x`` cut off or followed by zeros along the axes, so that they have the sizes in ``shape``."""
+    for axis in axes:
+        size, now = shape[axis], x.shape[axis]
+        if now > size:
+            x = x[(slice(None),) * axis + (slice(0, size),)]
+        elif now < size:
+            x = pad(x, [[0, size - now if a == axis else 0] for a in range(len(shape))])
+    return x
+
+
+def _sample(kind: str, shape: tuple[int, ...], axes: Axes, *lengths: Dim) -> Sample:
+    attrs = {"kind": kind, "axes": axes, "lengths": lengths or (None,) * len(axes)}
+    return Sample((Domain(-3, 3, _wanted(kind), shape),), attrs)
+
+
+FOURIER: Final = register(
+    Op(
+        name="fourier_transform",
+        doc="""The discrete Fourier transform over axes, there or back, of complex or real signals.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Opaque("Fourier transforms are SciPy's"),
+        vjp=(_vjp,),
+        samples=(
+            _sample("rfft", (2, 6), (1,)),
+            _sample("rfft", (7, 2), (0,), 5),
+            _sample("rfft", (2, 3, 4), (0, 2), 3, 6),
+            _sample("rfft", (2, 0), (1,)),
+            _sample("fft", (2, 5), (1,)),
+            _sample("fft", (3, 4), (1, 0), 3, 4),
+            _sample("ifft", (2, 6), (1,), 4),
+            _sample("irfft", (2, 4), (1,)),
+            _sample("irfft", (3, 4), (0, 1), 3, 7),
+        ),
+    )
+)
+
+
+def _transform(kind: str, x: Any, axes: Axes, lengths: Lengths) -> Any:
+    return dispatch.current().apply(FOURIER, (x,), {"kind": kind, "axes": axes, "lengths": lengths})
+
+
+def _of_last(kind: str, x: Any, rank: int, fft_length: Any) -> Tensor:
+    """The transform of the last ``rank`` axes."""
+    x = convert_to_tensor(x)
+    dims = len(x.shape)
+    if dims < rank:
+        raise InvalidArgumentError(
+            f"{_name(kind, rank)} takes {rank} axes or more, not the shape {x.shape}; use df.reshape."
+        )
+    axes = tuple(range(dims - rank, dims))
+    return _transform(kind, x, axes, _lengths(fft_length, rank, _name(kind, rank)))
+
+
+def _name(kind: str, rank: int) -> str:
+    return kind if rank == 1 else f"{kind}{rank}d"
+
+
+def _lengths(fft_length: Any, rank: int, name: str) -> Lengths:
+    if fft_length is None:
+        return (None,) * rank
+    found = sizes([fft_length] if isinstance(fft_length, int) else fft_length, "fft_length")
+    if len(found) != rank or any(n is not None and n < 0 for n in found):
+        raise InvalidArgumentError(
+            f"{name}'s fft_length has one size, not negative, for each of {rank} axes, not {fft_length}."
+        )
+    return found
+
+
+def fft(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform over the last axis.
+
+    Args:
+        input: complex64 or complex128, of one axis or more.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of the shape and dtype of ``input``: ``sum(input[n] * exp(-2j * pi * k * n / N))`` at ``k``.
+
+    Raises:
+        DTypeError: numbers that are not complex.
+
+    >>> import dualflow as df
+    >>> df.signal.fft([1 + 0j, 0, 0, 0]).numpy()
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return _of_last("fft", input, 1, None)
+
+
+def ifft(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of :func:`fft`."""
+    return _of_last("ifft", input, 1, None)
+
+
+def fft2d(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform over the last two axes; see :func:`fft`."""
+    return _of_last("fft", input, 2, None)
+
+
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of :func:`fft2d`."""
+    return _of_last("ifft", input, 2, None)
+
+
+def fft3d(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform over the last three axes; see :func:`fft`."""
+    return _of_last("fft", input, 3, None)
+
+
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of :func:`fft3d`."""
+    return _of_last("ifft", input, 3, None)
+
+
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real signals along the last axis, without what mirrors the rest.
+
+    Args:
+        input_tensor: float32 or float64, of one axis or more.
+        fft_length: one size, to which signals are cut off or filled up with zeros; theirs by default.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Complex numbers of the same precision, ``fft_length // 2 + 1`` along the last axis.
+
+    Raises:
+        DTypeError: another dtype.
+        InvalidArgumentError: another number of lengths, or a negative one.
+
+    >>> import dualflow as df
+    >>> df.signal.rfft([1.0, 2.0, 3.0, 4.0]).numpy()
+    array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
+    return _of_last("rfft", input_tensor, 1, fft_length)
+
+
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of :func:`rfft`: real signals of ``fft_length``, by default twice one less than are given.
+
+    >>> import dualflow as df
+    >>> df.signal.irfft(df.signal.rfft([1.0, 2.0, 3.0, 4.0])).numpy()
+    array([1., 2., 3., 4.], dtype=float32)
+    """
+    return _of_last("irfft", input_tensor, 1, fft_length)
+
+
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real signals over the last two axes; see :func:`rfft`."""
+    return _of_last("rfft", input_tensor, 2, fft_length)
+
+
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of :func:`rfft2d`; see :func:`irfft`."""
+    return _of_last("irfft", input_tensor, 2, fft_length)
+
+
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real signals over the last three axes; see :func:`rfft`."""
+    return _of_last("rfft", input_tensor, 3, fft_length)
+
+
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of :func:`rfft3d`; see :func:`irfft`."""
+    return _of_last("irfft", input_tensor, 3, fft_length)
+
+
+_NORMS: Final = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
+"""By which power of the number of elements a transform is divided, and an inverse one multiplied."""
+
+
+def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) -> Tensor:
+    x = convert_to_tensor(x)
+    given = range(len(x.shape)) if axes is None else ints(axes, "axes")
+    over = tuple(normalize_axis(a, len(x.shape)) for a in given)
+    if norm not in _NORMS:
+        raise InvalidArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
+    lengths = _lengths(fft_length, len(over), f"{kind}nd")
+    if not over:
+        return x
+    found = _transform(kind, x, over, lengths)
+    if not _NORMS[norm]:
+        return found
+    scale = math.prod(_known(_full(kind, x.shape, over, lengths))) ** _NORMS[norm]
+    return found * scale if kind.startswith("i") else found / scale
+
+
+def fftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The discrete Fourier transform over any axes.
+
+    Args:
+        input_tensor: complex64 or complex128.
+        fft_length: for each axis a size, to which it is cut off or filled up with zeros; its own by default.
+        axes: which axes; all by default.
+        norm: "backward" (the default) divides the inverse by the number of elements, "forward" the transform,
+            "ortho" both by the square root.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        DTypeError: another dtype.
+        InvalidArgumentError: another number of lengths than of axes, or another norm.
+
+    >>> import dualflow as df
+    >>> df.signal.fftnd([[1 + 0j, 2], [3, 4]]).numpy()
+    array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]])
+    """
+    return _of_axes("fft", input_tensor, fft_length, axes, norm)
+
+
+def ifftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of :func:`fftnd`."""
+    return _of_axes("ifft", input_tensor, fft_length, axes, norm)
+
+
+def rfftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The discrete Fourier transform of real signals over any axes, the last of which is halved.
+
+    See :func:`fftnd` and :func:`rfft`.
+    """
+    return _of_axes("rfft", input_tensor, fft_length, axes, norm)
+
+
+def irfftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of :func:`rfftnd`."""
+    return _of_axes("irfft", input_tensor, fft_length, axes, norm)
+
+
+def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
+    x = convert_to_tensor(x)
+    over = normalize_axes(None if axes is None else ints(axes, "axes"), len(x.shape))
+    dims = _known(tuple(x.shape[a] for a in over))
+    return roll(x, [n // 2 if forth else -(n // 2) for n in dims], over)
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """``x`` with the frequency 0 moved to the middle of each of ``axes``, all by default.
+
+    >>> import dualflow as df
+    >>> df.signal.fftshift([0, 1, 2, -2, -1]).numpy()
+    array([-2, -1,  0,  1,  2], dtype=int32)
+    """
+    return _shifted(x, axes, forth=True)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of :func:`fftshift`."""
+    return _shifted(x, axes, forth=False)

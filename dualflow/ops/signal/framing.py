@@ -1,0 +1,139 @@
+"""Frames: stretches of a signal that overlap, as views of it, and the signal that is their sum."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Dim, normalize_axis
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.neural.windows import Geometry, windows
+from dualflow.ops.repetition import pad
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def frame(
+    signal: Any,
+    frame_length: Any,
+    frame_step: Any,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: Any = -1,
+    name: str | None = None,
+) -> Tensor:
+    """Every stretch of ``frame_length`` along an axis, ``frame_step`` apart.
+
+    Args:
+        signal: a tensor of one axis or more.
+        frame_length: the size of a frame, known now.
+        frame_step: the distance between frames, known now.
+        pad_end: whether frames begin up to the end of the signal, which is then followed by ``pad_value``.
+        pad_value: a Python number.
+        axis: which axis becomes frames.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The frames in place of the axis, ``[..., frames, frame_length, ...]``.
+
+    Raises:
+        InvalidArgumentError: a scalar signal, or a length or step below 1.
+
+    >>> import dualflow as df
+    >>> df.signal.frame([1, 2, 3, 4, 5], 3, 2).numpy()
+    array([[1, 2, 3],
+           [3, 4, 5]], dtype=int32)
+    """
+    signal = convert_to_tensor(signal)
+    length, step = static_int(frame_length, "frame_length"), static_int(frame_step, "frame_step")
+    if length < 1 or step < 1:
+        raise InvalidArgumentError(f"frames have a length and a step from 1 on, not {length} and {step}.")
+    place = normalize_axis(static_int(axis, "axis"), len(signal.shape))
+    outer, inner = signal.shape[:place], signal.shape[place + 1 :]
+    beyond = 0
+    if pad_end:
+        samples = static_int(signal.shape[place], "the length of a signal that is padded")
+        beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
+    rows = _joined(signal, outer, [signal.shape[place]], inner)
+    seen = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
+    return _apart(seen, outer, list(seen.shape[1:3]), inner)
+
+
+def _joined(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
+    """The outer axes as one, and the inner ones."""
+    if len(outer) == 1 and len(inner) == 1:
+        return x
+    return reshape(x, _sizes([math.prod(outer) if None not in outer else None, *middle, _product(inner)]))
+
+
+def _product(dims: Any) -> Dim:
+    return None if None in dims else math.prod(dims)
+
+
+def _apart(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
+    if len(outer) == 1 and len(inner) == 1:
+        return x
+    return reshape(x, _sizes([*outer, *middle, *inner]))
+
+
+def _sizes(dims: list[Dim]) -> list[int]:
+    """Sizes for a reshape, one of which may be left open."""
+    if dims.count(None) > 1:
+        raise InvalidArgumentError(
+            f"frames need to know all sizes of a signal but one while tracing, not {dims}; give known shapes."
+        )
+    return [-1 if n is None else n for n in dims]
+
+
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+    """The sum of frames that begin ``frame_step`` apart.
+
+    Args:
+        signal: frames ``[..., frames, frame_length]``, of known number and length.
+        frame_step: the distance between frames, known now.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``[..., (frames - 1) * frame_step + frame_length]``.
+
+    Raises:
+        InvalidArgumentError: less than two axes, or a step below 1.
+
+    >>> import dualflow as df
+    >>> df.signal.overlap_and_add([[1, 1, 1], [1, 1, 1]], 2).numpy()
+    array([1, 1, 2, 1, 1], dtype=int32)
+    """
+    signal = convert_to_tensor(signal)
+    step = static_int(frame_step, "frame_step")
+    if len(signal.shape) < 2:
+        raise InvalidArgumentError(f"frames have two axes or more, not {signal.shape}; use df.reshape.")
+    frames = static_int(signal.shape[-2], "the number of frames")
+    length = static_int(signal.shape[-1], "the length of a frame")
+    if step < 1:
+        raise InvalidArgumentError(f"frames begin a frame_step from 1 on apart, not {step}.")
+    outer = signal.shape[:-2]
+    if not frames or not length or step == length:
+        return reshape(signal, _sizes([*outer, frames * length]))
+    return _skewed_sum(signal, list(outer), frames, length, step)
+
+
+def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: int) -> Any:
+    """Each frame is cut into parts of one step; rows of parts, each moved by one more step, are added up.
+
+    Rows that are longer by one than those that they are read as move by one each.
+    """
+    parts, rank = -(-length // step), len(outer)
+    first = _product(outer)
+    filled = pad(signal, [[0, 0]] * (rank + 1) + [[0, parts * step - length]])
+    whole = reshape(filled, _sizes([first, frames, parts, step]))
+    rows = pad(transpose(whole, [0, 2, 1, 3]), [[0, 0], [0, 0], [0, parts], [0, 0]])
+    flat = reshape(rows, _sizes([first, parts * (frames + parts), step]))[:, : parts * (frames + parts - 1)]
+    added = reduce_sum(reshape(flat, _sizes([first, parts, frames + parts - 1, step])), 1)
+    total = (frames - 1) * step + length
+    found = reshape(added, _sizes([first, (frames + parts - 1) * step]))[:, :total]
+    return reshape(found, _sizes([*outer, total]))

@@ -1,0 +1,211 @@
+"""Spectra of frames: the short-time Fourier transform and its inverse, and the mel scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.dtypes import as_dtype, float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.repetition import pad
+from dualflow.ops.signal.cosine import dct
+from dualflow.ops.signal.fourier import irfft, rfft
+from dualflow.ops.signal.framing import frame, overlap_and_add
+from dualflow.ops.signal.windows import hann_window
+from dualflow.ops.static import known_value, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+Window = Callable[..., Any] | None
+
+
+def _fft_length(fft_length: Any, frame_length: int) -> int:
+    """The given length, or the least power of two that holds a frame."""
+    if fft_length is not None:
+        return static_int(fft_length, "fft_length")
+    return int(1 << max(0, frame_length - 1).bit_length())
+
+
+def stft(
+    signals: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window = hann_window,
+    pad_end: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The short-time Fourier transform: that of each frame of a signal, faded out by a window.
+
+    Args:
+        signals: float32 or float64, ``[..., samples]``.
+        frame_length: the size of a frame.
+        frame_step: the distance between frames.
+        fft_length: the length of the transforms, by default the least power of two that holds a frame.
+        window_fn: the weights of a frame, ``window_fn(frame_length, dtype=dtype)``; None for none.
+        pad_end: see :func:`dualflow.signal.frame`.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Complex numbers ``[..., frames, fft_length // 2 + 1]``.
+
+    >>> import dualflow as df
+    >>> df.signal.stft(df.ones([1000]), frame_length=256, frame_step=128).shape.as_list()
+    [6, 129]
+    """
+    length = static_int(frame_length, "frame_length")
+    frames = frame(signals, length, frame_step, pad_end)
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return rfft(frames, [_fft_length(fft_length, length)])
+
+
+def inverse_stft_window_fn(
+    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+) -> Callable[..., Any]:
+    """The window function for :func:`inverse_stft` that restores what :func:`stft` has transformed.
+
+    After Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984): the forward
+    window, divided by the sum of the squares of all windows that lie over a sample.
+    """
+
+    def window_fn(frame_length: Any, dtype: Any) -> Any:
+        length, step = static_int(frame_length, "frame_length"), static_int(frame_step, "frame_step")
+        forward = np.asarray(known_value(forward_window_fn(length, dtype=dtype)))
+        overlaps = -(-length // step)
+        squares = np.zeros(overlaps * step)
+        squares[:length] = forward.astype(np.float64) ** 2
+        over = np.tile(squares.reshape(overlaps, step).sum(0), overlaps)[:length]
+        weights = np.divide(forward, over, out=np.zeros(length), where=over != 0)
+        return constant(weights.astype(forward.dtype))
+
+    return window_fn
+
+
+def inverse_stft(
+    stfts: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window = hann_window,
+    name: str | None = None,
+) -> Tensor:
+    """The signals of a short-time Fourier transform: the sum of the frames, faded out by a window.
+
+    Args:
+        stfts: complex numbers ``[..., frames, fft_length // 2 + 1]``.
+        frame_length: the size of a frame.
+        frame_step: the distance between frames.
+        fft_length: as in :func:`stft`.
+        window_fn: see :func:`inverse_stft_window_fn`, which makes those that restore a signal.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Real numbers ``[..., (frames - 1) * frame_step + frame_length]``.
+
+    >>> import dualflow as df
+    >>> x = df.random.stateless_normal([1000], seed=(1, 2))
+    >>> spectra = df.signal.stft(x, 400, 160)
+    >>> window = df.signal.inverse_stft_window_fn(160)
+    >>> y = df.signal.inverse_stft(spectra, 400, 160, window_fn=window)
+    >>> bool(df.reduce_max(abs(y - x[:880])[400:-400]) < 1e-5)  # ends lie in fewer frames
+    True
+    """
+    length = static_int(frame_length, "frame_length")
+    frames: Any = irfft(stfts, [_fft_length(fft_length, length)])
+    have = frames.shape[-1]
+    if have > length:
+        frames = frames[..., :length]
+    elif have < length:
+        frames = pad(frames, [[0, 0]] * (len(frames.shape) - 1) + [[0, length - have]])
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return overlap_and_add(frames, frame_step)
+
+
+def _mels(hertz: Any) -> Any:
+    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: Any = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: Any = 125.0,
+    upper_edge_hertz: Any = 3800.0,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """The weights that make bands of the mel scale of a spectrum, ``[num_spectrogram_bins, num_mel_bins]``.
+
+    Each band is a triangle of height 1; the scale is ``1127 * log(1 + hertz / 700)``.
+
+    Args:
+        num_mel_bins: how many bands.
+        num_spectrogram_bins: how many frequencies a spectrum has, from 0 to ``sample_rate / 2``.
+        sample_rate: samples a second.
+        lower_edge_hertz: where the lowest band begins.
+        upper_edge_hertz: where the highest band ends.
+        dtype: a float dtype.
+        name: ignored; as in TensorFlow.
+
+    All are known now.
+
+    Raises:
+        InvalidArgumentError: no bands, or edges that are not in order below ``sample_rate / 2``.
+        DTypeError: a dtype that is no float, or a number that is not known.
+
+    >>> import dualflow as df
+    >>> weights = df.signal.linear_to_mel_weight_matrix(num_mel_bins=4)
+    >>> df.matmul(df.ones([10, 129]), weights).shape.as_list()
+    [10, 4]
+    """
+    bands = static_int(num_mel_bins, "num_mel_bins")
+    bins = static_int(num_spectrogram_bins, "num_spectrogram_bins")
+    rate, low, high = (_number(x) for x in (sample_rate, lower_edge_hertz, upper_edge_hertz))
+    if bands < 1 or bins < 1 or not 0 <= low < high <= rate / 2:
+        raise InvalidArgumentError(
+            f"a mel matrix has bands and bins, here {bands} and {bins}, and edges with 0 <= lower < upper <= "
+            f"sample_rate / 2, here {low}, {high} and {rate / 2}."
+        )
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise DTypeError(f"mel weights are floats, not {kind.name}; choose another dtype.")
+    edges = np.linspace(_mels(low), _mels(high), bands + 2)
+    places = _mels(np.linspace(0.0, rate / 2, bins))[:, None]
+    rising = (places - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - places) / (edges[2:] - edges[1:-1])
+    weights = np.maximum(0, np.minimum(rising, falling))
+    weights[0] = 0  # the mean of a signal is in no band
+    return constant(weights.astype(kind.dtype))
+
+
+def _number(x: Any) -> float:
+    value = known_value(x)
+    if value is None:
+        raise DTypeError(f"a mel matrix is made while tracing, but {x!r} is symbolic; pass a Python number.")
+    return float(value)
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """The mel-frequency cepstral coefficients of logarithmic mel spectra ``[..., num_mel_bins]``.
+
+    They are the cosine transform of type 2, divided by ``sqrt(2 * num_mel_bins)``.
+
+    Raises:
+        InvalidArgumentError: no bands.
+
+    >>> import dualflow as df
+    >>> df.signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy()
+    array([[2., 0.]], dtype=float32)
+    """
+    spectra = convert_to_tensor(log_mel_spectrograms)
+    bands = static_int(spectra.shape[-1], "num_mel_bins")
+    if not bands:
+        raise InvalidArgumentError("spectra have one band or more, not 0; check num_mel_bins.")
+    return dct(spectra, type=2) * (1 / math.sqrt(2 * bands))

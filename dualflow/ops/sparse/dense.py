@@ -1,0 +1,132 @@
+"""SparseTensors from tensors and back, and functions of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import tree
+from dualflow.core.dtypes import float32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, fill, ones
+from dualflow.ops.joining import concat
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_update
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.sparse.places import place_numbers, sparse
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """The tensor of all elements, those that are not stored being ``default_value``.
+
+    Args:
+        sp_input: a SparseTensor.
+        default_value: a number; 0 by default.
+        validate_indices: whether the indices have to be sorted and distinct. If not, the last of several
+            elements at a place counts.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the indices are not sorted, or one is there twice.
+        OutOfRangeError: an index is outside of the shape.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 2])
+    >>> df.sparse.to_dense(x, default_value=-1).numpy().tolist()
+    [[-1, 5], [6, -1]]
+    """
+    x = sparse(sp_input)
+    values, shape = x.values, x.sizes()
+    if validate_indices:
+        numbers = place_numbers(x.indices, shape)
+        values = required(
+            values,
+            reduce_all(numbers[1:] > numbers[:-1]),
+            "The indices of a SparseTensor are out of order or repeated; sort them with df.sparse.reorder, "
+            "or take the last of several elements with df.sparse.to_dense(x, validate_indices=False).",
+        )
+    number = convert_to_tensor(0 if default_value is None else default_value, dtype_hint=x.dtype)
+    background = fill(shape, cast(number, x.dtype))
+    if not len(x.shape):
+        return concat([convert_to_tensor([background]), values], 0)[-1]
+    return tensor_scatter_nd_update(background, x.indices, values)
+
+
+def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The SparseTensor of the elements of ``tensor`` that are not 0.
+
+    Raises:
+        InvalidArgumentError: a tensor without axes.
+
+    >>> import dualflow as df
+    >>> df.sparse.from_dense([[0, 1], [2, 0]]).indices.numpy().tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = convert_to_tensor(tensor)
+    if not len(x.shape):
+        raise InvalidArgumentError("A tensor without axes has no places; df.reshape(x, [1]) has one.")
+    places = where(x)
+    whole = x.shape if x.shape.is_static else shape_tensor(x, int64)
+    return SparseTensor(places, gather_nd(x, places), whole)
+
+
+def eye(
+    num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None
+) -> SparseTensor:
+    """A matrix of ones on its diagonal: square, or of ``num_columns`` columns.
+
+    >>> import dualflow as df
+    >>> df.sparse.eye(2, 3).indices.numpy().tolist()
+    [[0, 0], [1, 1]]
+    """
+    rows = static_int(num_rows, "num_rows")
+    columns = rows if num_columns is None else static_int(num_columns, "num_columns")
+    count = min(rows, columns)
+    return SparseTensor(np.arange(count).repeat(2).reshape(-1, 2), ones([count], dtype), [rows, columns])
+
+
+@entry
+def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
+    """``op`` of the arguments, in which SparseTensors give their values, as a SparseTensor of their places.
+
+    Raises:
+        InvalidArgumentError: no argument is a SparseTensor, or they have other places.
+
+    >>> import dualflow as df
+    >>> df.sparse.map_values(df.square, df.SparseTensor([[1]], [3], [4])).values.numpy()
+    array([9], dtype=int32)
+    """
+    flat, structure = tree.flatten((args, kwargs), lambda x: isinstance(x, SparseTensor))
+    given = [x for x in flat if isinstance(x, SparseTensor)]
+    if not given:
+        raise InvalidArgumentError(
+            "No SparseTensor in argument list of map_values; call the function itself."
+        )
+    if any(not x.shape.is_compatible_with(given[0].shape) for x in given):
+        raise InvalidArgumentError(
+            f"The SparseTensors of map_values have one shape, not {[tuple(x.shape) for x in given]}."
+        )
+    plain, named = tree.unflatten(structure, [x.values if isinstance(x, SparseTensor) else x for x in flat])
+    values = convert_to_tensor(op(*plain, **named))
+    for other in given[1:]:
+        if other.indices is not given[0].indices:
+            values = required(
+                values,
+                reduce_all(equal(other.indices, given[0].indices)),
+                "The SparseTensors of map_values have other places; df.sparse.add joins them.",
+            )
+    return given[0].with_values(values)

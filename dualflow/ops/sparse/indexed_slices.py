@@ -1,0 +1,225 @@
+"""``IndexedSlices``: some slices of a tensor along its first axis, with where they are; and its spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.dtypes import DType, as_dtype, float32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entries, entry
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.static import known_value, sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesStructure:
+    """What IndexedSlices are beside their tensors: the shape of the whole, None where it is not said."""
+
+    shape: Shape | None
+    __name__ = "IndexedSlices"
+
+    def __call__(self, values: Any, indices: Any, dense_shape: Any = None) -> IndexedSlices:
+        """The IndexedSlices of these tensors."""
+        return _make(values, indices, self.shape, dense_shape)
+
+
+@entries
+class IndexedSlices(AbstractComposite):
+    """Some slices of a tensor along its first axis: ``whole[indices[i]]`` is ``values[i]``, others are 0.
+
+    Slices of one index are added. Ops take the whole, a tensor, for which ``dense_shape`` has to be known.
+    It is a structure of tensors: traced functions, branches and loops take and return it.
+
+    Args:
+        values: ``[n, ...]``, the slices.
+        indices: integers ``[n]``, the place of each slice.
+        dense_shape: the shape of the whole tensor, if it is known.
+
+    Raises:
+        InvalidArgumentError: the number of slices and indices differ.
+
+    >>> import dualflow as df
+    >>> rows = df.IndexedSlices(values=[[1.0, 2.0]], indices=[1], dense_shape=[3, 2])
+    >>> df.convert_to_tensor(rows).numpy().tolist()
+    [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_shape", "_values")
+    _values: Tensor
+    _indices: Tensor
+    _shape: Shape | None
+    _dense_shape: Tensor | None
+
+    @entry
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self._values, self._indices = convert_to_tensor(values), convert_to_tensor(indices)
+        self._shape, self._dense_shape = _split_shape(dense_shape)
+        counts = self._values.shape[:1], self._indices.shape
+        if len(counts[1]) != 1 or len(counts[0]) != 1 or not counts[0].is_compatible_with(counts[1]):
+            raise InvalidArgumentError(
+                f"IndexedSlices have one index for each slice, but the values have shape "
+                f"{self._values.shape} and the indices {self._indices.shape}; give as many of both."
+            )
+
+    @property
+    def values(self) -> Tensor:
+        """The slices: ``[n, ...]``."""
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        """The place of each slice: ``[n]``."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        """The shape of the whole tensor, integers; None where it is not known."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the whole tensor; its first size is None where that is not known."""
+        return Shape([None, *self._values.shape[1:]]) if self._shape is None else self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the slices."""
+        return self._values.dtype
+
+    @property
+    def device(self) -> str:
+        """The device that holds the slices."""
+        return self._values.device
+
+    def with_values(self, new_values: Any) -> IndexedSlices:
+        """Other slices at the same places."""
+        return _make(convert_to_tensor(new_values), self._indices, self._shape, self._dense_shape)
+
+    def as_tensor(self) -> Tensor:
+        """The whole tensor.
+
+        Raises:
+            InvalidArgumentError: its shape is not known.
+        """
+        if self._dense_shape is None:
+            raise InvalidArgumentError(
+                f"IndexedSlices of {self._values.shape} without dense_shape can't become a tensor: nothing "
+                "says how large it is; give dense_shape=[...]."
+            )
+        return scatter_nd(expand_dims(self._indices, -1), self._values, self._dense_shape)
+
+    def __neg__(self) -> IndexedSlices:
+        return self.with_values(-self._values)
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        """The slices as a structure: a shape that is known belongs to the structure itself."""
+        parts: list[Any] = [self._values, self._indices]
+        if self._dense_shape is None or self.shape.is_static:
+            return SlicesStructure(self._shape), ("values", "indices"), parts
+        return SlicesStructure(self._shape), ("values", "indices", "dense_shape"), [*parts, self._dense_shape]
+
+    def __repr__(self) -> str:
+        shown = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{shown})"
+
+
+@entries
+class IndexedSlicesSpec:
+    """What is known of IndexedSlices before they exist.
+
+    Args:
+        shape: of the whole tensor; its first size may be None.
+        dtype: of the slices; float32 by default.
+        indices_dtype: of the indices; int64 by default.
+        dense_shape_dtype: of ``dense_shape``; None where there is none.
+        indices_shape: how many slices there are, ``[n]``; any number by default.
+
+    >>> import dualflow as df
+    >>> df.IndexedSlicesSpec([2, 3], df.int32)
+    IndexedSlicesSpec((2, 3), dualflow.int32, dualflow.int64, None, (None,))
+    """
+
+    __slots__ = ("dense_shape_dtype", "dtype", "indices_dtype", "indices_shape", "shape")
+    value_type: Final = IndexedSlices
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = float32,
+        indices_dtype: Any = int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ) -> None:
+        self.shape: Final[Shape] = as_shape(shape)
+        self.dtype: Final[DType] = as_dtype(dtype)
+        self.indices_dtype: Final[DType] = as_dtype(indices_dtype)
+        self.dense_shape_dtype = None if dense_shape_dtype is None else as_dtype(dense_shape_dtype)
+        self.indices_shape: Final[Shape] = as_shape([None] if indices_shape is None else indices_shape)
+
+    @classmethod
+    def from_value(cls, value: IndexedSlices) -> IndexedSlicesSpec:
+        """The spec of existing IndexedSlices."""
+        whole = value.dense_shape
+        kind = None if whole is None else whole.dtype
+        return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether IndexedSlices, or those of another spec, may stand where this spec is asked for."""
+        if isinstance(spec_or_value, IndexedSlices):
+            return self.is_compatible_with(IndexedSlicesSpec.from_value(spec_or_value))
+        return (
+            isinstance(spec_or_value, IndexedSlicesSpec)
+            and self._dtypes() == spec_or_value._dtypes()
+            and self.shape.is_compatible_with(spec_or_value.shape)
+            and self.indices_shape.is_compatible_with(spec_or_value.indices_shape)
+        )
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        """The specs of the tensors: what an ``input_signature`` describes."""
+        slices = TensorSpec([*self.indices_shape, *self.shape[1:]], self.dtype)
+        whole = None if self.dense_shape_dtype is None else self.shape
+        parts = [slices, TensorSpec(self.indices_shape, self.indices_dtype)]
+        return SlicesStructure(whole), ("values", "indices"), parts
+
+    def _dtypes(self) -> tuple[DType | None, ...]:
+        return self.dtype, self.indices_dtype, self.dense_shape_dtype
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.shape, *self._dtypes(), self.indices_shape
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IndexedSlicesSpec) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __repr__(self) -> str:
+        return f"IndexedSlicesSpec({', '.join(map(repr, self._parts()))})"
+
+
+def _make(values: Any, indices: Any, shape: Shape | None, dense_shape: Any) -> IndexedSlices:
+    """IndexedSlices of parts that are known to fit."""
+    made = object.__new__(IndexedSlices)
+    made._values, made._indices, made._shape = values, indices, shape
+    made._dense_shape = convert_to_tensor(shape) if dense_shape is None and shape is not None else dense_shape
+    return made
+
+
+def _split_shape(dense_shape: Any) -> tuple[Shape | None, Tensor | None]:
+    """What is known of a shape before it has a value, and its tensor."""
+    if dense_shape is None:
+        return None, None
+    tensor = convert_to_tensor(dense_shape)
+    value = known_value(tensor)
+    if value is not None:
+        return Shape(sizes(value, "dense_shape")), tensor
+    return Shape([None] * dense_shape.shape[0]), tensor

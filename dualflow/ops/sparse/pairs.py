@@ -1,0 +1,202 @@
+"""Two SparseTensors, or one and a tensor: sums, maxima, products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import as_dtype, float32, promote
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops import arithmetic
+from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.joining import concat
+from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
+from dualflow.ops.sparse.parts import retain
+from dualflow.ops.sparse.places import joined, place_numbers, sparse
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.static import known_value
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dualflow.ops.tensor import Tensor
+
+
+@entry
+def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+    """``a + b``: a SparseTensor of two, and a tensor where one of them is one.
+
+    Args:
+        a: a SparseTensor, or a tensor of the same shape.
+        b: the same; one of them is a SparseTensor.
+        threshold: sums whose absolute value is smaller are not stored; 0 stores each.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+        DTypeError: both are tensors.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0, 1]], [1.0], [2, 2])
+    >>> df.sparse.to_dense(df.sparse.add(x, df.sparse.eye(2))).numpy().tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
+        found = _combined(a, b, arithmetic.add)
+        limit = known_value(threshold)
+        if limit is not None and not limit:
+            return found
+        return retain(found, arithmetic.abs(found.values) >= threshold)
+    if not isinstance(a, SparseTensor):
+        a, b = b, a
+    if not isinstance(a, SparseTensor):
+        raise DTypeError("At least one input should be SparseTensor; do you mean to use df.add()?")
+    dense = convert_to_tensor(b, dtype_hint=a.dtype)
+    if not a.shape.is_compatible_with(dense.shape):
+        raise InvalidArgumentError(_other_shapes(a.shape, dense.shape))
+    dtype = promote(a.dtype, dense.dtype)
+    return tensor_scatter_nd_add(cast(dense, dtype), a.indices, cast(a.values, dtype))
+
+
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger element of two SparseTensors at each place that one of them stores.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+
+    >>> import dualflow as df
+    >>> df.sparse.maximum(df.sparse.eye(2), df.SparseTensor([[0, 0]], [-3.0], [2, 2])).values.numpy()
+    array([1., 1.], dtype=float32)
+    """
+    return _combined(sparse(sp_a), sparse(sp_b), arithmetic.maximum)
+
+
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller element of two SparseTensors at each place that one of them stores.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+
+    >>> import dualflow as df
+    >>> df.sparse.minimum(df.sparse.eye(2), df.SparseTensor([[0, 0]], [-3.0], [2, 2])).values.numpy()
+    array([-3.,  0.], dtype=float32)
+    """
+    return _combined(sparse(sp_a), sparse(sp_b), arithmetic.minimum)
+
+
+def _combined(a: SparseTensor, b: SparseTensor, function: Callable[[Any, Any], Any]) -> SparseTensor:
+    """A function of the elements at each place that one of two SparseTensors stores; others are 0."""
+    if not a.shape.is_compatible_with(b.shape):
+        raise InvalidArgumentError(_other_shapes(a.shape, b.shape))
+    indices = concat([a.indices, b.indices], 0)
+    places = joined(place_numbers(indices, a.sizes()))
+    x = places.sums(concat([a.values, zeros_like(b.values)], 0))
+    y = places.sums(concat([zeros_like(a.values), b.values], 0))
+    return SparseTensor(places.at_first(indices), function(x, y), a.sizes())
+
+
+def _other_shapes(a: Any, b: Any) -> str:
+    return (
+        f"Tensors of the shapes {a} and {b} can't be combined: sparse functions don't broadcast; reshape one."
+    )
+
+
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of two matrices of which one is a SparseTensor.
+
+    Args:
+        sp_a: a SparseTensor ``[m, k]``, or a tensor.
+        b: a tensor ``[k, n]``, or a SparseTensor.
+        adjoint_a: whether the first is transposed (and conjugated) before.
+        adjoint_b: whether the second is.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor ``[m, n]``.
+
+    Raises:
+        InvalidArgumentError: no matrices, or their inner sizes differ.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0, 1]], [2.0], [2, 2])
+    >>> df.sparse.sparse_dense_matmul(x, [[1.0], [3.0]]).numpy().tolist()
+    [[6.0], [0.0]]
+    """
+    left = sp_a if isinstance(sp_a, SparseTensor) else convert_to_tensor(sp_a)
+    right = b if isinstance(b, SparseTensor) else convert_to_tensor(b)
+    for x in (left, right):
+        if len(x.shape) != 2:
+            raise InvalidArgumentError(
+                f"sparse_dense_matmul takes matrices, not a shape {x.shape}; reshape it, or loop over its "
+                "first axis."
+            )
+    left = _conjugate(_transposed(left)) if adjoint_a else left
+    right = _conjugate(_transposed(right)) if adjoint_b else right
+    if isinstance(left, SparseTensor) == isinstance(right, SparseTensor):
+        raise DTypeError("sparse_dense_matmul takes one SparseTensor and one tensor; see df.sparse.to_dense.")
+    if not left.shape[1:].is_compatible_with(right.shape[:1]):
+        raise InvalidArgumentError(
+            f"The inner sizes of a product of matrices are equal, but the shapes are {left.shape} and "
+            f"{right.shape}; transpose one of them."
+        )
+    if isinstance(left, SparseTensor):
+        return _product(left, right)
+    return _transposed(_product(_transposed(right), _transposed(left)))
+
+
+def _product(x: SparseTensor, dense: Any) -> Any:
+    rows = expand_dims(x.values, 1) * gather(dense, x.indices[:, 1])
+    return scatter_nd(x.indices[:, :1], rows, [x.sizes()[0], dense.shape[1]])
+
+
+def _transposed(x: Any) -> Any:
+    if not isinstance(x, SparseTensor):
+        return matrix_transpose(x)
+    return SparseTensor(gather(x.indices, [1, 0], axis=1), x.values, x.sizes()[::-1])
+
+
+def _conjugate(x: Any) -> Any:
+    return x.with_values(conj(x.values)) if isinstance(x, SparseTensor) else conj(x)
+
+
+@entry
+def sampled_addmm(
+    indices: Any,
+    values: Any,
+    dense_shape: Any,
+    mat1: Any,
+    mat2: Any,
+    beta: Any = 1.0,
+    alpha: Any = 1.0,
+    output_type: Any = float32,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``beta * values + alpha * (mat1 @ mat2)`` at the places of a sparse matrix only.
+
+    Args:
+        indices: integers ``[n, 2]``, the places.
+        values: ``[n]``.
+        dense_shape: the sizes of the sparse matrix.
+        mat1: a matrix ``[m, k]``.
+        mat2: a matrix ``[k, n]``.
+        beta: a number.
+        alpha: a number.
+        output_type: the dtype to compute in; float32 by default.
+
+    Returns:
+        ``indices``, the new values and ``dense_shape``.
+
+    >>> import dualflow as df
+    >>> df.sparse.sampled_addmm([[0, 1]], [1.0], [2, 2], [[1.0], [2.0]], [[3.0, 4.0]])[1].numpy()
+    array([5.], dtype=float32)
+    """
+    dtype = as_dtype(output_type)
+    places = convert_to_tensor(indices)
+    left, right, old = (cast(x, dtype) for x in (mat1, mat2, values))
+    products = gather(left, places[:, 0]) * gather(matrix_transpose(right), places[:, 1])
+    return places, beta * old + alpha * reduce_sum(products, 1), convert_to_tensor(dense_shape)

@@ -1,0 +1,209 @@
+"""Parts of SparseTensors and of IndexedSlices: cut out, put side by side, picked, filled up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import entry
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.joining import concat as join
+from dualflow.ops.joining import stack
+from dualflow.ops.masking import boolean_mask
+from dualflow.ops.reduction import reduce_all, reduce_any
+from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.sparse.indexed_slices import IndexedSlices
+from dualflow.ops.sparse.places import reorder, sparse
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.static import ints, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+@entry
+def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """The elements for which the bools ``to_retain``, one for each, hold.
+
+    Raises:
+        InvalidArgumentError: more or fewer bools than elements.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0], [2]], [5, 6], [3])
+    >>> df.sparse.retain(x, [False, True]).indices.numpy().tolist()
+    [[2]]
+    """
+    x, kept = sparse(sp_input), convert_to_tensor(to_retain)
+    if not kept.shape.is_compatible_with(x.values.shape):
+        raise InvalidArgumentError(
+            f"retain wants a bool for each of {x.values.shape[0]} elements, not the shape {kept.shape}."
+        )
+    return SparseTensor(boolean_mask(x.indices, kept), boolean_mask(x.values, kept), x.sizes())
+
+
+def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The part that begins at ``start`` and is at most ``size`` large, cut off where the tensor ends.
+
+    Args:
+        sp_input: a SparseTensor.
+        start: the first index of each axis.
+        size: the size of each axis.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``start`` or ``size`` has not one entry for each axis.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0, 1], [1, 2]], [1, 2], [3, 4])
+    >>> part = df.sparse.slice(x, [1, 1], [9, 2])
+    >>> part.shape, part.indices.numpy().tolist()
+    ((2, 2), [[0, 1]])
+    """
+    x = sparse(sp_input)
+    first, wanted = ints(start, "start"), ints(size, "size")
+    if not len(first) == len(wanted) == len(x.shape):
+        raise InvalidArgumentError(
+            f"start and size have an entry for each of {len(x.shape)} axes, not {len(first)} and "
+            f"{len(wanted)}."
+        )
+    shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, wanted, strict=True)]
+    places = x.indices - np.array(first, np.int64)
+    inside = reduce_all((places >= 0) & (places < np.array(wanted, np.int64)), 1)
+    return SparseTensor(boolean_mask(places, inside), boolean_mask(x.values, inside), shape)
+
+
+def _within(size: Any, start: int, wanted: int) -> Any:
+    """How much of ``wanted`` there is from ``start`` on."""
+    if isinstance(size, int):
+        return max(0, min(wanted, size - max(start, 0)))
+    left = size - max(start, 0)
+    return where(left < 0, 0, where(left < wanted, left, wanted))
+
+
+def split(
+    sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
+) -> list[SparseTensor]:
+    """``num_split`` parts along ``axis``, the first ones larger by one where sizes can't be equal.
+
+    Raises:
+        InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis, or that is not known.
+
+    >>> import dualflow as df
+    >>> [part.shape for part in df.sparse.split(df.sparse.eye(3), 2, axis=0)]
+    [(2, 3), (1, 3)]
+    """
+    x = sparse(sp_input)
+    at, count = normalize_axis(static_int(axis, "axis"), len(x.shape)), static_int(num_split, "num_split")
+    length = x.shape[at]
+    if length is None or not 0 < count <= length:
+        raise InvalidArgumentError(
+            f"split makes between 1 and {length} parts along axis {at} of shape {x.shape}, not {count}."
+        )
+    small, more = divmod(length, count)
+    sizes = [small + (i < more) for i in range(count)]
+    starts = [sum(sizes[:i]) for i in range(count)]
+    whole = x.shape.as_list()
+    return [
+        slice(x, [*[0] * at, a, *[0] * (len(whole) - at - 1)], [*whole[:at], n, *whole[at + 1 :]])
+        for a, n in zip(starts, sizes, strict=True)
+    ]
+
+
+def concat(
+    axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
+    """SparseTensors one behind another along ``axis``, sorted by their places.
+
+    Args:
+        axis: along which they follow each other.
+        sp_inputs: SparseTensors of one rank.
+        expand_nonconcat_dims: whether the other sizes may differ; then the largest is taken.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no input, or ranks or other sizes differ.
+
+    >>> import dualflow as df
+    >>> df.sparse.concat(0, [df.sparse.eye(2), df.sparse.eye(2)]).indices.numpy().tolist()
+    [[0, 0], [1, 1], [2, 0], [3, 1]]
+    """
+    given = [sparse(x) for x in (sp_inputs if isinstance(sp_inputs, list | tuple) else [sp_inputs])]
+    if not given or len({len(x.shape) for x in given}) != 1:
+        raise InvalidArgumentError(
+            f"concat takes SparseTensors of one rank, not of shapes {[tuple(x.shape) for x in given]}."
+        )
+    at = normalize_axis(static_int(axis, "axis"), len(given[0].shape))
+    rank = len(given[0].shape)
+    shape = [_joint(a, [x.sizes()[a] for x in given], expand_nonconcat_dims or a == at) for a in range(rank)]
+    places, offset = [], 0
+    for x in given:
+        step = [offset if a == at else 0 for a in range(rank)]
+        places.append(x.indices + (np.array(step) if isinstance(offset, int) else stack(step)))
+        offset = offset + x.sizes()[at]
+    shape[at] = offset
+    return reorder(SparseTensor(join(places, 0), join([x.values for x in given], 0), shape))
+
+
+def _joint(axis: int, found: list[Any], expand: bool) -> Any:
+    """The size of an axis along which nothing is joined."""
+    known = {size for size in found if isinstance(size, int)}
+    if len(known) > 1 and not expand:
+        raise InvalidArgumentError(
+            f"SparseTensors have sizes {sorted(known)} on axis {axis}, along which they aren't joined; sizes "
+            "must be equal there, or expand_nonconcat_dims=True takes the largest."
+        )
+    return max(known) if known else found[0]
+
+
+def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """The slices of ``a`` whose index is not among ``mask_indices``.
+
+    Raises:
+        DTypeError: ``a`` is no IndexedSlices.
+
+    >>> import dualflow as df
+    >>> rows = df.IndexedSlices([[1, 2], [3, 4]], [0, 5], [6, 2])
+    >>> df.sparse.mask(rows, [5]).values.numpy().tolist()
+    [[1, 2]]
+    """
+    if not isinstance(a, IndexedSlices):
+        raise DTypeError(f"mask takes IndexedSlices, not {a!r}; df.boolean_mask picks rows of a tensor.")
+    out = convert_to_tensor(mask_indices, dtype_hint=a.indices.dtype)
+    kept = ~reduce_any(a.indices[:, None] == out, 1)
+    return IndexedSlices(boolean_mask(a.values, kept), boolean_mask(a.indices, kept), a.dense_shape)
+
+
+def fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
+    """An element ``default_value`` in the first column of each row that has none.
+
+    Returns:
+        The SparseTensor, sorted, and a bool for each row: whether it was empty.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow as df
+    >>> x, empty = df.sparse.fill_empty_rows(df.SparseTensor([[0, 1]], [5], [2, 3]), 0)
+    >>> x.indices.numpy().tolist(), empty.numpy().tolist()
+    ([[0, 1], [1, 0]], [False, True])
+    """
+    x = sparse(sp_input)
+    if len(x.shape) < 2:
+        raise InvalidArgumentError(
+            f"A SparseTensor of shape {x.shape} has no rows; df.sparse.expand_dims it."
+        )
+    ones = zeros_like(x.indices[:, 0]) + 1
+    empty = scatter_nd(x.indices[:, :1], ones, x.sizes()[:1]) == 0
+    rows = where(empty)
+    places = join([x.indices, join([rows, zeros_like(join([rows] * (len(x.shape) - 1), 1))], 1)], 0)
+    number = cast(convert_to_tensor(default_value, dtype_hint=x.dtype), x.dtype)
+    values = join([x.values, zeros_like(rows[:, 0], x.dtype) + number], 0)
+    return reorder(SparseTensor(places, values, x.sizes())), empty

@@ -1,0 +1,272 @@
+"""``SparseTensor``: a tensor of which only some elements are stored, with where they are; and its spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor
+from dualflow.core.dtypes import DType, as_dtype, float32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, as_shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entries, entry
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.scattering import gather_nd
+from dualflow.ops.static import known_value, sizes
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SparseStructure:
+    """What a SparseTensor is beside its tensors: its shape, as far as it is known before it has a value."""
+
+    shape: Shape
+    __name__ = "SparseTensor"
+
+    def __call__(self, indices: Any, values: Any, dense_shape: Any = None) -> SparseTensor:
+        """The SparseTensor of these tensors."""
+        return _make(indices, values, self.shape, dense_shape)
+
+
+@entries
+class SparseTensor(AbstractComposite):
+    """A tensor of which only some elements are stored; all others are 0.
+
+    Functions of ``df.sparse`` take it; those for which the order matters want its indices sorted by rows
+    (:func:`dualflow.sparse.reorder`). It is a structure of tensors: traced functions, branches and loops take
+    and return it, each shape with a trace of its own, and gradients flow to its ``values``.
+
+    Args:
+        indices: int64 ``[n, rank]``, the place of each element that is stored.
+        values: ``[n]``, of any dtype.
+        dense_shape: the sizes of the whole tensor: ``rank`` integers.
+
+    Raises:
+        InvalidArgumentError: the three don't fit together.
+
+    >>> import dualflow as df
+    >>> x = df.SparseTensor(indices=[[0, 1], [1, 2]], values=[1.0, 2.0], dense_shape=[2, 4])
+    >>> x.shape, df.sparse.to_dense(x).numpy().tolist()
+    ((2, 4), [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0]])
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_shape", "_values")
+    _indices: Tensor
+    _values: Tensor
+    _shape: Shape
+    _dense_shape: Tensor | None
+
+    @entry
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = _as_int64(indices)
+        self._values = convert_to_tensor(values)
+        self._shape, self._dense_shape = _split_shape(dense_shape)
+        _check(self._indices.shape, self._values.shape, self._shape)
+
+    @classmethod
+    @entry
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """What has ``indices``, ``values`` and ``dense_shape``, such as TensorFlow 1's SparseTensorValue."""
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        try:
+            parts = [getattr(sparse_tensor_value, name) for name in ("indices", "values", "dense_shape")]
+        except AttributeError:
+            raise DTypeError(
+                f"A SparseTensor is made of something with indices, values and dense_shape, not "
+                f"{sparse_tensor_value!r}; see df.sparse.from_dense."
+            ) from None
+        return cls(*parts)
+
+    @property
+    def indices(self) -> Tensor:
+        """The place of each element that is stored: int64 ``[n, rank]``."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The elements that are stored: ``[n]``."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The sizes of the whole tensor: int64 ``[rank]``."""
+        if self._dense_shape is None:
+            return convert_to_tensor(np.array(self._shape, np.int64))
+        return self._dense_shape
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the whole tensor; None for a size that is not known while tracing."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self._values.dtype
+
+    def get_shape(self) -> Shape:
+        """``shape``, by TensorFlow's other name for it."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Take note of sizes that are not known while tracing.
+
+        Raises:
+            InvalidArgumentError: they are known to be others.
+        """
+        self._shape = self._shape.merge_with(shape)
+
+    def sizes(self) -> list[Any]:
+        """Each size, as an int where it is known and else as a tensor of an integer."""
+        return [self.dense_shape[i] if d is None else d for i, d in enumerate(self._shape)]
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values at the same places; they may have another dtype.
+
+        Raises:
+            InvalidArgumentError: more or fewer values.
+        """
+        values = convert_to_tensor(new_values)
+        _check(self._indices.shape, values.shape, self._shape)
+        return _make(self._indices, values, self._shape, self._dense_shape)
+
+    def as_tensor(self) -> Any:
+        """Refused: most elements are not stored, and that a tensor stores them is to be seen.
+
+        Raises:
+            DTypeError: always.
+        """
+        raise DTypeError(
+            f"A SparseTensor of shape {self._shape} was given where a tensor is wanted. "
+            "df.sparse.to_dense(x) makes a tensor of it, df.sparse.map_values(function, x) computes with its "
+            "values, and df.sparse has functions of SparseTensors."
+        )
+
+    @entry
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self.with_values(self._values * self._at_places(other))
+
+    @entry
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return self.with_values(self._values / self._at_places(other))
+
+    def _at_places(self, other: Any) -> Any:
+        """The elements of a tensor that broadcasts to this shape, at the places that are stored."""
+        if isinstance(other, SparseTensor):
+            return other.as_tensor()
+        dense = convert_to_tensor(other, dtype_hint=self.dtype)
+        rank = len(dense.shape)
+        if not rank:
+            return dense
+        broadcast([dense.shape, self._shape])
+        used = np.array([size != 1 for size in dense.shape], np.int64)
+        return gather_nd(dense, self._indices[:, len(self._shape) - rank :] * used)
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        """The SparseTensor as a structure: a shape that is known belongs to the structure itself."""
+        parts: list[Any] = [self._indices, self._values]
+        if self._shape.is_static:
+            return SparseStructure(self._shape), ("indices", "values"), parts
+        return SparseStructure(self._shape), ("indices", "values", "dense_shape"), [*parts, self.dense_shape]
+
+    def __repr__(self) -> str:
+        parts = f"indices={self._indices!s}, values={self._values!s}, dense_shape={self.dense_shape!s}"
+        return f"SparseTensor({parts})"
+
+
+@entries
+class SparseTensorSpec:
+    """What is known of a SparseTensor before it exists: its shape and dtype.
+
+    Args:
+        shape: of the whole tensor; None, or sizes that are None, where any is taken.
+        dtype: of the elements; float32 by default.
+
+    >>> import dualflow as df
+    >>> df.SparseTensorSpec([2, 3], df.int32)
+    SparseTensorSpec((2, 3), dualflow.int32)
+    """
+
+    __slots__ = ("dtype", "shape")
+    value_type: Final = SparseTensor
+
+    def __init__(self, shape: Any = None, dtype: Any = float32) -> None:
+        self.shape: Final[Shape] = as_shape(shape)
+        self.dtype: Final[DType] = as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
+        """The spec of an existing SparseTensor."""
+        return cls(value.shape, value.dtype)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a SparseTensor, or one of another spec, may stand where this spec is asked for."""
+        same = isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
+        return (
+            same and self.dtype is spec_or_value.dtype and self.shape.is_compatible_with(spec_or_value.shape)
+        )
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        """The specs of the tensors: what an ``input_signature`` describes."""
+        if not self.shape.is_static:
+            raise InvalidArgumentError(
+                f"An input_signature needs every size of a SparseTensor's shape, not {self.shape}: its shape "
+                "is part of a trace. Leave the signature out, and each shape has a trace of its own."
+            )
+        places = TensorSpec([None, len(self.shape)], int64)
+        return SparseStructure(self.shape), ("indices", "values"), [places, TensorSpec([None], self.dtype)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SparseTensorSpec) and self.shape == other.shape and self.dtype is other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape}, {self.dtype!r})"
+
+
+def _make(indices: Any, values: Any, shape: Shape, dense_shape: Any) -> SparseTensor:
+    """A SparseTensor of parts that are known to fit."""
+    made = object.__new__(SparseTensor)
+    made._indices, made._values, made._shape, made._dense_shape = indices, values, shape, dense_shape
+    return made
+
+
+def _as_int64(indices: Any) -> Tensor:
+    """Indices as int64, as which those that are no tensor are taken."""
+    if isinstance(indices, AbstractTensor):
+        return cast(indices, int64)
+    return convert_to_tensor(indices, dtype=int64)
+
+
+def _split_shape(dense_shape: Any) -> tuple[Shape, Tensor | None]:
+    """What is known of a shape before it has a value, and its tensor where that is not all."""
+    if isinstance(dense_shape, list | tuple):
+        shape = Shape(sizes(dense_shape, "dense_shape"))
+        return shape, None if shape.is_static else cast(convert_to_tensor(dense_shape), int64)
+    value = known_value(dense_shape)
+    if value is not None:
+        return Shape(sizes(value.reshape(-1), "dense_shape")), None
+    return Shape([None] * dense_shape.shape[0]), cast(dense_shape, int64)
+
+
+def _check(indices: Shape, values: Shape, shape: Shape) -> None:
+    """Refuse parts that don't fit together."""
+    if len(indices) != 2 or len(values) != 1:
+        raise InvalidArgumentError(
+            f"A SparseTensor has indices of shape [n, rank] and values of shape [n], not {indices} and "
+            f"{values}; reshape them."
+        )
+    if not indices.is_compatible_with([values[0], len(shape)]):
+        raise InvalidArgumentError(
+            f"{values[0]} values of a SparseTensor of shape {shape} have indices of shape "
+            f"{(values[0], len(shape))}: a row for each value, a column for each axis; but got {indices}."
+        )

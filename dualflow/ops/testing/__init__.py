@@ -1,0 +1,1 @@
+"""What ops are tested with: cases that are drawn from their samples."""

@@ -1,0 +1,36 @@
+"""Random numbers: ``df.random``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.eager.generator import Generator as Generator
+    from dualflow.eager.generator import create_rng_state as create_rng_state
+    from dualflow.eager.generator import get_global_generator as get_global_generator
+    from dualflow.eager.generator import set_global_generator as set_global_generator
+    from dualflow.eager.generator import set_seed as set_seed
+    from dualflow.ops.neural.sampling import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+    from dualflow.ops.random_numbers.functions import categorical as categorical
+    from dualflow.ops.random_numbers.functions import gamma as gamma
+    from dualflow.ops.random_numbers.functions import normal as normal
+    from dualflow.ops.random_numbers.functions import poisson as poisson
+    from dualflow.ops.random_numbers.functions import shuffle as shuffle
+    from dualflow.ops.random_numbers.functions import truncated_normal as truncated_normal
+    from dualflow.ops.random_numbers.functions import uniform as uniform
+    from dualflow.ops.random_numbers.stateless import fold_in as fold_in
+    from dualflow.ops.random_numbers.stateless import split as split
+    from dualflow.ops.random_numbers.stateless import stateless_binomial as stateless_binomial
+    from dualflow.ops.random_numbers.stateless import stateless_categorical as stateless_categorical
+    from dualflow.ops.random_numbers.stateless import stateless_gamma as stateless_gamma
+    from dualflow.ops.random_numbers.stateless import stateless_normal as stateless_normal
+    from dualflow.ops.random_numbers.stateless import (
+        stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal,
+    )
+    from dualflow.ops.random_numbers.stateless import stateless_poisson as stateless_poisson
+    from dualflow.ops.random_numbers.stateless import stateless_truncated_normal as stateless_truncated_normal
+    from dualflow.ops.random_numbers.stateless import stateless_uniform as stateless_uniform
+    from dualflow.ops.random_numbers.states import Algorithm as Algorithm
+    from dualflow.random import experimental as experimental
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,18 @@
+"""TensorFlow's other place for generators and seeds: ``df.random.experimental``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+from dualflow.ops.random_numbers.stateless import fold_in, split
+
+stateless_fold_in, stateless_split = fold_in, split
+
+if TYPE_CHECKING:
+    from dualflow.eager.generator import Generator as Generator
+    from dualflow.eager.generator import create_rng_state as create_rng_state
+    from dualflow.eager.generator import get_global_generator as get_global_generator
+    from dualflow.eager.generator import set_global_generator as set_global_generator
+    from dualflow.ops.random_numbers.stateless import stateless_shuffle as stateless_shuffle
+    from dualflow.ops.random_numbers.states import Algorithm as Algorithm
+
+_publish(globals(), internal=("TYPE_CHECKING", "fold_in", "split"), deferred=True)

@@ -1,0 +1,37 @@
+"""Tensors of which only some elements are stored: ``df.sparse``.
+
+>>> import dualflow as df
+>>> x = df.sparse.from_dense([[0, 3], [4, 0]])
+>>> df.sparse.sparse_dense_matmul(x, [[1], [2]]).numpy().tolist()
+[[6], [4]]
+"""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.ops.sparse.dense import eye as eye
+    from dualflow.ops.sparse.dense import from_dense as from_dense
+    from dualflow.ops.sparse.dense import map_values as map_values
+    from dualflow.ops.sparse.dense import to_dense as to_dense
+    from dualflow.ops.sparse.pairs import add as add
+    from dualflow.ops.sparse.pairs import maximum as maximum
+    from dualflow.ops.sparse.pairs import minimum as minimum
+    from dualflow.ops.sparse.pairs import sampled_addmm as sampled_addmm
+    from dualflow.ops.sparse.pairs import sparse_dense_matmul as sparse_dense_matmul
+    from dualflow.ops.sparse.parts import concat as concat
+    from dualflow.ops.sparse.parts import fill_empty_rows as fill_empty_rows
+    from dualflow.ops.sparse.parts import mask as mask
+    from dualflow.ops.sparse.parts import retain as retain
+    from dualflow.ops.sparse.parts import slice as slice
+    from dualflow.ops.sparse.parts import split as split
+    from dualflow.ops.sparse.places import expand_dims as expand_dims
+    from dualflow.ops.sparse.places import reorder as reorder
+    from dualflow.ops.sparse.places import reset_shape as reset_shape
+    from dualflow.ops.sparse.places import reshape as reshape
+    from dualflow.ops.sparse.places import transpose as transpose
+    from dualflow.ops.sparse.reductions import reduce_sum as reduce_sum
+    from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,63 @@
+"""What counting refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+X = df.constant([0, 1, 1])
+math, histogram = df.math, df.histogram_fixed_width
+
+CASES = {
+    "counts along another axis": (lambda: math.bincount(X, axis=1), Invalid, "axis 0 or -1", "not 1"),
+    "weights and whether": (
+        lambda: math.bincount(X, [1, 1, 1], binary_output=True),
+        Invalid,
+        "weights or",
+        "not both",
+    ),
+    "weights of another rank": (lambda: math.bincount(X, [[1, 1, 1]]), Invalid, r"\(1, 3\)", "one for each"),
+    "counts of floats": (lambda: math.bincount([1.5]), Wrong, "not float32", "cast"),
+    "counts of a negative number": (lambda: math.bincount([-1]), Invalid, "0 or more", "bincount counts"),
+    "rows of a cube": (lambda: math.bincount([[[1]]], axis=-1), Invalid, r"\(1, 1, 1\)", "reshape"),
+    "a histogram of complex numbers": (lambda: histogram([1j], [0, 1]), Wrong, "real numbers", "cast"),
+    "an interval of three ends": (lambda: histogram(X, [0, 1, 2]), Invalid, r"\(3,\)", r"\[low, high\]"),
+    "no parts": (lambda: histogram(X, [0, 1], 0), Invalid, "nbins is 0", "1 part or more"),
+    "an interval backwards": (lambda: histogram(X, [1, 0]), Invalid, "not nan", "the lower one first"),
+    "labels for other predictions": (
+        lambda: math.confusion_matrix([[1, 2]], [[1, 2]]),
+        Invalid,
+        r"\(1, 2\)",
+        "one label and one",
+    ),
+    "a label that is no class": (
+        lambda: math.confusion_matrix([2], [0], 2),
+        Invalid,
+        r"num_classes \(2\)",
+        "0 or more",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/counting/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,266 @@
+"""What ``df.nn`` refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.neural.windows import sum_windows
+from dualflow.ops.record import REGISTRY
+
+Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
+nn = df.nn
+sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
+NUMBERS, Q = df.constant([1, 2, 3]), df.ones([3, 3])
+V, M = df.ones([3]), df.ones([2, 3])
+IMAGE, DOT, RGB = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1]), df.ones([1, 4, 4, 3])
+DIRECT = {"inferred", "sum_windows"}  # what cases call that ask no public function
+
+
+def traced(function, *shapes):
+    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def gradient(function, *shapes):
+    """Trace the gradient of ``function``."""
+
+    def taken(*xs):
+        with df.GradientTape() as tape:
+            tape.watch(xs)
+            y = function(*xs)
+        return tape.gradient(y, xs)
+
+    return traced(taken, *shapes)
+
+
+def inferred(name, *specs, **attrs):
+    """What the rule of an op says to inputs of these shapes and dtypes."""
+    return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
+
+
+CASES = {
+    # activations, losses, dropout, tables and samples
+    "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
+    "a bias": (
+        lambda: nn.bias_add(M, df.ones([2])),
+        Invalid,
+        r"bias of shape \(2,\)",
+        "a vector of that size",
+    ),
+    "no tables": (lambda: nn.embedding_lookup([], [0]), Invalid, "params is empty", "needs a table"),
+    "labels in floats": (lambda: sparse_loss(V, Q), Wrong, "class numbers", "cast"),
+    "labels outside": (lambda: sparse_loss(NUMBERS, Q), Outside, r"outside of \[0, 3\)", "mask"),
+    "labels of another shape": (
+        lambda: sparse_loss(NUMBERS, M),
+        Invalid,
+        "do not match",
+        "without its last axis",
+    ),
+    "open classes": (
+        lambda: traced(lambda x: sparse_loss(NUMBERS, x), [3, None]),
+        Invalid,
+        "number of classes",
+        "known last axis",
+    ),
+    "labels and logits": (
+        lambda: nn.sigmoid_cross_entropy_with_logits(V, M),
+        Invalid,
+        "one shape",
+        "reshape",
+    ),
+    "dropout of ints": (lambda: nn.dropout(NUMBERS, 0.5), Wrong, "floats, not int32", "df.cast"),
+    "a sample of nothing": (
+        lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 0, True, 9),
+        Invalid,
+        "0 classes can.t be drawn from 9",
+        "give num_sampled from 1",
+    ),
+    "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
+    "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
+    # windows
+    "pooling a vector": (lambda: nn.max_pool(V, 2, 2, "SAME"), Invalid, r"shape \(3,\)", "df.reshape"),
+    "windows of a vector": (
+        lambda: inferred("windows", ([3],), size=(2,), strides=(1,), dilations=(1,)),
+        Invalid,
+        r"shape \(3,\)",
+        "tensor of rank 3",
+    ),
+    "a filter of too many axes": (
+        lambda: nn.convolution(V, DOT),
+        Invalid,
+        r"shape \(3,\)",
+        r"\(batch, \*2 axes, channels\)",
+    ),
+    "windows of bools": (
+        lambda: nn.max_pool2d(df.ones([1, 4, 4, 1], df.bool), 2, 2, "SAME"),
+        Wrong,
+        "not bool",
+        "df.cast",
+    ),
+    "the mean of ints": (
+        lambda: nn.avg_pool2d(df.ones([1, 4, 4, 1], df.int32), 2, 2, "SAME"),
+        Wrong,
+        "takes floats, not int32",
+        "df.cast",
+    ),
+    "filters": (
+        lambda: nn.conv2d(RGB, df.ones([1, 1, 2, 1]), 1, "SAME"),
+        Invalid,
+        "do not fit 3 channels",
+        "divides",
+    ),
+    "outputs of groups": (
+        lambda: nn.conv2d(df.ones([1, 4, 4, 4]), df.ones([1, 1, 2, 3]), 1, "SAME"),
+        Invalid,
+        "do not fit 4 channels",
+        "divide the outputs",
+    ),
+    "filters of other rank": (
+        lambda: nn.conv2d(IMAGE, df.ones([1, 1, 1]), 1, "SAME"),
+        Invalid,
+        r"not \(1, 1, 1\)",
+        "channels, outputs",
+    ),
+    "filters of no window": (lambda: nn.convolution(M, M), Invalid, r"not \(2, 3\)", "df.reshape"),
+    "strides": (lambda: nn.conv2d(IMAGE, DOT, [2, 1, 1, 1], "SAME"), Invalid, "strides", "must be 1"),
+    "no stride": (lambda: nn.conv2d(IMAGE, DOT, 0, "SAME"), Invalid, "not 0", "positive"),
+    "strides and dilations": (
+        lambda: nn.convolution(IMAGE, DOT, 2, dilations=2),
+        Invalid,
+        r"strides \(2, 2\) and dilations \(2, 2\)",
+        "give one of them",
+    ),
+    "a padding": (lambda: nn.conv2d(IMAGE, DOT, 1, "ALL"), Invalid, "not 'ALL'", "'SAME', 'VALID'"),
+    "pairs of padding": (
+        lambda: nn.conv2d(IMAGE, DOT, 1, [[1, 1]]),
+        Invalid,
+        r"not \[\[1, 1\]\]",
+        "one for each of 2 axes",
+    ),
+    "padding of channels": (
+        lambda: nn.conv2d(IMAGE, DOT, 1, [[0, 0], [0, 0], [0, 0], [0, 1]]),
+        Invalid,
+        "padding",
+        "must be 0 for the batch and the channels",
+    ),
+    "a format": (
+        lambda: nn.conv2d(IMAGE, DOT, 1, "SAME", data_format="NH"),
+        Invalid,
+        "not 'NH'",
+        "data_format",
+    ),
+    "a format of pooling": (
+        lambda: nn.max_pool(IMAGE, 2, 2, "SAME", data_format="HW"),
+        Invalid,
+        "not 'HW'",
+        "data_format",
+    ),
+    "open sizes with strides": (
+        lambda: traced(lambda x: nn.conv2d(x, DOT, 2, "SAME"), [1, None, None, 1]),
+        Invalid,
+        "'SAME' with strides",
+        "sizes",
+    ),
+    "the gradient for open sizes with strides": (
+        lambda: gradient(lambda x: nn.conv2d(x, DOT, 2, "VALID"), [1, None, 4, 1]),
+        Invalid,
+        r"\(None, 4\)",
+        "give known shapes",
+    ),
+    "windows of open sizes": (
+        lambda: sum_windows(df.ones([1, 2, 3, 1]), (3,), (1,), (1,), (None,)),
+        Invalid,
+        r"\(None,\)",
+        "give known shapes",
+    ),
+    # transposed and depthwise convolutions
+    "the shape of a transposed convolution": (
+        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 9, 9, 1], 1),
+        Invalid,
+        "not the input's shape",
+        "output_shape",
+    ),
+    "the rank of a transposed convolution": (
+        lambda: nn.conv2d_transpose(IMAGE, df.ones([1, 1, 1]), [1, 4, 4, 1], 1),
+        Invalid,
+        r"not \(1, 1, 1\)",
+        "outputs, channels",
+    ),
+    "a transposed convolution of a matrix": (
+        lambda: nn.conv_transpose(M, df.ones([1, 1, 1]), [1, 4, 1], 1),
+        Invalid,
+        r"\(2, 3\)",
+        r"\(batch, \*axes, channels\)",
+    ),
+    "an output shape": (
+        lambda: nn.conv2d_transpose(IMAGE, DOT, [1, 4, 4], 1),
+        Invalid,
+        r"\[1, 4, 4\]",
+        "or the sizes of the axes",
+    ),
+    "channels of a depthwise filter": (
+        lambda: nn.depthwise_conv2d(RGB, df.ones([1, 1, 2, 1])),
+        Invalid,
+        r"\(1, 1, 2, 1\) does not fit",
+        "channels, multiplier",
+    ),
+    "a pointwise window": (
+        lambda: nn.separable_conv2d(RGB, df.ones([1, 1, 3, 1]), df.ones([2, 1, 3, 1])),
+        Invalid,
+        r"\(2, 1, 3, 1\)",
+        r"\(1, 1, channels \* multiplier, outputs\)",
+    ),
+    "a pointwise filter": (
+        lambda: nn.separable_conv2d(RGB, df.ones([1, 1, 3, 2]), df.ones([1, 1, 3, 1])),
+        Invalid,
+        r"\(1, 1, 3, 1\) does not fit",
+        "product of the last two",
+    ),
+    # pooling
+    "windows along channels and an axis": (
+        lambda: nn.max_pool2d(IMAGE, [1, 2, 1, 2], [1, 2, 1, 2], "VALID"),
+        Invalid,
+        r"\[1, 2, 1, 2\]",
+        "of size 1 along the other axes",
+    ),
+    "a kind of pooling": (lambda: nn.pool(IMAGE, [2, 2], "L2"), Invalid, "not 'L2'", "'MAX' or 'AVG'"),
+    "dilated pooling with padding": (
+        lambda: nn.pool(IMAGE, [2, 2], "MAX", padding="SAME", dilations=2),
+        Invalid,
+        "not 'SAME'",
+        "df.pad",
+    ),
+    "positions in open sizes": (
+        lambda: traced(lambda x: nn.max_pool_with_argmax(x, 2, 2, "VALID"), [1, None, 4, 1]),
+        Invalid,
+        r"\(1, None, 4, 1\)",
+        "give known shapes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+ASKED_DIRECTLY = [case for case, (call, *_) in CASES.items() if DIRECT & {*call.__code__.co_names}]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ASKED_DIRECTLY])
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/neural/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,52 @@
+"""What searches and permutations refuse: what they were given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+V, M = df.ones([3]), df.ones([2, 3])
+math = df.math
+
+CASES = {
+    "distinct rows": (lambda: df.unique(M), Invalid, r"\(2, 3\)", "reshape"),
+    "places in short integers": (lambda: df.unique([1], df.int16), Wrong, "not int16", "int32 or int64"),
+    "another side": (lambda: df.searchsorted(V, V, "middle"), Invalid, "'middle'", "'left' or 'right'"),
+    "positions in floats": (
+        lambda: df.searchsorted(V, V, out_type=df.float32),
+        Wrong,
+        "not float32",
+        "int32 or int64",
+    ),
+    "a search in complex numbers": (lambda: df.searchsorted([1j], [1j]), Wrong, "not complex128", "cast"),
+    "a search in other rows": (lambda: df.searchsorted(M, V), Invalid, r"\(2, 3\)", "same sizes"),
+    "targets in floats": (lambda: math.in_top_k(V, M, 1), Wrong, "float32 and float32", "integer targets"),
+    "too few targets": (lambda: math.in_top_k([1], M, 1), Invalid, r"\(1,\)", "a target for each row"),
+    "more than there are": (lambda: math.approx_max_k(V, 4), Invalid, "4 of the 3", r"0\.\.3"),
+    "a permutation of rows": (lambda: math.invert_permutation([[0]]), Invalid, r"\(1, 1\)", "a vector"),
+    "a number twice": (lambda: math.invert_permutation([0, 0]), Invalid, "each of 0, 1", "once"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/ordering/*.py"], [case[0] for case in CASES.values()]) == []

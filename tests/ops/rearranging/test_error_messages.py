@@ -1,0 +1,70 @@
+"""What moving blocks and shapes refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+X = df.ones([2, 4])
+space, batch, paddings = df.space_to_batch, df.batch_to_space, df.required_space_to_batch_paddings
+turned, meet, places = df.reverse_sequence, df.broadcast_dynamic_shape, df.unravel_index
+
+CASES = {
+    "blocks that do not fit": (lambda: space(X, [3], [[0, 0]]), Invalid, "blocks of 3", "paddings"),
+    "more blocks than axes": (
+        lambda: space(X, [2, 2], [[0, 0]] * 2),
+        Invalid,
+        r"\(2, 4\)",
+        "behind the first",
+    ),
+    "blocks in floats": (lambda: space(X, [2.0], [[0, 0]]), Wrong, "block_shape", "integers"),
+    "negative paddings": (lambda: space(X, [2], [[0, -1]]), Invalid, "paddings", "0 or more"),
+    "sizes that a trace does not know": (
+        lambda: df.function(lambda x: space(x, [2], [[0, 0]])).get_concrete_function(
+            df.TensorSpec([None, 4])
+        ),
+        Invalid,
+        "while tracing",
+        "known shapes",
+    ),
+    "a batch without blocks": (lambda: batch(X, [3], [[0, 0]]), Invalid, "batch of 2", "blocks of 3"),
+    "crops of more than all": (lambda: batch(X, [2], [[5, 5]]), Invalid, "5 and 5", "8 elements"),
+    "a block for no size": (lambda: paddings([4, 4], [2]), Invalid, r"\[4, 4\]", "a block of 1 or more"),
+    "sequences along no axis": (lambda: turned(X, [1, 1]), Wrong, "seq_axis", "an int"),
+    "sequences along the batch": (lambda: turned(X, [1, 1], seq_axis=0), Invalid, "batch_axis=0", "two axes"),
+    "too few lengths": (lambda: turned(X, [1], seq_axis=1), Invalid, r"\(1,\)", "each of 2"),
+    "a length of more than there are": (
+        lambda: turned(X, [5, 1], seq_axis=1),
+        Invalid,
+        "seq_lengths",
+        "up to the size",
+    ),
+    "shapes of shapes": (lambda: meet([[1]], [1]), Invalid, r"\(1, 1\)", "a vector"),
+    "shapes that do not meet": (lambda: meet([2], [3]), Invalid, "broadcast", "reshape"),
+    "indices of a matrix": (lambda: places([[1]], [2, 2]), Invalid, r"\(1, 1\)", "a scalar or a vector"),
+    "an index beyond the shape": (lambda: places([4], [2, 2]), Invalid, "0 or more", "product of dims"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/rearranging/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,156 @@
+"""What ``df.sparse`` refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+sparse = df.sparse
+X = df.SparseTensor([[0, 1], [1, 2]], [1.0, 2.0], [3, 4])
+OTHER = df.SparseTensor([[0, 0], [0, 1]], [1.0, 2.0], [3, 4])
+SMALL, CUBE, LINE = (
+    sparse.eye(2),
+    df.SparseTensor([[0, 0, 0]], [1.0], [1, 1, 1]),
+    df.SparseTensor([[0]], [1.0], [2]),
+)
+DENSE = df.ones([3, 4])
+SLICES = df.IndexedSlices([[1.0]], [0])
+
+CASES = {
+    "parts of other ranks": (
+        lambda: df.SparseTensor([0], [1.0], [3]),
+        Invalid,
+        r"\(1,\) and \(1,\)",
+        "reshape",
+    ),
+    "too few indices": (
+        lambda: df.SparseTensor([[0]], [1.0, 2.0], [3]),
+        Invalid,
+        "2 values",
+        "a row for each",
+    ),
+    "a value like one": (lambda: df.SparseTensor.from_value(3), Wrong, "not 3", "from_dense"),
+    "no tensor": (lambda: df.add(X, 1.0), Wrong, r"shape \(3, 4\)", r"to_dense\(x\)"),
+    "no array": (lambda: df.convert_to_tensor(X), Wrong, r"shape \(3, 4\)", "map_values"),
+    "no product": (lambda: X * X, Wrong, r"shape \(3, 4\)", "map_values"),
+    "an open signature": (
+        lambda: df.function(lambda x: x, input_signature=[df.SparseTensorSpec([None, 3])])(SMALL),
+        Invalid,
+        r"not \(None, 3\)",
+        "Leave the signature out",
+    ),
+    "slices and indices": (
+        lambda: df.IndexedSlices([[1.0]], [0, 1]),
+        Invalid,
+        r"\(1, 1\).*\(2,\)",
+        "as many",
+    ),
+    "slices of what": (
+        lambda: df.convert_to_tensor(SLICES),
+        Invalid,
+        "without dense_shape",
+        "give dense_shape",
+    ),
+    "a tensor": (lambda: sparse.reorder(DENSE), Wrong, "is wanted, not", "from_dense"),
+    "too many places": (
+        lambda: sparse.reorder(df.SparseTensor([[0, 0]], [1.0], [1 << 40, 1 << 40])),
+        Invalid,
+        "more places than int64",
+        "smaller",
+    ),
+    "a smaller shape": (lambda: sparse.reset_shape(X, [2, 2]), Invalid, r"\(2, 2\)", "sparse.slice"),
+    "another number of places": (
+        lambda: sparse.reshape(X, [5, -1]),
+        Invalid,
+        r"\(5, -1\)",
+        "one size may be -1",
+    ),
+    "no permutation": (lambda: sparse.transpose(X, [0, 0]), Invalid, r"\[0, 0\]", "each of 2 axes once"),
+    "no such axis": (lambda: sparse.expand_dims(X, 7), Invalid, "axis 7", "use -3..2"),
+    "no axes": (lambda: sparse.from_dense(3.0), Invalid, "without axes", "reshape"),
+    "nothing to map": (
+        lambda: sparse.map_values(df.add, 1, 2),
+        Invalid,
+        "No SparseTensor",
+        "the function itself",
+    ),
+    "shapes to map": (
+        lambda: sparse.map_values(df.add, X, SMALL),
+        Invalid,
+        r"\(3, 4\), \(2, 2\)",
+        "one shape",
+    ),
+    "places to map": (lambda: sparse.map_values(df.add, X, OTHER), Invalid, "other places", "sparse.add"),
+    "out of order": (
+        lambda: sparse.to_dense(df.SparseTensor([[1], [0]], [1, 2], [2])),
+        Invalid,
+        "out of order or repeated",
+        "sparse.reorder",
+    ),
+    "outside": (
+        lambda: sparse.to_dense(df.SparseTensor([[5]], [1], [2])),
+        df.errors.OutOfRangeError,
+        "index 5",
+        "use 0..1",
+    ),
+    "a tensor to add": (lambda: sparse.add(DENSE, DENSE), Wrong, "At least one", "df.add"),
+    "shapes to add": (lambda: sparse.add(X, SMALL), Invalid, r"\(3, 4\) and \(2, 2\)", "reshape"),
+    "a dense shape to add": (lambda: sparse.add(X, df.ones([4])), Invalid, r"\(3, 4\) and \(4,\)", "reshape"),
+    "no matrix": (lambda: sparse.sparse_dense_matmul(CUBE, DENSE), Invalid, r"\(1, 1, 1\)", "loop over"),
+    "two sparse ones": (lambda: sparse.sparse_dense_matmul(SMALL, SMALL), Wrong, "one tensor", "to_dense"),
+    "inner sizes": (
+        lambda: sparse.sparse_dense_matmul(X, DENSE),
+        Invalid,
+        r"\(3, 4\) and \(3, 4\)",
+        "transpose",
+    ),
+    "bools to retain": (
+        lambda: sparse.retain(X, [True]),
+        Invalid,
+        r"each of 2 elements",
+        r"not the shape \(1,\)",
+    ),
+    "a part of other axes": (lambda: sparse.slice(X, [0], [1, 1]), Invalid, "not 1 and 2", "each of 2 axes"),
+    "parts": (lambda: sparse.split(X, 9, 0), Invalid, "not 9", "between 1 and 3"),
+    "ranks to join": (lambda: sparse.concat(0, [X, CUBE]), Invalid, r"\(1, 1, 1\)", "of one rank"),
+    "sizes to join": (
+        lambda: sparse.concat(0, [X, SMALL]),
+        Invalid,
+        r"\[2, 4\] on axis 1",
+        "expand_nonconcat",
+    ),
+    "no slices": (lambda: sparse.mask(DENSE, [0]), Wrong, "IndexedSlices, not", "boolean_mask"),
+    "no rows": (lambda: sparse.fill_empty_rows(LINE, 0.0), Invalid, r"shape \(2,\)", "expand_dims"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case: str) -> None:
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case: str) -> None:
+    with pytest.raises((Invalid, Wrong)) as caught:
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case) -> None:  # type: ignore[no-untyped-def]
+    assert raises_without_case(["ops/sparse/*.py"], [case[0] for case in CASES.values()]) == []
+
+
+def test_a_refused_call_leaves_its_inputs_alone() -> None:
+    with pytest.raises(Invalid):
+        X.set_shape([3, 5])
+    assert X.shape == (3, 4)
+    assert np.array_equal(X.values, [1.0, 2.0])

@@ -1,0 +1,262 @@
+"""``df.sparse``: each function does to SparseTensors what NumPy does to the tensors they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+
+Array = np.ndarray[Any, Any]
+sparse = df.sparse
+
+
+@st.composite
+def arrays(draw: Any, rank: int = 2, shape: tuple[int, ...] | None = None) -> Array:
+    """Small integers, of which most are 0."""
+    sizes = shape or tuple(draw(st.integers(1, 4)) for _ in range(rank))
+    elements = st.sampled_from([0, 0, 0, 1, 2, -3])
+    count = int(np.prod(sizes))
+    return np.array(draw(st.lists(elements, min_size=count, max_size=count)), np.float32).reshape(sizes)
+
+
+def dense(x: Any) -> Array:
+    return sparse.to_dense(x).numpy()
+
+
+def both(function: Callable[..., Any], *args: Any) -> Array:
+    """What ``function`` gives op by op, which must be what it gives compiled."""
+    eager, compiled = function(*args), df.function(function)(*args)
+    if isinstance(eager, df.SparseTensor):
+        assert eager.shape == compiled.shape
+        assert np.array_equal(eager.indices, compiled.indices)
+        return dense(compiled)
+    np.testing.assert_array_equal(eager, compiled)
+    return compiled.numpy()
+
+
+few = settings(max_examples=10, deadline=None)
+
+
+@few
+@given(arrays(3))
+def test_a_tensor_becomes_sparse_and_back(x: Array) -> None:
+    made = sparse.from_dense(x)
+    assert made.values.shape == (np.count_nonzero(x),)
+    assert np.array_equal(dense(made), x)
+
+
+def test_other_elements_are_the_default_value() -> None:
+    x = df.SparseTensor([[0], [2]], [5, 6], [4])
+    assert sparse.to_dense(x, default_value=-1).numpy().tolist() == [5, -1, 6, -1]
+
+
+def test_a_compiled_function_checks_the_order_at_its_run() -> None:
+    f = df.function(sparse.to_dense)
+    assert f(df.SparseTensor([[0], [2]], [5, 6], [4])).numpy().tolist() == [5, 0, 6, 0]
+    with pytest.raises(ValueError, match="out of order or repeated"):
+        f(df.SparseTensor([[2], [0]], [5, 6], [4]))
+
+
+def test_of_several_elements_at_a_place_the_last_counts_where_none_is_checked() -> None:
+    x = df.SparseTensor([[2], [0], [2]], [5, 6, 7], [4])
+    assert sparse.to_dense(x, validate_indices=False).numpy().tolist() == [6, 0, 7, 0]
+
+
+@few
+@given(st.data(), arrays(2))
+def test_sums_maxima_and_minima(data: Any, x: Array) -> None:
+    y = data.draw(arrays(shape=x.shape))
+    a, b = sparse.from_dense(x), sparse.from_dense(y)
+    for ours, theirs in [
+        (sparse.add, np.add),
+        (sparse.maximum, np.maximum),
+        (sparse.minimum, np.minimum),
+    ]:
+        assert np.array_equal(both(ours, a, b), theirs(x, y))
+    assert np.array_equal(both(sparse.add, a, df.constant(y)), x + y)
+    assert np.array_equal(both(sparse.add, df.constant(y), a), x + y)
+
+
+def test_a_sum_below_the_threshold_is_not_stored() -> None:
+    x = df.SparseTensor([[0], [2]], [1.0, 3.0], [4])
+    y = df.SparseTensor([[0], [3]], [-1.0, -0.5], [4])
+    assert sparse.add(x, y).indices.numpy().tolist() == [[0], [2], [3]]
+    assert sparse.add(x, y, threshold=0.6).indices.numpy().tolist() == [[2]]
+    assert sparse.add(x, y, threshold=0.5).indices.numpy().tolist() == [[2], [3]]
+
+
+def test_elements_of_one_place_are_added() -> None:
+    x = df.SparseTensor([[1], [1], [0]], [1, 2, 4], [3])
+    found = sparse.add(x, df.SparseTensor([[1]], [8], [3]))
+    assert found.indices.numpy().tolist() == [[0], [1]]
+    assert found.values.numpy().tolist() == [4, 11]
+
+
+@few
+@given(st.data(), arrays(2))
+def test_products_with_matrices(data: Any, x: Array) -> None:
+    y = data.draw(arrays(shape=(x.shape[1], 3)))
+    a = sparse.from_dense(x)
+    assert np.array_equal(both(sparse.sparse_dense_matmul, a, df.constant(y)), x @ y)
+    assert np.array_equal(
+        both(lambda p, q: sparse.sparse_dense_matmul(p, q), df.constant(y.T), sparse.from_dense(x.T)),
+        y.T @ x.T,
+    )
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+def test_products_with_complex_adjoints(adjoint_a: bool, adjoint_b: bool) -> None:
+    x = np.array([[0, 1 + 2j], [3j, 0]])
+    y = np.array([[1 - 1j, 2], [0, 3 + 1j]])
+    left, right = x.conj().T if adjoint_a else x, y.conj().T if adjoint_b else y
+    flags = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+    found = sparse.sparse_dense_matmul(sparse.from_dense(x), y, **flags)
+    np.testing.assert_allclose(found, left @ right)
+    np.testing.assert_allclose(sparse.sparse_dense_matmul(x, sparse.from_dense(y), **flags), left @ right)
+
+
+def test_a_product_has_the_gradient_of_the_dense_one(mode: Any) -> None:
+    x, y = np.array([[0, 2], [3, 0]], np.float32), np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+
+    def slopes(a: Any, b: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch([a, b])
+            z = sparse.sparse_dense_matmul(a, b) ** 2
+        return tape.gradient(z, [a, b])
+
+    by_a, by_b = mode(slopes)(sparse.from_dense(x), df.constant(y))
+    assert np.array_equal(dense(by_a), np.where(x != 0, 2 * (x @ y) @ y.T, 0))
+    assert np.array_equal(by_b, x.T @ (2 * (x @ y)))
+
+
+@few
+@given(arrays(3), st.sampled_from([None, 0, -1, [0, 2], [1]]), st.booleans())
+def test_sums_over_axes(x: Array, axis: Any, keepdims: bool) -> None:
+    expected = x.sum(None if axis is None else tuple(np.ravel(axis)), keepdims=keepdims)
+    a = sparse.from_dense(x)
+    assert np.array_equal(both(lambda p: sparse.reduce_sum(p, axis, keepdims), a), expected)
+    if np.ndim(expected):
+        found = both(lambda p: sparse.reduce_sum(p, axis, keepdims, output_is_sparse=True), a)
+        assert np.array_equal(found, expected)
+
+
+def test_a_sparse_sum_over_all_axes_has_no_places() -> None:
+    found = sparse.reduce_sum(sparse.from_dense([[0, 3], [4, 0]]), output_is_sparse=True)
+    assert (found.shape, found.indices.shape, found.values.numpy().tolist()) == ((), (1, 0), [7])
+
+
+@few
+@given(arrays(3), st.permutations(range(3)))
+def test_axes_in_another_order(x: Array, perm: list[int]) -> None:
+    assert np.array_equal(both(lambda p: sparse.transpose(p, perm), sparse.from_dense(x)), x.transpose(perm))
+    assert np.array_equal(both(sparse.transpose, sparse.from_dense(x)), x.T)
+
+
+@few
+@given(arrays(2), st.integers(-3, 2))
+def test_a_new_axis(x: Array, axis: int) -> None:
+    found = both(lambda p: sparse.expand_dims(p, axis), sparse.from_dense(x))
+    assert np.array_equal(found, np.expand_dims(x, axis))
+
+
+@few
+@given(arrays(shape=(2, 6)), st.sampled_from([(12,), (3, 4), (-1, 2), (2, 3, 2), (1, 12)]))
+def test_another_shape(x: Array, shape: tuple[int, ...]) -> None:
+    assert np.array_equal(both(lambda p: sparse.reshape(p, shape), sparse.from_dense(x)), x.reshape(shape))
+
+
+@few
+@given(st.lists(arrays(shape=(2, 3)), min_size=1, max_size=3), st.integers(-2, 1))
+def test_one_behind_another(parts: list[Array], axis: int) -> None:
+    found = both(lambda *p: sparse.concat(axis, p), *map(sparse.from_dense, parts))
+    assert np.array_equal(found, np.concatenate(parts, axis))
+
+
+def test_other_sizes_may_differ_where_that_is_asked_for() -> None:
+    found = sparse.concat(0, [sparse.eye(2), sparse.eye(1, 3)], expand_nonconcat_dims=True)
+    assert dense(found).tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+
+
+@few
+@given(
+    arrays(2),
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+def test_a_part(x: Array, start: tuple[int, int], size: tuple[int, int]) -> None:
+    found = both(lambda p: sparse.slice(p, start, size), sparse.from_dense(x))
+    assert np.array_equal(found, x[start[0] : start[0] + size[0], start[1] : start[1] + size[1]])
+
+
+@few
+@given(arrays(shape=(3, 5)), st.integers(1, 3))
+def test_parts_along_an_axis(x: Array, count: int) -> None:
+    for axis in (0, -1):
+        found = [dense(part) for part in sparse.split(sparse.from_dense(x), count, axis)]
+        expected = np.array_split(x, count, axis)
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_elements_that_are_kept(mode: Any) -> None:
+    x = df.SparseTensor([[0], [1], [3]], [5, 6, 7], [4])
+    found = mode(sparse.retain)(x, df.constant([True, False, True]))
+    assert found.indices.numpy().tolist() == [[0], [3]]
+    assert found.values.numpy().tolist() == [5, 7]
+
+
+def test_empty_rows_get_an_element(mode: Any) -> None:
+    x = df.SparseTensor([[1, 2]], [5], [3, 4])
+    filled, empty = mode(lambda p: sparse.fill_empty_rows(p, -1))(x)
+    assert dense(filled).tolist() == [[-1, 0, 0, 0], [0, 0, 5, 0], [-1, 0, 0, 0]]
+    assert empty.numpy().tolist() == [True, False, True]
+
+
+def test_elements_in_order(mode: Any) -> None:
+    x = df.SparseTensor([[1, 0], [0, 2], [1, 0]], [1, 2, 3], [2, 3])
+    found = mode(sparse.reorder)(x)
+    assert found.indices.numpy().tolist() == [[0, 2], [1, 0], [1, 0]]
+    assert found.values.numpy().tolist() == [2, 1, 3]
+
+
+def test_the_smallest_shape_and_a_larger_one() -> None:
+    x = df.SparseTensor([[0, 1], [3, 0]], [1, 2], [9, 9])
+    assert sparse.reset_shape(x).shape == (4, 2)
+    assert sparse.reset_shape(x, [10, 9]).shape == (10, 9)
+    assert sparse.reset_shape(df.SparseTensor(np.zeros((0, 2)), [], [9, 9])).shape == (0, 0)
+
+
+def test_ones_on_the_diagonal() -> None:
+    for size in [(3,), (2, 4), (4, 2), (0, 2)]:
+        assert np.array_equal(dense(sparse.eye(*size)), np.eye(*size))
+    assert sparse.eye(2, dtype=df.int32).dtype == df.int32
+
+
+def test_functions_of_the_values(mode: Any) -> None:
+    x = df.SparseTensor([[0], [2]], [2.0, 3.0], [3])
+    assert mode(lambda p: sparse.map_values(df.add, p, 1.0))(x).values.numpy().tolist() == [3, 4]
+    assert mode(lambda p: sparse.map_values(df.multiply, p, y=p))(x).values.numpy().tolist() == [4, 9]
+    other = df.SparseTensor([[0], [1]], [2.0, 3.0], [3])
+    with pytest.raises(ValueError, match="other places"):
+        mode(lambda p, q: sparse.map_values(df.multiply, p, q))(x, other)
+
+
+def test_a_product_at_some_places() -> None:
+    left, right = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
+    places = np.array([[0, 3], [1, 1]])
+    found = sparse.sampled_addmm(places, [10.0, 20.0], [2, 4], left, right, beta=0.5, alpha=2.0)
+    assert found[1].numpy().tolist() == [5 + 2 * 3, 10 + 2 * 12]
+    assert found[2].numpy().tolist() == [2, 4]
+
+
+def test_nothing_is_stored_of_an_empty_tensor() -> None:
+    x = sparse.from_dense(np.zeros((0, 3), np.float32))
+    assert dense(sparse.add(x, x)).shape == (0, 3)
+    assert dense(sparse.transpose(x)).shape == (3, 0)
+    assert sparse.sparse_dense_matmul(x, np.ones((3, 2), np.float32)).shape == (0, 2)
