@@ -314,3 +314,31 @@ def test_large_sizes_are_shared_between_threads_and_small_ones_are_not_wrong():
     f = df.function(lambda n: df.reduce_sum(df.sqrt(df.cast(df.range(n), df.float64))))
     for n in (0, 1, 10, 1000, 1_000_000):
         np.testing.assert_allclose(f(df.constant(n)), np.sqrt(np.arange(n)).sum(), rtol=1e-12)
+
+
+# Seen from outside
+
+
+def test_the_graph_and_the_program_can_be_printed():
+    f = traced("mask")
+    f(*as_tensors(BOUNDS[0]))
+    (concrete,) = f.concrete_functions
+    assert "measure" in str(concrete.optimised_graph)
+    assert "boolean_mask" in concrete.kernels
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_other_backends_give_the_same(backend):
+    program, cases = PROGRAMS["mask and a chain"]
+    f = df.function(program, backend=backend)
+    for values in cases:
+        given = as_tensors(values)
+        assert_same(f(*given), program(*given))
+
+
+def test_a_part_that_only_numpy_computes_stands_between_native_ones():
+    f = df.function(lambda x, t: df.reduce_sum(df.sort(x[x > t]) * 2.0))
+    for x, t in BOUNDS:
+        assert f(df.constant(x), df.constant(t)).numpy() == 2 * x[x > t].sum()
+    kinds = [part.kind for part in f.concrete_functions[0].parts]
+    assert set(kinds) == {PartKind.NATIVE, PartKind.NUMPY}
