@@ -11,14 +11,14 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
 
 Array = np.ndarray[Any, Any]
-_TENSORS = (AbstractTensor, AbstractVariable)
+_TENSORS = (AbstractTensor, AbstractVariable, AbstractComposite)
 _LISTS = (list, tuple)
 
 
@@ -26,6 +26,8 @@ def known_value(x: Any) -> Array | None:
     """``x`` as an array; None where it is a symbol whose value only the run will tell."""
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
+    elif isinstance(x, AbstractComposite):
+        x = x.as_tensor()
     tensor: Any = x  # how a tensor knows its value, its class says
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 

@@ -46,6 +46,12 @@ def inferred(name, *specs, **attrs):
 
 
 CASES = {
+    "a later Array API": (
+        lambda: V.__array_namespace__(api_version="2035.12"),
+        Invalid,
+        "has not version '2035.12'",
+        "leave it out",
+    ),
     # records
     "an op that is not registered, pickled": (
         lambda: pickle.dumps(replace(REGISTRY["add"], name="own")),

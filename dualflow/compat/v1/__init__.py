@@ -60,6 +60,7 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
+from dualflow.ops.neural.normalization import fused_batch_norm
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
 
 Graph = ExplicitGraph
@@ -127,6 +128,7 @@ nn = Namespace(
     embedding_lookup=named(
         dualflow.nn.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
     ),
+    fused_batch_norm=named(fused_batch_norm),
     moments=named(dualflow.nn.moments, "x axes shift name keep_dims keepdims"),
     nce_loss=named(
         dualflow.nn.nce_loss,
