@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import matrix_transpose, reshape
+from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import zeros_like
@@ -55,8 +55,7 @@ def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tup
     side = size_of(q, -1)
     beside, g_beside = x[..., side:], g_r[..., side:]
     inside = _of_tall(q, r[..., :side], g_q + matmul(beside, g_beside, adjoint_b=True), g_r[..., :side])
-    found = conj(concat([inside, matmul(q, g_beside)], -1))
-    return (reshape(found, [size_of(x, axis) for axis in range(len(x.shape))]),)
+    return (conj(concat([inside, matmul(q, g_beside)], -1)),)
 
 
 def _of_tall(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
