@@ -92,8 +92,8 @@ def _sets_of(x: Any) -> _Sets:
     shape = Shape(x.shape)
     if len(shape) < 2 or not shape[:-1].is_static:
         raise InvalidArgumentError(
-            f"sets are the rows of two axes or more, of which all but the last have known sizes, not of shape "
-            f"{shape}; reshape it."
+            f"sets are the rows of two axes or more, of which all but the last have known sizes, not of "
+            f"shape {shape}; reshape it."
         )
     leading = tuple(int(d) for d in shape[:-1])
     if isinstance(x, SparseTensor):
