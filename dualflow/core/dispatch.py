@@ -117,6 +117,10 @@ class Engine:
         """``tensor``, perhaps of another engine, as one of this engine's."""
         return tensor
 
+    def alias(self, tensor: Any) -> Any:
+        """Another tensor of the same elements, which is told from ``tensor`` by its identity."""
+        raise NotImplementedError
+
     def leave(self, value: AbstractTensor | AbstractVariable) -> None:
         """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
 

@@ -209,7 +209,7 @@ class GradientTape:
             FailedPreconditionError: the tape has been used, and is not persistent.
             InvalidArgumentError: ``unconnected_gradients`` is another word.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = unconnected_choice(unconnected_gradients)
         if target is None:
             raise DTypeError(
                 "Argument `target` should be a list or nested structure of Tensors or Variables to be "
@@ -246,7 +246,7 @@ class GradientTape:
         Returns:
             In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = unconnected_choice(unconnected_gradients)
         tape, target = self._use(), _number(target)
         _check_target(target)
         flat, rebuild = _numbers(sources)
@@ -280,7 +280,7 @@ class GradientTape:
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
-        _unconnected(unconnected_gradients)
+        unconnected_choice(unconnected_gradients)
         target, source = _number(target), _number(source)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
@@ -400,7 +400,12 @@ def _stacked(column: Sequence[Any], shape: Any, source: Any) -> Any:
     return reshape(stack(rows), (*shape, *source.shape))
 
 
-def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
+def unconnected_choice(value: Unconnected) -> UnconnectedGradients:
+    """What ``unconnected_gradients`` says.
+
+    Raises:
+        InvalidArgumentError: another word.
+    """
     try:
         return UnconnectedGradients(value)
     except ValueError:

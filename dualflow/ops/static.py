@@ -91,6 +91,51 @@ def static_shape(shape: Any) -> tuple[int, ...]:
     return tuple(d for d in found if d is not None)
 
 
+def open_shape(shape: Any) -> tuple[Dim, ...]:
+    """A shape argument whose sizes are not negative, None for those that are symbolic.
+
+    Raises:
+        DTypeError: entries that are not integers, or a symbolic shape of an unknown number of entries.
+        InvalidArgumentError: an entry is negative.
+    """
+    if isinstance(shape, AbstractTensor) and known_value(shape) is None and len(shape.shape) == 1:
+        count = shape.shape[0]
+        if count is not None and shape.dtype.is_integer:
+            return (None,) * count
+    found = sizes(shape)
+    check_size(found)
+    return found
+
+
+def int_or_symbol(x: Any, what: str) -> Any:
+    """``x`` as a Python int, or as it is where it is a symbolic integer of one element.
+
+    Raises:
+        DTypeError: not an integer.
+    """
+    if isinstance(x, AbstractTensor) and x.dtype.is_integer and known_value(x) is None:
+        return x
+    return static_int(x, what)
+
+
+def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
+    """Integers as Python ints, symbolic ones as scalars: of a sequence, an array or a tensor of one axis.
+
+    Raises:
+        DTypeError: what is no integer, or a symbolic tensor of unknown size.
+    """
+    if isinstance(x, list | tuple):
+        return tuple([int_or_symbol(i, what) for i in x])
+    if isinstance(x, AbstractTensor) and known_value(x) is None and x.dtype.is_integer:
+        if not len(x.shape):
+            return (x,)
+        count = x.shape[0]
+        if count is not None:
+            elements: Any = x  # tensors have items
+            return tuple([elements[i] for i in range(count)])
+    return ints(x, what)
+
+
 def ints(x: Any, what: str) -> tuple[int, ...]:
     """An int, or a sequence of them, as a tuple of ints."""
     if type(x) is int:
