@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
@@ -53,7 +54,11 @@ def half_up(x: Any) -> Any:
     return floor(x + 0.5)
 
 
-ROUNDINGS = {"HALF_AWAY_FROM_ZERO": half_away, "HALF_TO_EVEN": round_to_even, "HALF_UP": half_up}
+ROUNDINGS: Final[dict[str, Callable[[Any], Any]]] = {
+    "HALF_AWAY_FROM_ZERO": half_away,
+    "HALF_TO_EVEN": round_to_even,
+    "HALF_UP": half_up,
+}
 STORED = ("int8", "uint8", "int16", "uint16", "int32")
 """The dtypes of quantised numbers, which TensorFlow calls qint8 and so on."""
 

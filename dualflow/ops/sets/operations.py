@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_JOINED = {"intersection": np.intersect1d, "union": np.union1d, "difference": np.setdiff1d}
+_JOINED: Final[dict[str, Callable[[Array, Array], Array]]] = {
+    "intersection": np.intersect1d,
+    "union": np.union1d,
+    "difference": np.setdiff1d,
+}
 
 
 class _Sets(NamedTuple):
