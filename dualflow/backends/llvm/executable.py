@@ -19,6 +19,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.core.dtypes import is_narrow
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.spec import TensorSpec
@@ -237,7 +238,9 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     if None in shape:  # a host call made it, and told the size
         return buffers[layout.buffer]
     flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
-    return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
+    plain = flat.view(f"u{flat.itemsize}") if is_narrow(flat.dtype) else flat  # what as_strided can spell
+    seen = as_strided(plain, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
+    return seen if plain is flat else seen.view(flat.dtype)
 
 
 def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:
