@@ -28,6 +28,7 @@ from dualflow.ops.positions import one_hot
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -116,7 +117,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     [1.0, 3.0]
     """
     values, vectors = dispatch.current().apply(EIGH, (tensor,), {"compute_v": True})
-    return cast(values, vectors.dtype), vectors
+    return cast(values, vectors.dtype) if vectors.dtype.is_complex else values, vectors
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
@@ -137,9 +138,9 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     >>> df.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy().round(5).tolist()
     [1.0, 3.0]
     """
-    (x,) = EIGH.prepare((tensor,), dispatch.current())
-    (values,) = _several(dispatch.current().apply(EIGH, (x,), {"compute_v": False}))
-    return cast(values, x.dtype)
+    (values,) = _several(dispatch.current().apply(EIGH, (tensor,), {"compute_v": False}))
+    dtype = dtype_of(tensor)
+    return cast(values, dtype) if dtype.is_complex else values
 
 
 def _several(found: Any) -> tuple[Any, ...]:
