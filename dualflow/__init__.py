@@ -205,6 +205,7 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest
@@ -218,6 +219,7 @@ if TYPE_CHECKING:
     from dualflow import test as test
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
+    from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
