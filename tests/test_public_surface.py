@@ -36,6 +36,7 @@ NAMESPACES: dict[str, Any] = {
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,
     "df.errors": df.errors,
+    "df.initializers": df.initializers,
     "df.linalg": df.linalg,
     "df.math": df.math,
     "df.nest": df.nest,
