@@ -196,6 +196,7 @@ TensorShape = Shape
 newaxis = None
 
 if TYPE_CHECKING:
+    from dualflow import array_api as array_api
     from dualflow import autodiff as autodiff
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat

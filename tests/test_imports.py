@@ -81,6 +81,8 @@ LATE = {
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.absent": "only a name that is not there needs it",
+    "scipy.special": "60 ms: only a special function that is computed needs it",
+    "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""

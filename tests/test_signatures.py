@@ -45,7 +45,14 @@ ARGUMENTS = {
         "math.rint math.round math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt "
         "math.square math.tan math.tanh nn.sigmoid nn.tanh linalg.trace bitwise.invert "
         "math.reciprocal_no_nan math.invert_permutation math.is_non_decreasing "
-        "math.is_strictly_increasing"
+        "math.is_strictly_increasing math.digamma math.lbeta math.lgamma math.erfcinv "
+        "math.erfinv math.ndtri math.bessel_i0 math.bessel_i0e math.bessel_i1 math.bessel_i1e "
+        "math.special.bessel_i0 math.special.bessel_i0e math.special.bessel_i1 "
+        "math.special.bessel_i1e math.special.bessel_j0 math.special.bessel_j1 "
+        "math.special.bessel_k0 math.special.bessel_k0e math.special.bessel_k1 "
+        "math.special.bessel_k1e math.special.bessel_y0 math.special.bessel_y1 "
+        "math.special.dawsn math.special.expint math.special.fresnel_cos "
+        "math.special.fresnel_sin math.special.spence"
     ),
     "a name conjugate": "linalg.matrix_transpose",
     "dims value name": "fill",
@@ -261,6 +268,10 @@ ARGUMENTS = {
     "data partitions num_partitions name": "dynamic_partition",
     "indices data name": "dynamic_stitch",
     "values name": "parallel_stack",
+    "a b x name": "math.betainc",
+    "a x name": "math.igamma math.igammac math.polygamma",
+    "x q name": "math.zeta",
+    "dim num_results skip dtype name": "math.sobol_sample",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

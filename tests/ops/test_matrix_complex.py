@@ -8,6 +8,7 @@ import pytest
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.accumulator import ForwardAccumulator
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
 from dualflow.ops.record import REGISTRY
@@ -84,6 +85,28 @@ def test_the_gradient_is_the_slope_along_both_axes(case, sources):
         np.testing.assert_allclose(
             np.sum((np.conj(np.asarray(gradient)) * along).real), slope, rtol=1e-5, atol=1e-5
         )
+
+
+@pytest.mark.parametrize(("case", "sources"), CASES, ids=str)
+def test_tangents_and_gradients_belong_together(case, sources):
+    """``Re(sum(conj(w) J v)) = Re(sum(conj(gradient) v))``."""
+    tensors = [wrap(x) for x in case.inputs]
+    watched = [tensors[i] for i in sources]
+    along = [case.allowed(i, complexes(case.inputs[i].shape, seed=7)) for i in sources]
+    with GradientTape() as tape, ForwardAccumulator(watched, [wrap(v) for v in along]) as acc:
+        tape.watch(watched)
+        outputs = outputs_of(case, tensors)
+    tangents = acc.jvp(outputs, unconnected_gradients="zero")
+    forward = sum(
+        np.sum((np.conj(weight(y)) * np.asarray(t)).real) for y, t in zip(outputs, tangents, strict=True)
+    )
+    found = tape.gradient(outputs, watched, output_gradients=[wrap(weight(y)) for y in outputs])
+    backward = [
+        np.sum((np.conj(np.asarray(g)) * v).real) for g, v in zip(found, along, strict=True) if g is not None
+    ]
+    np.testing.assert_allclose(
+        forward, sum(backward), rtol=1e-9, atol=1e-9 * max(1.0, *map(abs, backward), 0)
+    )
 
 
 def test_most_ops_take_complex_numbers():
