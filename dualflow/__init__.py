@@ -16,6 +16,7 @@ from dualflow import config as config
 from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
+from dualflow.core.after_import import import_after as _import_after
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -190,8 +191,10 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 _install_drawing()
+_import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
+qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
 TensorShape = Shape
 newaxis = None
 
@@ -203,11 +206,14 @@ if TYPE_CHECKING:
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
     from dualflow import initializers as initializers
+    from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest
     from dualflow import nn as nn
+    from dualflow import quantization as quantization
     from dualflow import random as random
+    from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
     from dualflow import sysconfig as sysconfig

@@ -272,6 +272,26 @@ ARGUMENTS = {
     "a x name": "math.igamma math.igammac math.polygamma",
     "x q name": "math.zeta",
     "dim num_results skip dtype name": "math.sobol_sample",
+    "inputs min max num_bits narrow_range name": (
+        "quantization.fake_quant_with_min_max_args quantization.fake_quant_with_min_max_vars "
+        "quantization.fake_quant_with_min_max_vars_per_channel"
+    ),
+    "gradients inputs min max num_bits narrow_range name": (
+        "quantization.fake_quant_with_min_max_args_gradient "
+        "quantization.fake_quant_with_min_max_vars_gradient "
+        "quantization.fake_quant_with_min_max_vars_per_channel_gradient"
+    ),
+    "input min_range max_range mode name axis narrow_range dtype": "quantization.dequantize",
+    "input min_range max_range T mode round_mode name narrow_range axis ensure_minimum_range": (
+        "quantization.quantize"
+    ),
+    "concat_dim values input_mins input_maxes name": "quantization.quantized_concat",
+    "input input_min input_max signed_input num_bits range_given round_mode name narrow_range axis": (
+        "quantization.quantize_and_dequantize quantization.quantize_and_dequantize_v2"
+    ),
+    "a b aminusb validate_indices": "sets.difference",
+    "a b validate_indices": "sets.intersection sets.union",
+    "a validate_indices": "sets.size",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

@@ -178,8 +178,33 @@ zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution
 
 
+_OLDER_LINALG = """\
+cholesky             cholesky
+cholesky_solve       cholesky_solve
+cross                cross
+diag                 tensor_diag
+diag_part            tensor_diag_part
+matrix_determinant   det
+matrix_diag          diag
+matrix_diag_part     diag_part
+matrix_inverse       inv
+matrix_set_diag      set_diag
+matrix_solve         solve
+matrix_solve_ls      lstsq
+matrix_triangular_solve triangular_solve
+qr                   qr
+self_adjoint_eig     eigh
+self_adjoint_eigvals eigvalsh
+svd                  svd
+"""
+_OF_LINALG = dict(line.split() for line in _OLDER_LINALG.splitlines())
+"""Functions of ``df.linalg`` under their names here; they are imported when asked for."""
+
+
 def _own(name: str) -> Any:
     """dualflow's own value of a name, as TensorFlow 1 has it."""
+    if name in _OF_LINALG:
+        return named(getattr(dualflow.linalg, _OF_LINALG[name]))
     found = getattr(dualflow, name, ABSENT)
     return found if found is ABSENT else named(found)
 
@@ -199,6 +224,6 @@ _publish(
         "set_seed",
         "shuffle",
     ),
-    others=dir(dualflow),
+    others=[*dir(dualflow), *_OF_LINALG],
     fallback=_own,
 )

@@ -7,7 +7,6 @@ read.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +58,7 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
     sides = np.broadcast_to(b, (*batch, size, columns))
     out = np.empty(sides.shape, b.dtype)
     solve = _tridiagonal if band == (-1, 1) else _triangular
-    for at in np.ndindex(*batch) if math.prod(out.shape) else ():
+    for at in np.ndindex(*batch) if out.size else ():
         out[at] = solve(all_bands[at], sides[at], band, transpose)
     return out
 

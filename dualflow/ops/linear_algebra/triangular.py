@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +32,7 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if a.ndim == b.ndim == 2:
         return _by_blas(a, b, lower)
-    if math.prod(batch) > size:
+    if np.prod(batch) > size:
         return _row_by_row(a, b, lower, (*batch, size, columns))
     matrices = np.broadcast_to(a, (*batch, size, size))
     sides = np.broadcast_to(b, (*batch, size, columns))
