@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dualflow.ops.initializers.fixed import Zeros as Zeros
     from dualflow.ops.initializers.orthogonal import Orthogonal as Orthogonal
 
+    IdentityInitializer = Identity
+    OrthogonalInitializer = Orthogonal
     constant = Constant
     glorot_normal = GlorotNormal
     glorot_uniform = GlorotUniform
