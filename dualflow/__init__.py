@@ -16,6 +16,7 @@ from dualflow import config as config
 from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
+from dualflow.core.after_import import import_after as _import_after
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -190,6 +191,7 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 _install_drawing()
+_import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
 qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
@@ -203,6 +205,7 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest
@@ -216,6 +219,7 @@ if TYPE_CHECKING:
     from dualflow import test as test
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
+    from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
