@@ -199,6 +199,7 @@ if TYPE_CHECKING:
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
     from dualflow import debugging as debugging
+    from dualflow import image as image
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nn as nn

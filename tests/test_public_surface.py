@@ -34,6 +34,7 @@ NAMESPACES: dict[str, Any] = {
     "df.debugging": df.debugging,
     "df.eager": df.eager,
     "df.errors": df.errors,
+    "df.image": df.image,
     "df.linalg": df.linalg,
     "df.math": df.math,
     "df.nn": df.nn,
