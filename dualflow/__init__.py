@@ -192,25 +192,52 @@ from dualflow.ops.trigonometric import tanh as tanh
 _install_drawing()
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
+qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
 TensorShape = Shape
 newaxis = None
 
 if TYPE_CHECKING:
+    from dualflow import array_api as array_api
+    from dualflow import autodiff as autodiff
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
     from dualflow import debugging as debugging
+    from dualflow import dtypes as dtypes
     from dualflow import image as image
     from dualflow import linalg as linalg
     from dualflow import math as math
+    from dualflow import nest as nest
     from dualflow import nn as nn
+    from dualflow import quantization as quantization
     from dualflow import random as random
+    from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
+    from dualflow import sysconfig as sysconfig
     from dualflow import test as test
+    from dualflow import types as types
     from dualflow.config.report import show_config as show_config
+    from dualflow.eager.clock import timestamp as timestamp
+    from dualflow.eager.recompute import grad_pass_through as grad_pass_through
+    from dualflow.eager.recompute import recompute_grad as recompute_grad
     from dualflow.function import autograph as autograph
+    from dualflow.function.debugging.assertions import Assert as Assert
+    from dualflow.function.debugging.assertions import assert_equal as assert_equal
+    from dualflow.function.debugging.assertions import assert_greater as assert_greater
+    from dualflow.function.debugging.assertions import assert_less as assert_less
+    from dualflow.function.debugging.static_assertions import assert_rank as assert_rank
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
+    from dualflow.graph_mode import control_dependencies as control_dependencies
+    from dualflow.graph_mode import group as group
+    from dualflow.graph_mode import no_op as no_op
+    from dualflow.graph_mode.contexts import get_current_name_scope as get_current_name_scope
+    from dualflow.graph_mode.contexts import get_static_value as get_static_value
+    from dualflow.graph_mode.contexts import init_scope as init_scope
+    from dualflow.graph_mode.contexts import inside_function as inside_function
+    from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
+    from dualflow.graph_mode.contexts import is_tensor as is_tensor
+    from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv
@@ -218,6 +245,9 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
+    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
+    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
@@ -227,6 +257,8 @@ if TYPE_CHECKING:
         required_space_to_batch_paddings as required_space_to_batch_paddings,
     )
     from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
+    from dualflow.ops.rearranging.passing import guarantee_const as guarantee_const
+    from dualflow.ops.rearranging.passing import tuple as tuple
     from dualflow.ops.rearranging.sequences import reverse_sequence as reverse_sequence
     from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
     from dualflow.ops.rearranging.shapes import broadcast_static_shape as broadcast_static_shape
@@ -248,11 +280,12 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
+    matrix_square_root = _sqrtm
     space_to_batch_nd = space_to_batch
 
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=("TYPE_CHECKING", "annotations"),
+    internal=("TYPE_CHECKING", "annotations", "_sqrtm"),
     deferred=True,
 )

@@ -8,11 +8,45 @@ if TYPE_CHECKING:
     from dualflow.ops.arrangement import matrix_transpose as matrix_transpose
     from dualflow.ops.clipping import global_norm as global_norm
     from dualflow.ops.contraction import matmul as matmul
+    from dualflow.ops.linear_algebra.banded import banded_triangular_solve as banded_triangular_solve
+    from dualflow.ops.linear_algebra.cholesky import cholesky as cholesky
+    from dualflow.ops.linear_algebra.cholesky import cholesky_solve as cholesky_solve
+    from dualflow.ops.linear_algebra.cholesky import logdet as logdet
     from dualflow.ops.linear_algebra.diagonals import band_part as band_part
     from dualflow.ops.linear_algebra.diagonals import diag as diag
     from dualflow.ops.linear_algebra.diagonals import diag_part as diag_part
+    from dualflow.ops.linear_algebra.diagonals import set_diag as set_diag
+    from dualflow.ops.linear_algebra.diagonals import tensor_diag as tensor_diag
+    from dualflow.ops.linear_algebra.diagonals import tensor_diag_part as tensor_diag_part
     from dualflow.ops.linear_algebra.diagonals import trace as trace
+    from dualflow.ops.linear_algebra.eigenvalues import eig as eig
+    from dualflow.ops.linear_algebra.eigenvalues import eigh as eigh
+    from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
+    from dualflow.ops.linear_algebra.eigenvalues import eigvalsh as eigvalsh
+    from dualflow.ops.linear_algebra.inverse import det as det
+    from dualflow.ops.linear_algebra.inverse import inv as inv
+    from dualflow.ops.linear_algebra.inverse import slogdet as slogdet
+    from dualflow.ops.linear_algebra.least_squares import lstsq as lstsq
+    from dualflow.ops.linear_algebra.lu import lu as lu
+    from dualflow.ops.linear_algebra.lu import lu_matrix_inverse as lu_matrix_inverse
+    from dualflow.ops.linear_algebra.lu import lu_reconstruct as lu_reconstruct
+    from dualflow.ops.linear_algebra.lu import lu_solve as lu_solve
+    from dualflow.ops.linear_algebra.matrix_functions import expm as expm
+    from dualflow.ops.linear_algebra.matrix_functions import logm as logm
+    from dualflow.ops.linear_algebra.matrix_functions import sqrtm as sqrtm
     from dualflow.ops.linear_algebra.norms import norm as norm
+    from dualflow.ops.linear_algebra.orthogonal import qr as qr
+    from dualflow.ops.linear_algebra.singular_values import matrix_rank as matrix_rank
+    from dualflow.ops.linear_algebra.singular_values import pinv as pinv
+    from dualflow.ops.linear_algebra.singular_values import svd as svd
+    from dualflow.ops.linear_algebra.solving import solve as solve
+    from dualflow.ops.linear_algebra.triangular import triangular_solve as triangular_solve
+    from dualflow.ops.linear_algebra.tridiagonal import eigh_tridiagonal as eigh_tridiagonal
+    from dualflow.ops.linear_algebra.tridiagonal import tridiagonal_matmul as tridiagonal_matmul
+    from dualflow.ops.linear_algebra.tridiagonal import tridiagonal_solve as tridiagonal_solve
+    from dualflow.ops.linear_algebra.vectors import adjoint as adjoint
+    from dualflow.ops.linear_algebra.vectors import cross as cross
+    from dualflow.ops.linear_algebra.vectors import normalize as normalize
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
     from dualflow.ops.positions import eye as eye
     from dualflow.ops.products import einsum as einsum

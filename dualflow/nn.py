@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dualflow.ops.exponential import log_sigmoid as log_sigmoid
     from dualflow.ops.exponential import sigmoid as sigmoid
     from dualflow.ops.exponential import softplus as softplus
+    from dualflow.ops.neural.activations import crelu as crelu
     from dualflow.ops.neural.activations import elu as elu
     from dualflow.ops.neural.activations import gelu as gelu
     from dualflow.ops.neural.activations import leaky_relu as leaky_relu
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.activations import silu as silu
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign
+    from dualflow.ops.neural.blocks import depth_to_space as depth_to_space
+    from dualflow.ops.neural.blocks import space_to_depth as space_to_depth
+    from dualflow.ops.neural.blocks import with_space_to_batch as with_space_to_batch
     from dualflow.ops.neural.convolution import atrous_conv2d as atrous_conv2d
     from dualflow.ops.neural.convolution import conv1d as conv1d
     from dualflow.ops.neural.convolution import conv2d as conv2d
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.depthwise import separable_conv2d as separable_conv2d
     from dualflow.ops.neural.dropout import dropout as dropout
     from dualflow.ops.neural.embedding import embedding_lookup as embedding_lookup
+    from dualflow.ops.neural.losses import compute_average_loss as compute_average_loss
+    from dualflow.ops.neural.losses import log_poisson_loss as log_poisson_loss
+    from dualflow.ops.neural.losses import scale_regularization_loss as scale_regularization_loss
     from dualflow.ops.neural.losses import (
         sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
     )
@@ -44,10 +51,22 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.losses import (
         sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
     )
+    from dualflow.ops.neural.losses import (
+        weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
+    )
+    from dualflow.ops.neural.moments import moments as moments
+    from dualflow.ops.neural.moments import normalize_moments as normalize_moments
+    from dualflow.ops.neural.moments import sufficient_statistics as sufficient_statistics
+    from dualflow.ops.neural.moments import weighted_moments as weighted_moments
+    from dualflow.ops.neural.morphology import dilation2d as dilation2d
+    from dualflow.ops.neural.morphology import erosion2d as erosion2d
+    from dualflow.ops.neural.normalization import (
+        batch_norm_with_global_normalization as batch_norm_with_global_normalization,
+    )
     from dualflow.ops.neural.normalization import batch_normalization as batch_normalization
     from dualflow.ops.neural.normalization import bias_add as bias_add
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
-    from dualflow.ops.neural.normalization import moments as moments
+    from dualflow.ops.neural.normalization import local_response_normalization as local_response_normalization
     from dualflow.ops.neural.pooling import avg_pool as avg_pool
     from dualflow.ops.neural.pooling import avg_pool1d as avg_pool1d
     from dualflow.ops.neural.pooling import avg_pool2d as avg_pool2d
@@ -72,6 +91,7 @@ if TYPE_CHECKING:
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
 
+    lrn = local_response_normalization
     swish = silu
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

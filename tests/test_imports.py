@@ -70,6 +70,7 @@ LATE = {
     "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
     "networkx": "0.1 s: only a person's question about a graph needs it",
     "numba": "0.2 s: only a user's own numba code needs it",
+    "scipy": "0.05 s: only the ops that call its LAPACK or its special functions need it",
     "malt": "0.1 s: only a function with control flow over tensors needs it",
     "dualflow.function.autograph.malt_conversion": "imports malt",
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
@@ -80,6 +81,8 @@ LATE = {
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.absent": "only a name that is not there needs it",
+    "scipy.special": "60 ms: only a special function that is computed needs it",
+    "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
@@ -254,7 +257,7 @@ def test_importing_dualflow_loads_numpy_and_nothing_that_can_wait() -> None:
     program = "import sys, dualflow; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
-    assert not {*LATE, *FAMILIES, "scipy", "ml_dtypes"} & loaded - {"dualflow.backends"}
+    assert not {*LATE, *FAMILIES, "ml_dtypes"} & loaded - {"dualflow.backends"}
     assert "numpy" in loaded
 
 

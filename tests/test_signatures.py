@@ -29,7 +29,8 @@ ARGUMENTS = {
     "indices name": "TensorArray.gather",
     "input name": (
         "identity rank stop_gradient math.imag math.real math.angle identity_n signal.fft signal.fft2d "
-        "signal.fft3d signal.ifft signal.ifft2d signal.ifft3d"
+        "signal.fft3d signal.ifft signal.ifft2d signal.ifft3d linalg.cholesky linalg.det linalg.expm "
+        "linalg.logm linalg.slogdet linalg.sqrtm linalg.tensor_diag_part matrix_square_root"
     ),
     "inputs name": "add_n math.add_n",
     "t name": "nn.l2_loss",
@@ -44,7 +45,14 @@ ARGUMENTS = {
         "math.rint math.round math.rsqrt math.sigmoid math.sign math.sin math.sinh math.sqrt "
         "math.square math.tan math.tanh nn.sigmoid nn.tanh linalg.trace bitwise.invert "
         "math.reciprocal_no_nan math.invert_permutation math.is_non_decreasing "
-        "math.is_strictly_increasing"
+        "math.is_strictly_increasing math.digamma math.lbeta math.lgamma math.erfcinv "
+        "math.erfinv math.ndtri math.bessel_i0 math.bessel_i0e math.bessel_i1 math.bessel_i1e "
+        "math.special.bessel_i0 math.special.bessel_i0e math.special.bessel_i1 "
+        "math.special.bessel_i1e math.special.bessel_j0 math.special.bessel_j1 "
+        "math.special.bessel_k0 math.special.bessel_k0e math.special.bessel_k1 "
+        "math.special.bessel_k1e math.special.bessel_y0 math.special.bessel_y1 "
+        "math.special.dawsn math.special.expint math.special.fresnel_cos "
+        "math.special.fresnel_sin math.special.spence"
     ),
     "a name conjugate": "linalg.matrix_transpose",
     "dims value name": "fill",
@@ -258,6 +266,29 @@ ARGUMENTS = {
     ),
     "initial_value trainable validate_shape caching_device name variable_def dtype import_scope "
     "constraint synchronization aggregation shape experimental_enable_variable_lifting": ("Variable"),
+    "tensor name": "eig eigvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
+    "matrix name": "linalg.adjoint linalg.logdet",
+    "a b name": "linalg.cross",
+    "diagonal name": "linalg.tensor_diag",
+    "input adjoint name": "linalg.inv",
+    "matrix rhs adjoint name": "linalg.solve",
+    "matrix rhs lower adjoint name": "linalg.triangular_solve",
+    "bands rhs lower adjoint name": "linalg.banded_triangular_solve",
+    "chol rhs name": "linalg.cholesky_solve",
+    "matrix rhs l2_regularizer fast name": "linalg.lstsq",
+    "input full_matrices name": "linalg.qr",
+    "tensor full_matrices compute_uv name": "linalg.svd",
+    "a rcond validate_args name": "linalg.pinv",
+    "a tol validate_args name": "linalg.matrix_rank",
+    "input output_idx_type name": "linalg.lu",
+    "lower_upper perm rhs validate_args name": "linalg.lu_solve",
+    "lower_upper perm validate_args name": "linalg.lu_matrix_inverse linalg.lu_reconstruct",
+    "input diagonal name k align": "linalg.set_diag",
+    "tensor ord axis name": "linalg.normalize",
+    "diagonals rhs diagonals_format name": "linalg.tridiagonal_matmul",
+    "diagonals rhs diagonals_format transpose_rhs conjugate_rhs name partial_pivoting "
+    "perturb_singular": "linalg.tridiagonal_solve",
+    "alpha beta eigvals_only select select_range tol name": "linalg.eigh_tridiagonal",
     "arr weights minlength maxlength dtype name axis binary_output": "math.bincount",
     "labels predictions num_classes weights dtype name": "math.confusion_matrix",
     "scalar x name": "math.scalar_mul scalar_mul",
@@ -289,6 +320,30 @@ ARGUMENTS = {
     "data partitions num_partitions name": "dynamic_partition",
     "indices data name": "dynamic_stitch",
     "values name": "parallel_stack",
+    "a b x name": "math.betainc",
+    "a x name": "math.igamma math.igammac math.polygamma",
+    "x q name": "math.zeta",
+    "dim num_results skip dtype name": "math.sobol_sample",
+    "inputs min max num_bits narrow_range name": (
+        "quantization.fake_quant_with_min_max_args quantization.fake_quant_with_min_max_vars "
+        "quantization.fake_quant_with_min_max_vars_per_channel"
+    ),
+    "gradients inputs min max num_bits narrow_range name": (
+        "quantization.fake_quant_with_min_max_args_gradient "
+        "quantization.fake_quant_with_min_max_vars_gradient "
+        "quantization.fake_quant_with_min_max_vars_per_channel_gradient"
+    ),
+    "input min_range max_range mode name axis narrow_range dtype": "quantization.dequantize",
+    "input min_range max_range T mode round_mode name narrow_range axis ensure_minimum_range": (
+        "quantization.quantize"
+    ),
+    "concat_dim values input_mins input_maxes name": "quantization.quantized_concat",
+    "input input_min input_max signed_input num_bits range_given round_mode name narrow_range axis": (
+        "quantization.quantize_and_dequantize quantization.quantize_and_dequantize_v2"
+    ),
+    "a b aminusb validate_indices": "sets.difference",
+    "a b validate_indices": "sets.intersection sets.union",
+    "a validate_indices": "sets.size",
 }
 CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in paths.split()}
 

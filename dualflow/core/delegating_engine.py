@@ -36,6 +36,9 @@ class DelegatingEngine(Engine):
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         return self.base.adopt(tensor)
 
+    def alias(self, tensor: Any) -> Any:
+        return self.base.alias(tensor)
+
     def read(self, variable: Any) -> Any:
         return self.base.read(variable)
 

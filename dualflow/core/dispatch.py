@@ -50,6 +50,8 @@ class AbstractComposite:
     """
 
     __slots__ = ()
+    shape: Any
+    dtype: Any
     values: Any
 
     def with_values(self, new_values: Any) -> Any:
@@ -114,6 +116,10 @@ class Engine:
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         """``tensor``, perhaps of another engine, as one of this engine's."""
         return tensor
+
+    def alias(self, tensor: Any) -> Any:
+        """Another tensor of the same elements, which is told from ``tensor`` by its identity."""
+        raise NotImplementedError
 
     def leave(self, value: AbstractTensor | AbstractVariable) -> None:
         """Take note that the method which calls this hands the elements of ``value`` to NumPy."""

@@ -11,20 +11,30 @@ class DualflowError(Exception):
 
     Programs may raise these themselves, with a message or with TensorFlow's three arguments.
 
+    Attributes:
+        node_def: what TensorFlow's first argument was; None for errors that dualflow raises.
+        op: what its second argument was; None for errors that dualflow raises.
+        error_code: TensorFlow's number of the kind of error, such as ``df.errors.INVALID_ARGUMENT``.
+
     >>> import dualflow as df
-    >>> df.errors.InvalidArgumentError(node_def=None, op=None, message="too long").message
-    'too long'
+    >>> error = df.errors.InvalidArgumentError(node_def=None, op=None, message="too long")
+    >>> error.message, error.error_code == df.errors.INVALID_ARGUMENT
+    ('too long', True)
     """
 
-    node_def = op = None
+    error_code: object = 2
+    node_def: object = None
+    op: object = None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        """``args`` is the message, or ``node_def, op, message``, of which only the message is kept."""
+        """``args`` is the message, or ``node_def, op, message``, and the code of an error of no kind."""
         if len(args) >= 3:
-            args = args[2:]
-        if "message" in kwargs:
-            args = (kwargs["message"],)
-        super().__init__(*args)
+            kwargs = dict(zip(("node_def", "op", "message", "error_code"), args, strict=False)) | kwargs
+            args = ()
+        for name in ("node_def", "op", "error_code"):
+            if kwargs.get(name) is not None:
+                setattr(self, name, kwargs[name])
+        super().__init__(*((kwargs["message"],) if "message" in kwargs else args))
 
     @property
     def message(self) -> str:
@@ -35,25 +45,41 @@ class DualflowError(Exception):
 class InvalidArgumentError(DualflowError, ValueError):
     """A value, shape or dtype that the operation can't take."""
 
+    error_code = 3
+
 
 class UnassignedError(InvalidArgumentError, UnboundLocalError):
     """A Python variable read that no turn of the loop which assigns it has assigned."""
 
 
+class GradientCheckError(DualflowError, AssertionError):
+    """A derivative that is not the slope of the function's values."""
+
+    error_code = 13
+
+
 class DTypeError(DualflowError, TypeError):
     """A Python object or dtype of the wrong kind."""
+
+    error_code = 3
 
 
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An index outside its axis."""
 
+    error_code = 11
+
 
 class FailedPreconditionError(DualflowError, RuntimeError):
     """A call at the wrong time: a tape used twice, a variable not initialised."""
 
+    error_code = 9
+
 
 class OperatorNotAllowedInGraphError(DualflowError, TypeError):
     """A symbolic tensor was used where Python needs a value now (``if``, ``for``, ``int()``)."""
+
+    error_code = 3
 
 
 class InaccessibleTensorError(DualflowError, TypeError, ValueError):
@@ -63,9 +89,13 @@ class InaccessibleTensorError(DualflowError, TypeError, ValueError):
 class ResourceExhaustedError(DualflowError, MemoryError):
     """An array too large for this machine."""
 
+    error_code = 8
+
 
 class NotFoundError(DualflowError, LookupError):
     """A name, file or op that does not exist."""
+
+    error_code = 5
 
 
 class MissingAttributeError(DualflowError, AttributeError):
@@ -86,3 +116,5 @@ class MissingNameError(DualflowError, ImportError):
 
 class InternalError(DualflowError, AssertionError):
     """A broken promise inside dualflow: please report it, with the message."""
+
+    error_code = 13

@@ -182,6 +182,17 @@ def make_entries(module: ModuleType) -> None:
             setattr(module, name, entry(value))
 
 
+def make_public_entries(namespace: dict[str, Any]) -> None:
+    """Make entries of the public functions that a module defines; called at its end with ``globals()``.
+
+    Those that have the three lines themselves stay.
+    """
+    for name, value in list(namespace.items()):
+        ours = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
+        if ours and not name.startswith("_") and not _hides(value):
+            namespace[name] = entry(value)
+
+
 def _is_named(function: FunctionType) -> bool:
     code = function.__code__
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple
 
+from dualflow.core.device_names import is_cpu, is_device
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
-
-_PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
-_CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
-_DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
 
 
 class PhysicalDevice(NamedTuple):
@@ -72,9 +68,9 @@ def device(device_name: str | None) -> AbstractContextManager[None]:
         InvalidArgumentError: ``device_name`` is no name of a device, or names one that isn't there after
             ``df.config.set_soft_device_placement(False)``.
     """
-    if device_name is None or _CPU.fullmatch(device_name):
+    if device_name is None or is_cpu(device_name):
         return nullcontext()
-    if not _DEVICE.fullmatch(device_name):
+    if not is_device(device_name):
         raise InvalidArgumentError(
             f"{device_name!r} is no name of a device; the CPU is '/cpu:0', and there is no other."
         )

@@ -108,6 +108,9 @@ class EagerEngine(Engine):
             "return it from the function."
         )
 
+    def alias(self, tensor: Any) -> Any:
+        return wrap(tensor._array)
+
     def read(self, variable: Any) -> EagerTensor:
         try:
             tensor: EagerTensor = variable._tensor

@@ -18,7 +18,7 @@ from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, En
 from dualflow.core.errors import DTypeError
 from dualflow.core.warning import asked_from_outside, warn_user
 from dualflow.eager.engine import alike, needs_float, pair, ready
-from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.ops.arithmetic import add
@@ -150,6 +150,9 @@ class Recording(DelegatingEngine):
                     break
         return result
 
+    def alias(self, tensor: Any) -> Any:
+        return self._note(identity.op, (tensor,), _NOTHING, self.base.alias(tensor))
+
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         adopted = self.base.adopt(tensor)
         if adopted is not tensor:  # a trace has captured it, and the tapes follow it there
@@ -177,7 +180,7 @@ class Recording(DelegatingEngine):
         if not listening:
             return value
         # The read is an object of its own: what was read before a tape began is another tensor to it.
-        read = wrap(value._array) if type(value) is EagerTensor else self.base.run(identity.op, (value,), {})
+        read = self.base.alias(value)
         self._reads[id(variable)] = value, read
         for tape in listening:
             tape.hear(variable, read)

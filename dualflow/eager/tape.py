@@ -209,7 +209,7 @@ class GradientTape:
             FailedPreconditionError: the tape has been used, and is not persistent.
             InvalidArgumentError: ``unconnected_gradients`` is another word.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = unconnected_choice(unconnected_gradients)
         if target is None:
             raise DTypeError(
                 "Argument `target` should be a list or nested structure of Tensors or Variables to be "
@@ -246,8 +246,8 @@ class GradientTape:
         Returns:
             In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
         """
-        unconnected = _unconnected(unconnected_gradients)
-        tape = self._use()
+        unconnected = unconnected_choice(unconnected_gradients)
+        tape, target = self._use(), _number(target)
         _check_target(target)
         flat, rebuild = _numbers(sources)
         rows = [
@@ -280,7 +280,8 @@ class GradientTape:
         Raises:
             InvalidArgumentError: the first sizes differ, or there are none.
         """
-        _unconnected(unconnected_gradients)
+        unconnected_choice(unconnected_gradients)
+        target, source = _number(target), _number(source)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -340,7 +341,7 @@ def _one(target: Any) -> Any:
 
 def _flat_weights(given: Any) -> list[Any]:
     if isinstance(given, list | tuple):
-        return [x.values if isinstance(x, AbstractComposite) else x for x in given]
+        return [_number(x) for x in given]
     return _numbers(given)[0]
 
 
@@ -354,7 +355,12 @@ def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
             structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
         )
 
-    return [x.values if _is_composite(x) else x for x in found], rebuild
+    return [_number(x) for x in found], rebuild
+
+
+def _number(value: Any) -> Any:
+    """What gradients flow to in a target or a source."""
+    return value.values if _is_composite(value) else value
 
 
 def _is_composite(value: Any) -> bool:
@@ -394,7 +400,12 @@ def _stacked(column: Sequence[Any], shape: Any, source: Any) -> Any:
     return reshape(stack(rows), (*shape, *source.shape))
 
 
-def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
+def unconnected_choice(value: Unconnected) -> UnconnectedGradients:
+    """What ``unconnected_gradients`` says.
+
+    Raises:
+        InvalidArgumentError: another word.
+    """
     try:
         return UnconnectedGradients(value)
     except ValueError:

@@ -16,7 +16,6 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops.tensor import Tensor
 
-DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
 _shapes: Final[dict[tuple[int, ...], Shape]] = {}
 _SHAPES_MAX: Final = 4096
 
@@ -53,11 +52,6 @@ class EagerTensor(Tensor):
     def ndim(self) -> int:
         """The number of axes."""
         return self._array.ndim
-
-    @property
-    def device(self) -> str:
-        """The device that holds the tensor, by TensorFlow's full name."""
-        return DEVICE
 
     def numpy(self) -> Any:
         """The value as a NumPy array that can't be written to, or as a NumPy scalar for a tensor without

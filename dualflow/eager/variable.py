@@ -14,7 +14,7 @@ from dualflow.core.naming import prefix
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
-from dualflow.eager.tensor import DEVICE, EagerTensor, Reference
+from dualflow.eager.tensor import EagerTensor, Reference
 from dualflow.eager.updates import value_of
 from dualflow.ops.arithmetic import add, negative, subtract
 from dualflow.ops.creation import convert_to_tensor
@@ -103,11 +103,6 @@ class Variable(Operators, AbstractVariable):
     def spec(self) -> TensorSpec:
         """What every value of the variable is."""
         return self._spec
-
-    @property
-    def device(self) -> str:
-        """The device that holds the value, by TensorFlow's full name."""
-        return DEVICE
 
     def ref(self) -> Reference:
         """The variable as a key of dicts and a member of sets: equal for the same variable only."""

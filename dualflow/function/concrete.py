@@ -194,8 +194,8 @@ class ConcreteFunction:
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
         compiled = self._compiled
-        tensors = [array_of(c.source) for c in compiled.optimised.captures if not c.variable]
-        return numba_source(compiled.optimised, tensors)
+        tensors = [array_of(c.source) for c in compiled.of_numbers.captures if not c.variable]
+        return numba_source(compiled.of_numbers, tensors)
 
     @entry
     def njit(self) -> Any:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.core.extent import is_fixed, symbol, symbols
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.virtual_array import VirtualArray, contiguous
 from dualflow.ops.forms import Element, Literal, View
 
 _ORIGIN = np.zeros(1, np.int8)
@@ -55,6 +57,8 @@ def strided_view(
 
     The view is taken of an array that has the strides but no memory behind them.
     """
+    if not is_fixed(shape) or not is_fixed(strides) or symbols(attrs):
+        return _by_extents(view, attrs, shape, strides)
     array = as_strided(_ORIGIN, tuple(shape), tuple(strides), writeable=False)
     try:
         seen = view(array, **attrs)
@@ -64,6 +68,16 @@ def strided_view(
         return None
     offset = seen.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
     return seen.shape, seen.strides, offset if seen.size else 0
+
+
+def _by_extents(
+    view: Any, attrs: Mapping[str, Any], shape: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    try:
+        seen = view(VirtualArray(shape, strides), **attrs)
+    except ValueError:
+        return None
+    return seen.shape, seen.strides, seen.offset
 
 
 def row_major(value: Value) -> Value:
@@ -79,6 +93,9 @@ def row_major(value: Value) -> Value:
 
 @functools.lru_cache(4096)
 def _keeps_order(view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> bool:
+    if not is_fixed(shape) or symbols(attrs):
+        found = _by_extents(view, dict(attrs), shape, contiguous(shape))
+        return found is not None and found[1:] == (contiguous(found[0]), 0)
     array = _virtual(shape)
     try:
         seen = view(array, **dict(attrs))
@@ -143,6 +160,8 @@ def _dims(
 
 def _unmergeable_strides(shape: Sequence[int]) -> list[int]:
     """Distinct strides with gaps, so that no two dims can be taken for one."""
+    if not is_fixed(shape):
+        return [symbol(least=1) for _ in shape]
     strides, step = [], 3
     for size in reversed(shape):
         strides.append(step)

@@ -29,16 +29,18 @@ class Trail:
         node: what runs, of the compiled graph; the outermost loop where that is inside one.
         make: makes the error of a check that failed. Its expression reads variables, so these are settled
             before it runs.
+        of_memory: whether machine code ended for want of memory, which NumPy might find.
         late: what a signal's handler raised when machine code had come to its end.
     """
 
-    __slots__ = ("_states", "done", "late", "make", "node")
+    __slots__ = ("_states", "done", "late", "make", "node", "of_memory")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
         self.node: Node | None = None
         self.make: Callable[[], BaseException] | None = None
         self.late: BaseException | None = None
+        self.of_memory = False
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]
 

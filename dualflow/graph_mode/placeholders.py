@@ -15,6 +15,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import UnconnectedGradients
 from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.tracer import Tracer
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
 from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, graph_recording
@@ -92,7 +93,7 @@ def _name(graph: ExplicitGraph, name: str) -> str:
 def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
-    Eagerly all have run already, and the result is None.
+    Eagerly and in traced functions all have run before, and the result is None.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -104,6 +105,8 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     11.0 12.0
     """
     graph = graph_recording()
+    if graph is None and isinstance(dispatch.current().unrecorded, Tracer):
+        return None
     if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
         return None
     graph = graph or get_default_graph()

@@ -22,8 +22,8 @@ from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.unknown_rank import POSTPONED, make
 from dualflow.graph_mode.variable_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.ops.creation import CONSTANT, zeros
+from dualflow.ops.measuring import SHAPE
 from dualflow.ops.record import Effect
-from dualflow.ops.shapes import SHAPE
 
 
 @dataclass(slots=True)

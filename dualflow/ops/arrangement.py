@@ -6,15 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.size_functions import filled_in
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.forms import View
+from dualflow.ops.forms import Sized, View
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, shape_of, sizes
+from dualflow.ops.static import ints, known_value, open_shape, shape_of, sizes
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -40,7 +45,7 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
     count, known = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
     free = len([d for d in new if d == -1])
     _check_sizes(new)
-    if free and not count and not known:  # as if no size were 0
+    if free and count == 0 and known == 0:  # as if no size were 0
         count, known = (math.prod(d for d in sizes if d not in (0, -1, None)) for sizes in (old, new))
     if count != known if not free else count % known:
         raise InvalidArgumentError(
@@ -72,8 +77,45 @@ RESHAPE = register(
 )
 
 
+def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorSpec:
+    return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
+
+
+def _reshaped(read: Any, x: Any, sizes: Any, shape: Shape) -> Any:
+    """``x`` under sizes that ``read`` knows, one of which may be -1."""
+    given, count = read(sizes), math.prod(x.shape)
+    rests = [math.prod([*given[:i], *given[i + 1 :]]) for i in range(len(given))]
+    target = read.sizes([filled_in(d, count // rest) for d, rest in zip(given, rests, strict=True)])
+    found = read.of_size(x, math.prod(target), count)
+    return dispatch.current().apply(RESHAPE, (found,), {"shape": Shape(target)})
+
+
+RESHAPE_BY = register(
+    Op(
+        name="reshape_by",
+        doc="""The elements of ``x`` under the shape ``sizes``, of which ``shape`` is what is known.""",
+        infer=_reshape_by_infer,
+        kernel=lambda x, sizes, shape: x.reshape(tuple(sizes.tolist())),
+        form=Sized(_reshaped),
+        vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
+        samples=(
+            Sample(
+                (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([3, 2], np.int32))),
+                {"shape": Shape((None, None))},
+            ),
+            Sample(
+                (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([-1, 2], np.int32))),
+                {"shape": Shape((None, 2))},
+            ),
+        ),
+    )
+)
+
+
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
+    if shape.count(None) > 1:
+        return dispatch.current().apply(RESHAPE_BY, (g, sizes_of(x)), {"shape": shape})
     return dispatch.current().apply(
         RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}
     )
@@ -106,11 +148,21 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
            [3, 4],
            [5, 6]], dtype=int32)
     """
-    target = _with_one_free(sizes(shape))
-    old = shape_of(tensor)
+    target, old = _target(shape), shape_of(tensor)
+    if None in target:
+        return dispatch.current().apply(RESHAPE_BY, (tensor, shape), {"shape": target})
     if -1 in target and old.is_static:
         target = _resolved(old, target)  # type: ignore[arg-type]  # no None left
     return dispatch.current().apply(RESHAPE, (tensor,), {"shape": target})
+
+
+def _target(shape: Any) -> Shape:
+    """A shape that reshape is given; None stands for sizes that only the run tells, -1 for a single one."""
+    if isinstance(shape, AbstractTensor) and known_value(shape) is None:
+        return Shape(open_shape(shape))
+    found = Shape(sizes(shape))
+    _check_sizes(found)
+    return _with_one_free(found) if found.count(None) + found.count(-1) < 2 or None not in found else found
 
 
 # expand_dims, squeeze

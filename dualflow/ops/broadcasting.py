@@ -14,10 +14,10 @@ from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import DTypeRule, elementwise
-from dualflow.ops.forms import Fold, View
+from dualflow.ops.forms import Fold, Sized, View
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample, numbers
-from dualflow.ops.static import ints, shape_of, static_shape
+from dualflow.ops.static import ints, open_shape, shape_of
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
@@ -69,6 +69,36 @@ BROADCAST_TO = register(
 )
 
 
+BROADCAST_BY = register(
+    Op(
+        name="broadcast_by",
+        doc="""``x`` repeated up to the shape ``sizes``, of which ``shape`` is what is known.""",
+        infer=lambda x, sizes, shape: _broadcast_infer(x, shape),
+        kernel=lambda x, sizes, shape: _spread(x, tuple(sizes.tolist())),
+        form=Sized(
+            lambda read, x, sizes, shape: dispatch.current().apply(
+                BROADCAST_TO, (x,), {"shape": Shape(read(sizes, 0))}
+            )
+        ),
+        vjp=(lambda g, out, x, sizes, shape: sum_to(g, x.shape), None),
+        samples=(
+            Sample(
+                (*_any(3), Domain(0, 9, "i", (2,), values=np.array([2, 3], np.int32))),
+                {"shape": Shape((None, 3))},
+            ),
+        ),
+    )
+)
+
+
+def broadcast_by(x: Any, shape: Any) -> Any:
+    """``x`` repeated up to ``shape``, whose sizes may be symbolic."""
+    sizes = Shape(open_shape(shape))
+    if sizes.is_static:
+        return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": sizes})
+    return dispatch.current().apply(BROADCAST_BY, (x, shape), {"shape": sizes})
+
+
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
 
@@ -79,7 +109,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
     [[1, 2], [1, 2]]
     """
-    return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": static_shape(shape)})
+    return broadcast_by(input, shape)
 
 
 def sum_to(x: Any, shape: Shape) -> Tensor:

@@ -12,8 +12,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Element
-from dualflow.ops.masking import WHERE_TRUE
-from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.samples import Sample, booleans, numbers
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     array([1, 0], dtype=int32)
     """
     if x is None and y is None:
-        return dispatch.current().apply(WHERE_TRUE, (condition,), {})
+        return dispatch.current().apply(REGISTRY["where_true"], (condition,), {})
     if x is None or y is None:
         raise DTypeError("where takes both x and y, or neither for the positions of the true elements.")
     return dispatch.current().apply(WHERE, (condition, x, y), {})

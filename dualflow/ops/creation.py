@@ -14,7 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
-from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like
+from dualflow.ops.broadcasting import broadcast_by, broadcast_like
 from dualflow.ops.conversion import identity
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import Op, holds_tensors, register
@@ -116,13 +116,13 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"fill takes one number, not a value of shape {shape_of(value)}; use df.broadcast_to."
         )
-    return dispatch.current().apply(BROADCAST_TO, (value,), {"shape": Shape(static_shape(dims))})
+    return broadcast_by(value, dims)
 
 
 def _filled(shape: Any, number: int, dtype: Any) -> Any:
     value = np.array(number, as_dtype(dtype).dtype)
     engine = dispatch.current()
-    return engine.apply(BROADCAST_TO, (engine.constant(value),), {"shape": Shape(static_shape(shape))})
+    return broadcast_by(engine.constant(value), shape)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:

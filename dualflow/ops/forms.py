@@ -67,6 +67,28 @@ class Take(NamedTuple):
     """
 
 
+class Positions(NamedTuple):
+    """The places of the elements of input 0, in order, each as often as it says: of a bool once or never.
+
+    There are ``attrs["size"]`` of them.
+    """
+
+
+class Sizes(NamedTuple):
+    """The integers ``attrs["values"]``, which are sizes."""
+
+
+class Sized(NamedTuple):
+    """An op that is other ops, once the integers that decide its sizes are known as sizes.
+
+    ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs. ``read(tensor, least)`` returns
+    the elements of a tensor of integers, for attributes: numbers, or extents that the program reads there
+    (:mod:`dualflow.core.extent`), none of them below ``least`` where that is no None.
+    """
+
+    resolve: Callable[..., Any]
+
+
 class Scatter(NamedTuple):
     """Slices of the last input put, in order, to positions that the integers before it name.
 
@@ -114,5 +136,19 @@ class Check(NamedTuple):
 
 
 Form = (
-    Choice | Loop | Check | Element | Fold | View | Assemble | Take | Scatter | Contraction | Literal | Opaque
+    Choice
+    | Loop
+    | Check
+    | Element
+    | Fold
+    | View
+    | Assemble
+    | Take
+    | Positions
+    | Sizes
+    | Sized
+    | Scatter
+    | Contraction
+    | Literal
+    | Opaque
 )

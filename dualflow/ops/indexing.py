@@ -11,7 +11,9 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.extent import Extent
 from dualflow.core.shape import Dim, Shape, broadcast
+from dualflow.core.size_functions import sliced_extent
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
@@ -21,6 +23,7 @@ from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.forms import Assemble, View
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.open_slices import slice_by
 from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
@@ -40,9 +43,10 @@ def _as_index(key: Key) -> tuple[Any, ...]:
 
 
 def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
-    if dim is not None:
+    if type(dim) is int and not any(type(end) is Extent for end in entry):
         return len(range(*slice(*entry).indices(dim)))
-    return None
+    start, stop, step = entry
+    return None if dim is None else sliced_extent(start, stop, step or 1, dim)[1]
 
 
 def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
@@ -199,6 +203,9 @@ def _item(x: Any, key: Any) -> Any:
         return _masked(x, key)
     shape = shape_of(x)
     items = _expanded(key, shape)
+    if not dispatch.current().eager and any(isinstance(i, slice) and _is_open(i) for i in items):
+        x, items = _open_slices(x, items)
+        shape = shape_of(x)
     entries, dynamic = _canonical(items, shape)
     whole = dynamic and entries == tuple((0, size, 1) for size in shape)
     found = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
@@ -225,6 +232,27 @@ def _masked(x: Any, mask: Any) -> Any:
     if dispatch.current().eager or known_value(mask) is None or None in sizes:
         return boolean_mask(x, mask)
     return pick(convert_to_tensor(x), list(enumerate(places(mask, shape_of(x)))), 0)
+
+
+def _is_open(item: slice) -> bool:
+    """Whether an end of a slice is known only when it runs."""
+    ends = (item.start, item.stop)
+    return any(isinstance(p, AbstractTensor | AbstractVariable) and known_value(p) is None for p in ends)
+
+
+def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """``x`` after the open slices among ``items``, and what is left of these to do."""
+    left = list(items)
+    axis = 0
+    for i, item in enumerate(items):
+        if isinstance(item, slice) and _is_open(item):
+            step = 1 if item.step is None else static_int(item.step, "a slice's step")
+            if not step:
+                raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
+            x = slice_by(x, item.start, item.stop, axis, step)
+            left[i] = slice(None)
+        axis += item is not None
+    return x, tuple(left)
 
 
 _PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})

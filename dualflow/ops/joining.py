@@ -15,6 +15,8 @@ from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Assemble
 from dualflow.ops.indexing import GETITEM, Key
+from dualflow.ops.measuring import sizes_of
+from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
@@ -72,10 +74,8 @@ def part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
 def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
     sizes = [x.shape[axis] for x in inputs]
     if None in sizes[: i + 1]:
-        raise InvalidArgumentError(
-            "the gradient of concat needs to know the sizes along its axis while tracing; give the tensors "
-            "known shapes."
-        )
+        start = sum((sizes_of(x)[axis] for x in inputs[:i]), 0)
+        return slice_by(g, start if i else None, start + sizes_of(inputs[i])[axis], axis, 1)
     start = sum(sizes[:i])
     return part(g, axis, start, start + sizes[i])
 

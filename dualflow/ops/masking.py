@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,16 +12,22 @@ from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import transpose
-from dualflow.ops.forms import Opaque
-from dualflow.ops.record import Op, register
+from dualflow.ops.arithmetic import floordiv, mod
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, less, not_equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.forms import Positions, Sized
+from dualflow.ops.measuring import SIZES
+from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
+from dualflow.ops.taking import SCATTER_ADD, gather
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
-_DATA_DEPENDENT = Opaque("how many elements the mask picks is known only when it runs")
 _MASK = Domain(0, 2, "b", (2, 3), values=np.array([[True, False, True], [False, False, True]]))
 
 
@@ -40,6 +47,95 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
             "must be equal."
         )
     return TensorSpec.of(Shape([None, *x.shape[len(mask.shape) :]]), x.dtype)
+
+
+_FEWER: Final = "an element is repeated 0 times or more"
+
+
+def _repeated(counts: Any, size: int | None) -> Any:
+    return np.repeat(np.arange(counts.size), counts.reshape(-1).astype(np.intp))
+
+
+def _positions_infer(counts: TensorSpec, size: int | None) -> TensorSpec:
+    if counts.dtype.kind not in "biu":
+        raise DTypeError(f"counts are integers or bools, not {counts.dtype.name}.")
+    return TensorSpec.of(Shape([size]), int64)
+
+
+POSITIONS = register(
+    Op(
+        name="positions",
+        doc="""The place of each element of ``counts``, as often as it says; ``size`` of them in all.""",
+        infer=_positions_infer,
+        kernel=_repeated,
+        form=Positions(),
+        samples=(
+            Sample((_MASK,), {"size": 3}),
+            Sample((Domain(0, 4, "iu", (4,), values=np.array([0, 2, 3, 1])),), {"size": 6}),
+            Sample((Domain(0, 4, "ib", (0,)),), {"size": 0}),
+        ),
+    )
+)
+
+
+def _number_of(counts: Any) -> Any:
+    return reduce_sum(cast(counts, int64))
+
+
+def _all_positions(read: Any, counts: Any) -> Any:
+    """The positions of ``counts``, of which there are as many as it counts together."""
+    if counts.dtype.kind == "i":
+        counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
+    (size,) = read(_number_of(counts), 0)
+    return dispatch.current().apply(POSITIONS, (counts,), {"size": size})
+
+
+REPEATED = register(
+    Op(
+        name="repeated_positions",
+        doc="""The place of each element of ``counts``, as often as it says.""",
+        infer=lambda counts: _positions_infer(counts, None),
+        kernel=lambda counts: _repeated(counts, None),
+        form=Sized(_all_positions),
+        samples=(Sample((_MASK,)), Sample((Domain(0, 4, "i", (4,), values=np.array([0, 2, 3, 1])),))),
+    )
+)
+
+
+def _flat(x: Any, mask: Any) -> Any:
+    """``x`` with the axes that ``mask`` has as one."""
+    rank = len(mask.shape)
+    if rank == 1:
+        return x
+    return reshape(x, (math.prod(x.shape[:rank]), *x.shape[rank:]))
+
+
+def _picked(read: Any, x: Any, mask: Any) -> Any:
+    return gather(_flat(x, mask), _all_positions(read, mask))
+
+
+def _put(read: Any, values: Any, mask: Any) -> Any:
+    at = dispatch.current().apply(POSITIONS, (mask,), {"size": values.shape[0]})
+    attrs = {"axis": 0, "size": math.prod(mask.shape)}
+    rows = dispatch.current().apply(SCATTER_ADD, (at, values), attrs)
+    return reshape(rows, (*mask.shape, *values.shape[1:]))
+
+
+def _places(read: Any, mask: Any) -> Any:
+    """Positions in all elements as positions on each axis."""
+    at = _all_positions(read, not_equal(mask, np.zeros((), mask.dtype.dtype)))
+    columns = []
+    for size in reversed(mask.shape[1:]):
+        columns.append(mod(at, _as_tensor(size)))
+        at = floordiv(at, _as_tensor(size))
+    return dispatch.current().apply(REGISTRY["stack"], (at, *reversed(columns)), {"axis": 1})
+
+
+def _as_tensor(size: int) -> Any:
+    """A size as a scalar."""
+    if type(size) is int:
+        return dispatch.current().constant(np.array(size, np.int64))
+    return reshape(dispatch.current().apply(SIZES, (), {"values": (size,), "dtype": int64}), ())
 
 
 def _masked(x: Any, mask: Any) -> Any:
@@ -64,7 +160,7 @@ MASK = register(
         doc="""The elements (or rows) of ``x`` where ``mask`` holds, in order.""",
         infer=_mask_infer,
         kernel=_masked,
-        form=_DATA_DEPENDENT,
+        form=Sized(_picked),
         vjp=(lambda g, out, x, mask: dispatch.current().apply(UNMASK, (g, mask), {}), None),
         samples=(
             Sample((Domain(-50, 50, "fib", (2, 3)), _MASK)),
@@ -79,7 +175,7 @@ UNMASK: Op = register(
         doc="""Zeros with ``values`` where ``mask`` holds, in order.""",
         infer=_unmask_infer,
         kernel=_unmask,
-        form=_DATA_DEPENDENT,
+        form=Sized(_put),
         vjp=(lambda g, out, values, mask: dispatch.current().apply(MASK, (g, mask), {}), None),
         samples=(Sample((Domain(-50, 50, "fi", (3, 2)), _MASK)),),
     )
@@ -92,7 +188,7 @@ WHERE_TRUE = register(
         doc="""The positions of the elements of ``mask`` that hold, one row each.""",
         infer=lambda mask: TensorSpec.of(Shape([None, len(mask.shape)]), int64),
         kernel=lambda mask: np.argwhere(mask),
-        form=_DATA_DEPENDENT,
+        form=Sized(_places),
         samples=(Sample((_MASK,)), Sample((Domain(-2, 2, "fi", (5,)),))),
     )
 )

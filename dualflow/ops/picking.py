@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, broadcast
@@ -36,6 +36,8 @@ def as_indices(item: Any) -> Any:
     found: Any
     if isinstance(item, _TENSORS):
         found = item
+    elif isinstance(item, AbstractComposite):
+        found = item.as_tensor()
     elif isinstance(item, list):
         found = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
     elif isinstance(item, range) or hasattr(item, "__array__"):

@@ -10,21 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32
+from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axis
+from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import divide
+from dualflow.ops.arithmetic import divide, floordiv, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.checks import required
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import equal, less
+from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Element, Opaque
-from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.forms import Element, Sized
+from dualflow.ops.joining import concat
+from dualflow.ops.record import REGISTRY, Op, Promotion, register
+from dualflow.ops.rounding import ceil
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, static_shape
+from dualflow.ops.static import (
+    dtype_of,
+    int_or_symbol,
+    ints_or_symbols,
+    known_value,
+    open_shape,
+    shape_of,
+    static_int,
+)
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -62,9 +74,19 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
     >>> iota([2, 3], axis=1).numpy().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    sizes = static_shape(shape)
+    sizes = open_shape(shape)
+    if None in sizes:
+        return _open_iota(shape, normalize_axis(axis, len(sizes)), as_dtype(dtype), sizes)
     attrs = {"shape": sizes, "axis": normalize_axis(axis, len(sizes)), "dtype": as_dtype(dtype)}
     return dispatch.current().apply(IOTA, (), attrs)
+
+
+def _open_iota(shape: Any, axis: int, dtype: DType, sizes: Sequence[int | None]) -> Any:
+    count = shape[axis]
+    along = cast(dispatch.current().apply(RANGE, (0, count, 1), {}), dtype)
+    others = [a for a in _axes(len(sizes)) if a != axis]
+    along = expand_dims(along, others) if others else along
+    return along if all(sizes[a] == 1 for a in others) else broadcast_to(along, shape)
 
 
 def _arange(start: Any, limit: Any, delta: Any) -> Array:
@@ -82,6 +104,21 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
         raise InvalidArgumentError(f"range({shown}): takes scalars; index or reduce the others.")
 
 
+def _counted(read: Any, start: Any, limit: Any, delta: Any) -> Any:
+    """The numbers, once ``read`` has told how many there are."""
+    whole = start.dtype.is_integer
+    step = read(delta)[0] if whole else None
+    if type(step) is int and step:
+        (first,), (last,) = read(start), read(limit)
+        (count,) = read.sizes([largest(-((first - last) // step), 0)])
+    else:
+        nonzero = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
+        wanted = -floordiv(start - limit, nonzero) if whole else ceil((limit - start) / nonzero)
+        (count,) = read(cast(maximum(wanted, zeros_like(wanted)), int64), 0)
+    positions = dispatch.current().apply(IOTA, (), {"shape": (count,), "axis": 0, "dtype": start.dtype})
+    return positions * delta + start
+
+
 def _range_infer(start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
     _check_range((start, limit, delta))
     return TensorSpec.of(Shape([None]), start.dtype)
@@ -93,7 +130,7 @@ RANGE = register(
         doc="""``start``, ``start + delta``, ... below ``limit``, when only the run will tell how many.""",
         infer=_range_infer,
         kernel=_arange,
-        form=Opaque("how many numbers there are is known only when it runs"),
+        form=Sized(_counted),
         promotion=Promotion.TOGETHER,
         samples=(Sample((Domain(0, 3, "fi", ()), Domain(5, 9, "fi", ()), Domain(1, 3, "fi", ()))),),
     )
@@ -101,11 +138,12 @@ RANGE = register(
 
 
 _axes = builtins.range
+_NO_DELTA = "range takes a delta other than 0, or it would never end."
 
 
 def _count(start: Any, limit: Any, delta: Any) -> int:
     if delta == 0:
-        raise InvalidArgumentError("range takes a delta other than 0, or it would never end.")
+        raise InvalidArgumentError(_NO_DELTA)
     if start.dtype.kind in "iu":
         return max(0, -((int(start) - int(limit)) // int(delta)))
     return max(0, math.ceil((limit - start) / delta))  # in their own dtype, so that 0.3 is 3 steps of 0.1
@@ -167,7 +205,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    count = static_int(num, "num")
+    count = int_or_symbol(num, "num")
+    if type(count) is not int:
+        return _open_linspace(start, stop, count, axis)
     if count < 1:
         raise InvalidArgumentError(f"linspace makes 1 number or more, not {count}.")
     start, stop = divide.op.prepare((start, stop), dispatch.current())
@@ -179,6 +219,21 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     first, last = expand_dims(start, where_axis), expand_dims(stop, where_axis)
     inner = first + position * ((last - first) / max(count - 1, 1))
     return where(equal(position, count - 1), last, inner) if count > 1 else inner
+
+
+def _open_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
+    """Numbers at equal distances, whose number only the run tells."""
+    start, stop = divide.op.prepare((start, stop), dispatch.current())
+    count = required(count, greater(count, 0), "linspace makes 1 number or more.")
+    rank = len(broadcast([start.shape, stop.shape]))
+    where_axis = normalize_axis(axis, rank + 1)
+    sizes = [1] * (rank + 1)
+    sizes[where_axis] = count
+    position = iota(sizes, where_axis, start.dtype)
+    steps = cast(count - 1, start.dtype)
+    first, last = expand_dims(start, where_axis), expand_dims(stop, where_axis)
+    inner = first + position * ((last - first) / maximum(steps, 1))
+    return where(logical_and(equal(position, steps), greater(count, 1)), last, inner)
 
 
 def eye(
@@ -194,11 +249,13 @@ def eye(
     >>> df.eye(2).numpy().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    rows = static_int(num_rows, "num_rows")
-    columns = rows if num_columns is None else static_int(num_columns, "num_columns")
+    rows = int_or_symbol(num_rows, "num_rows")
+    columns = rows if num_columns is None else int_or_symbol(num_columns, "num_columns")
     matrix = cast(equal(iota((rows, 1), 0), iota((1, columns), 1)), dtype)
     return (
-        matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), rows, columns))
+        matrix
+        if batch_shape is None
+        else broadcast_to(matrix, [*ints_or_symbols(batch_shape, "batch_shape"), rows, columns])
     )
 
 
@@ -226,7 +283,7 @@ def one_hot(
     >>> df.one_hot([0, 2], 3).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    count, rank = static_int(depth, "depth"), len(shape_of(indices))
+    count, rank = int_or_symbol(depth, "depth"), len(shape_of(indices))
     where_axis = normalize_axis(-1 if axis is None else static_int(axis, "axis"), rank + 1)
     indices = convert_to_tensor(indices)
     if not indices.dtype.is_integer:
@@ -279,28 +336,24 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
 
     Args:
         lengths: integers of any shape.
-        maxlen: the size of the new axis; by default the greatest length, where that is known now.
+        maxlen: the size of the new axis; by default the greatest length.
         dtype: of the result.
         name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: no ``maxlen`` for lengths that only a run will tell.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
     [[True, False, False], [True, True, True]]
     """
     x = convert_to_tensor(lengths)
-    count = _longest(x) if maxlen is None else static_int(maxlen, "maxlen")
+    count = _longest(x) if maxlen is None else int_or_symbol(maxlen, "maxlen")
     found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)
 
 
-def _longest(lengths: Any) -> int:
+def _longest(lengths: Any) -> Any:
+    """The greatest length, 0 where there is none."""
     known = known_value(lengths)
-    if known is None:
-        raise InvalidArgumentError(
-            "sequence_mask makes rows of the greatest length, but only the run will tell the lengths; give "
-            "maxlen."
-        )
-    return int(known.max(initial=0))
+    if known is not None:
+        return int(known.max(initial=0))
+    given = concat([reshape(lengths, [-1]), np.zeros(1, lengths.dtype.dtype)], 0)
+    return dispatch.current().apply(REGISTRY["reduce_max"], (given,), {"axis": (0,), "keepdims": False})

@@ -188,7 +188,7 @@ def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tup
 
 
 _KEPT: Final = {Promotion.NONE: None, Promotion.AFTER_FIRST: 1}
-_TENSORS: Final = (AbstractTensor, AbstractVariable)
+_TENSORS: Final = (AbstractTensor, AbstractVariable, AbstractComposite)
 _LISTS: Final = (list, tuple)
 
 

@@ -18,12 +18,15 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, ones_like
-from dualflow.ops.forms import Assemble
+from dualflow.ops.forms import Assemble, Sized
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
-from dualflow.ops.record import Op, register
+from dualflow.ops.masking import REPEATED
+from dualflow.ops.measuring import sizes_of
+from dualflow.ops.open_slices import slice_by
+from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_value, shape_of, static_int
+from dualflow.ops.static import ints, ints_or_symbols, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -68,6 +71,51 @@ PAD = register(
 )
 
 
+def _pad_by_infer(x: TensorSpec, paddings: TensorSpec, value: float) -> TensorSpec:
+    return TensorSpec.of(Shape([None] * len(x.shape)), x.dtype)
+
+
+def _pad_by_kernel(x: Any, paddings: Any, value: float) -> Any:
+    if paddings.size and paddings.min() < 0:
+        raise InvalidArgumentError("paddings are 0 or more.")
+    return np.pad(x, paddings, constant_values=value)
+
+
+def _padded(read: Any, x: Any, paddings: Any, value: float) -> Any:
+    ends = read(paddings, 0)
+    pairs = tuple(zip(ends[::2], ends[1::2], strict=True))
+    return dispatch.current().apply(PAD, (x,), {"paddings": pairs, "value": value})
+
+
+def _pad_by_vjp(g: Any, out: Any, x: Any, paddings: Any, value: float) -> Any:
+    sizes = sizes_of(x, paddings.dtype)
+    for axis in range(len(x.shape)):
+        start = paddings[axis, 0]
+        g = slice_by(g, start, start + sizes[axis], axis, 1)
+    return g
+
+
+PAD_BY = register(
+    Op(
+        name="pad_by",
+        doc="""``x`` with ``value`` around it: ``paddings`` has how many before and after, for each axis.""",
+        infer=_pad_by_infer,
+        kernel=_pad_by_kernel,
+        form=Sized(_padded),
+        vjp=(_pad_by_vjp, None),
+        samples=(
+            Sample(
+                (
+                    Domain(-50, 50, "fi", (2, 3)),
+                    Domain(0, 3, "i", (2, 2), values=np.array([[1, 2], [0, 1]], np.int32)),
+                ),
+                {"value": 0},
+            ),
+        ),
+    )
+)
+
+
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
@@ -88,9 +136,11 @@ def pad(
     >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
     array([3, 2, 1, 2, 3, 2], dtype=int32)
     """
-    table = known_value(paddings)
     tensor = as_tensor(tensor)
-    if table is None or table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
+    table = _known_paddings(paddings)
+    if table is None:
+        return _padded_openly(tensor, convert_to_tensor(paddings), mode, constant_values)
+    if table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
         raise InvalidArgumentError(
             f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
         )
@@ -105,7 +155,24 @@ def pad(
     return tensor
 
 
-def _surrounded(tensor: Any, pairs: tuple[tuple[int, int], ...], value: Any) -> Any:
+def _known_paddings(paddings: Any) -> Any:
+    """The paddings as an array; None where they are symbolic."""
+    if isinstance(paddings, list | tuple) and holds_tensors(paddings):
+        paddings = convert_to_tensor(paddings)
+    return known_value(paddings)
+
+
+def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
+    """``tensor`` with one value around it, in numbers that only the run tells."""
+    if mode.upper() != "CONSTANT" or tuple(paddings.shape) != (len(tensor.shape), 2):
+        raise InvalidArgumentError(
+            f"paddings that only the run tells are of shape ({len(tensor.shape)}, 2), for mode CONSTANT, not "
+            f"{paddings!r} for {mode!r}; give them as Python ints."
+        )
+    return _surrounded(tensor, paddings, value)
+
+
+def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     """``tensor`` with one value around it, a number or a scalar tensor."""
     if shape_of(value):
         raise DTypeError(f"constant_values is one number, not {value!r}; pad each part with its own.")
@@ -114,6 +181,8 @@ def _surrounded(tensor: Any, pairs: tuple[tuple[int, int], ...], value: Any) -> 
     known = known_value(value)
     if known is not None:
         number = known.astype(tensor.dtype.dtype).item()
+        if not isinstance(pairs, tuple):
+            return dispatch.current().apply(PAD_BY, (tensor, pairs), {"value": number})
         return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": number})
     inside = _surrounded(ones_like(tensor, bool_), pairs, False)
     return where(inside, _surrounded(tensor, pairs, 0), stop_gradient(cast(value, tensor.dtype)))
@@ -141,14 +210,15 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     array([1, 2, 1, 2], dtype=int32)
     """
     input = as_tensor(input)
-    times = ints(multiples, "multiples")
-    if len(times) != len(input.shape) or any(t < 0 for t in times):
+    times = ints_or_symbols(multiples, "multiples")
+    if len(times) != len(input.shape) or any(type(t) is int and t < 0 for t in times):
         raise InvalidArgumentError(
             f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
         )
-    repeated = [n for t, d in zip(times, input.shape, strict=True) for n in (t, d)]
+    sizes = [sizes_of(input)[i] if d is None else d for i, d in enumerate(input.shape)]
+    repeated = [n for t, d in zip(times, sizes, strict=True) for n in (t, d)]
     split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
-    return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, input.shape, strict=True)])
+    return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, sizes, strict=True)])
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -200,8 +270,12 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if axis is None:
         x, axis = reshape(x, [-1]), 0
     where = normalize_axis(static_int(axis, "axis"), len(x.shape))
-    counts, size = ints(repeats, "repeats"), x.shape[where]
-    if size is None or len(counts) not in (1, size) or min(counts, default=0) < 0:
+    size = x.shape[where]
+    if size is None or (isinstance(repeats, TENSORS) and known_value(repeats) is None):
+        each = broadcast_to(repeats, [sizes_of(x)[where] if size is None else size])
+        return gather(x, dispatch.current().apply(REPEATED, (each,), {}), axis=where)
+    counts = ints(repeats, "repeats")
+    if len(counts) not in (1, size) or min(counts, default=0) < 0:
         raise InvalidArgumentError(
             f"repeats {repeats} are not one number of 0 or more for each of {size} slices."
         )

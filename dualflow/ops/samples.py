@@ -15,6 +15,7 @@ class Domain(NamedTuple):
         shape: the input's shape, or None where any shape that broadcasts will do.
         kinks: points without a derivative, which gradient checks keep away from.
         values: the very values to use instead of draws.
+        symmetric: whether inputs are matrices that equal their own conjugate transpose, and change as such.
     """
 
     low: float = -2.0
@@ -23,6 +24,7 @@ class Domain(NamedTuple):
     shape: tuple[int, ...] | None = None
     kinks: tuple[float, ...] = ()
     values: Any = None
+    symmetric: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape, as_shape
-from dualflow.core.spec import TensorSpec
+from dualflow.core.shape import as_shape
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import Opaque
-from dualflow.ops.record import Op, register
-from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.measuring import SHAPE
 from dualflow.ops.static import shape_of
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
-
-SHAPE = register(
-    Op(
-        name="shape",
-        doc="""The sizes of ``x``, when only the run will tell.""",
-        infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
-        kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
-        form=Opaque("it reads a shape, no elements"),
-        samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
-    )
-)
 
 
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:

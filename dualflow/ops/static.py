@@ -11,14 +11,14 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
 
 Array = np.ndarray[Any, Any]
-_TENSORS = (AbstractTensor, AbstractVariable)
+_TENSORS = (AbstractTensor, AbstractVariable, AbstractComposite)
 _LISTS = (list, tuple)
 
 
@@ -26,6 +26,8 @@ def known_value(x: Any) -> Array | None:
     """``x`` as an array; None where it is a symbol whose value only the run will tell."""
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
+    elif isinstance(x, AbstractComposite):
+        x = x.as_tensor()
     tensor: Any = x  # how a tensor knows its value, its class says
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 
@@ -87,6 +89,51 @@ def static_shape(shape: Any) -> tuple[int, ...]:
         raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(found)}.")
     check_size(found)
     return tuple(d for d in found if d is not None)
+
+
+def open_shape(shape: Any) -> tuple[Dim, ...]:
+    """A shape argument whose sizes are not negative, None for those that are symbolic.
+
+    Raises:
+        DTypeError: entries that are not integers, or a symbolic shape of an unknown number of entries.
+        InvalidArgumentError: an entry is negative.
+    """
+    if isinstance(shape, AbstractTensor) and known_value(shape) is None and len(shape.shape) == 1:
+        count = shape.shape[0]
+        if count is not None and shape.dtype.is_integer:
+            return (None,) * count
+    found = sizes(shape)
+    check_size(found)
+    return found
+
+
+def int_or_symbol(x: Any, what: str) -> Any:
+    """``x`` as a Python int, or as it is where it is a symbolic integer of one element.
+
+    Raises:
+        DTypeError: not an integer.
+    """
+    if isinstance(x, AbstractTensor) and x.dtype.is_integer and known_value(x) is None:
+        return x
+    return static_int(x, what)
+
+
+def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
+    """Integers as Python ints, symbolic ones as scalars: of a sequence, an array or a tensor of one axis.
+
+    Raises:
+        DTypeError: what is no integer, or a symbolic tensor of unknown size.
+    """
+    if isinstance(x, list | tuple):
+        return tuple([int_or_symbol(i, what) for i in x])
+    if isinstance(x, AbstractTensor) and known_value(x) is None and x.dtype.is_integer:
+        if not len(x.shape):
+            return (x,)
+        count = x.shape[0]
+        if count is not None:
+            elements: Any = x  # tensors have items
+            return tuple([elements[i] for i in range(count)])
+    return ints(x, what)
 
 
 def ints(x: Any, what: str) -> tuple[int, ...]:

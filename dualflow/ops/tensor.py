@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.device_names import DEVICE, check_device
 from dualflow.core.dispatch import AbstractTensor, TensorLike
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
@@ -19,6 +22,10 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
 from dualflow.ops.static import shape_of
+
+_PACKAGE: Final = __name__.partition(".")[0]
+API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
+"""The versions of the Array API standard that the namespace serves; each holds those before it."""
 
 
 def _reflected(function: OpFunction) -> Callable[[Any, Any], Any]:
@@ -71,6 +78,36 @@ class Operators:
     def get_shape(self) -> Shape:
         """``shape``, by TensorFlow's other name for it."""
         return self.shape
+
+    @property
+    def device(self) -> str:
+        """The device that holds the elements, by TensorFlow's full name: the CPU."""
+        return DEVICE
+
+    @entry
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Self:
+        """This on ``device``, which can only be the CPU, where it is.
+
+        Raises:
+            InvalidArgumentError: another device, or a stream, which the CPU has none of.
+        """
+        check_device(device, stream)
+        return self
+
+    @entry
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
+        """:mod:`dualflow.array_api`, the functions of the Array API standard, in which tensors are arrays.
+
+        Raises:
+            InvalidArgumentError: ``api_version`` names a version that they don't have.
+        """
+        if api_version is not None and api_version not in API_VERSIONS:
+            raise InvalidArgumentError(
+                f"dualflow has not version {api_version!r} of the Array API; leave it out, or take one of "
+                f"{', '.join(API_VERSIONS)}."
+            )
+        namespace: ModuleType = sys.modules[_PACKAGE].array_api
+        return namespace
 
     @property
     @entry
@@ -230,8 +267,6 @@ class Tensor(Operators, AbstractTensor):
 
     if TYPE_CHECKING:  # what both kinds have, and what only one of them has, as a program can't tell
 
-        @property
-        def device(self) -> str: ...
         @property
         def name(self) -> str: ...
         @property

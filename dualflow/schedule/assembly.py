@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.core.extent import is_fixed
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
+from dualflow.graph.virtual_array import VirtualArray
 from dualflow.ops.forms import Assemble
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
@@ -22,6 +24,8 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     assert isinstance(form, Assemble)
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
+    if not all(is_fixed(v.spec.shape) and is_fixed(p.strides) for v, p in zip(values, layouts, strict=True)):
+        return _by_extents(call, form)
     arrays = [
         as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
@@ -38,6 +42,28 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in form.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
+            repeated = spread(layout_of(source), source.shape, target.shape)
+            found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
+        else:
+            found.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
+    return found
+
+
+def _by_extents(call: PlannedCall, form: Assemble) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
+    """The pieces where some size is known only when it runs."""
+    dtype = call.node.output.spec.dtype
+    values = (call.node.output, *call.node.inputs)
+    layouts = (*call.outputs, *call.inputs)
+    arrays = [VirtualArray(sizes(v), p.strides) for v, p in zip(values, layouts, strict=True)]
+    homes = dict(zip(map(id, arrays), layouts, strict=True))
+
+    def layout_of(view: VirtualArray) -> Layout:
+        home = homes[id(view.owner)]
+        return Layout(home.buffer, home.offset + view.offset, view.strides)
+
+    found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
+    for target, source in form.pieces(*arrays, **call.node.attrs):
+        if isinstance(source, VirtualArray):
             repeated = spread(layout_of(source), source.shape, target.shape)
             found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from dualflow.core.extent import typical
 from dualflow.ops.forms import Fold
 from dualflow.schedule.nest import Nest, NestStep
 
@@ -32,7 +33,7 @@ def rounds(step: NestStep) -> bool:
 
 def stretches(nest: Nest, lanes: int) -> tuple[int, int]:
     """The stretches of the first loop of a whole reduction: the turns of each, and how many there are."""
-    inner = math.prod(loop.extent for loop in nest.loops[1:])
+    inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
     size = max(1, STRETCH // max(1, inner))
     size += -size % lanes
     return size, -(-nest.loops[0].extent // size)
@@ -48,7 +49,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
         return found
     steps = 1
     for i in reversed(range(1 if nest.whole else nest.kept, len(nest.loops))):
-        extent, stride = nest.loops[i].extent, lanes if i == nest.vector else 1
+        extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
         turns = max(1, -(-extent // stride))
         if turns * steps > FEW:
             found[i] = _levels(2, turns, steps, stride)
@@ -58,8 +59,13 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
         stride = lanes if nest.vector == 0 else 1
         size, count = stretches(nest, lanes)
         found[0] = _levels(1, -(-size // stride), steps, stride)
-        found[JOIN] = _levels(1, count, 1, 1)
+        found[JOIN] = _levels(1, _assumed(count), 1, 1)
     return found
+
+
+def _assumed(extent: int) -> int:
+    """How long a loop is taken to be: one whose length only the run tells may be long."""
+    return extent if type(extent) is int else STRETCH
 
 
 def _levels(count: int, turns: int, steps: int, stride: int) -> tuple[int, ...]:

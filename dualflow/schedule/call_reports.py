@@ -16,10 +16,18 @@ _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
 }
 
 
+class OutOfMemory(str):
+    """The message of a check that failed for want of memory."""
+
+    __slots__ = ()
+
+
 def check_error(node: Node, message: str) -> Exception:
     """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
     form = node.op.form
-    own = form.error if isinstance(form, Element) else None
+    own: type[Exception] | None = form.error if isinstance(form, Element) else None
+    if isinstance(message, OutOfMemory):
+        own = ResourceExhaustedError
     error = own or _ERRORS.get(type(form), InvalidArgumentError)
     where = f"\n{node.origin}" if node.origin else ""
     return error(f"{node.op.name}: {message}{where}")

@@ -11,7 +11,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.fused import FUSED, Axes, LoopDomain
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op
@@ -54,9 +54,13 @@ def move_node(value: Value) -> Node:
 def copy_node(value: Value) -> Node:
     """A node whose output holds the elements of ``value``: fused where loops can hold its dtype."""
     if not is_native(value):
-        return Node(COPY, [value], {}, [value.spec])
+        return Node(COPY, [value], {}, [value.spec], _origin(value))
     source = Value(value.spec)
-    return _nest(Node(COPY, [source], {}, [value.spec]), [source], [value])
+    return _nest(Node(COPY, [source], {}, [value.spec], _origin(value)), [source], [value])
+
+
+def _origin(value: Value) -> Origin | None:
+    return None if value.node is None else value.node.origin
 
 
 def copy_elements(shape: Sequence[int], dtype: DType) -> Node:
@@ -76,4 +80,4 @@ def _nest(node: Node, inputs: list[Value], outside: list[Value]) -> Node:
     extents = tuple(d for d in node.output.spec.shape if d is not None and d != 1)
     body = Graph(node.op.name, tuple(inputs), (node,), (node.output,))
     attrs = {"body": body, "domain": LoopDomain(extents, frozenset(), {node: own})}
-    return Node(FUSED, outside, attrs, node.specs)
+    return Node(FUSED, outside, attrs, node.specs, node.origin)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.extent import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
@@ -116,7 +117,8 @@ class _KernelWriter:
     def _made(
         self, body: Sequence[Statement], total: int, partials: Sequence[DType] = (), join: Run | None = None
     ) -> Run:
-        given, work = self.given, math.prod(loop.extent for loop in self.nest.loops) * self.nest.cost
+        given = self.given
+        work = typical(math.prod(loop.extent for loop in self.nest.loops)) * self.nest.cost
         scalars = [value for _, value in given.scalars.values()]
         kernel = Kernel(
             buffers=(*(argument.dtype for argument in given.buffers), *partials),
@@ -426,7 +428,7 @@ class _KernelWriter:
             [
                 (i, None if i == vector and stride == 1 else self._stride((access, i), stride))
                 for i, stride in enumerate(access.strides)
-                if stride
+                if stride != 0
             ]
         )
         rest = access.offset - argument.offset
@@ -438,7 +440,7 @@ class _KernelWriter:
 
 
 def _walks_back(access: Access, pick: Pick | None) -> bool:
-    return min((*access.strides, 0 if pick is None else pick.stride), default=0) < 0
+    return any(map(may_be_negative, (*access.strides, 0 if pick is None else pick.stride)))
 
 
 def _argument(access: Access, pick: Pick | None = None) -> Argument:

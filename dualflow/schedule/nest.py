@@ -31,7 +31,7 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
     >>> contiguous_strides((2, 3, 4))
     (12, 4, 1)
     """
-    sizes = [d or 1 for d in shape]
+    sizes = [1 if d is None or d == 0 else d for d in shape]
     return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
 

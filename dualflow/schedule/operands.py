@@ -10,7 +10,8 @@ from dualflow.graph.axes import is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Scatter, View
+from dualflow.graph.run_time_sizes import measures
+from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Positions, Scatter, Sizes, View
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scattering import BOUNDS, scatters
@@ -44,6 +45,12 @@ class CallKind(StrEnum):
     """A choice or loop over bodies of such calls."""
     CHECK = "check"
     """What may end them all."""
+    MEASURE = "measure"
+    """A size that the program learns."""
+    SIZES = "sizes"
+    """Sizes written to memory."""
+    POSITIONS = "positions"
+    """The places of elements, counted."""
     MOVE = "move"
     """A copy of memory."""
     HOST = "host"
@@ -61,6 +68,12 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.MOVE
     if is_control(node):
         return CallKind.CONTROL
+    if measures(node):
+        return CallKind.MEASURE
+    if isinstance(form, Sizes):
+        return CallKind.SIZES
+    if isinstance(form, Positions):
+        return CallKind.POSITIONS
     if isinstance(form, Check):
         return CallKind.CHECK
     if isinstance(form, Assemble) and dtype is not None and in_loops(dtype):
@@ -170,5 +183,13 @@ class _Resolver:
         self.strides[found] = strides
 
 
-_WHOLE = (CallKind.CONTROL, CallKind.SCATTER, CallKind.CHECK, CallKind.BOUNDS, CallKind.MOVE)
+_WHOLE = (
+    CallKind.CONTROL,
+    CallKind.SCATTER,
+    CallKind.CHECK,
+    CallKind.BOUNDS,
+    CallKind.MOVE,
+    CallKind.MEASURE,
+    CallKind.POSITIONS,
+)
 """The kinds of calls that read elements one behind another."""

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dualflow.core.extent import Atom, symbols
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of
@@ -53,8 +55,12 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
         body = _behind_failures(_with_bounds(body, failing), graph.updates, failing)
-    place = {n: i for i, n in enumerate(body)}
     targets: dict[Value, Home] = {}
+    parts = _parts_of_inputs(graph.outputs, body)
+    for at, _, node in parts:
+        body.insert(at, node)
+    place = {n: i for i, n in enumerate(body)}
+    copies = {value: node.output for _, value, node in parts}
     first: list[Node] = []
     after: list[Node] = []
     last: list[Node] = []
@@ -69,6 +75,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     updated = {u.value for u in graph.updates}
     for i, value in enumerate(graph.outputs):
         home = Home(BufferKind.OUTPUT, i)
+        value = copies.get(value, value)
         if value.node in place and value not in targets and value not in updated:
             targets[value] = home
         else:
@@ -89,6 +96,31 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
             value = copy(value, None, first)
         copy(value, home, last, move_node if lasting else copy_node)
     return [*first, *body, *after, *last], targets
+
+
+def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
+    """Copies of outputs that are parts of inputs by sizes that the run tells: where, of what, and the copy.
+
+    They come as soon as the sizes are known, and so before variables are written to. The last come first.
+    """
+    told = [i for i, n in enumerate(body) if measures(n)]
+    found: list[tuple[int, Value, Node]] = []
+    for value in dict.fromkeys(outputs) if told else ():
+        if base_of(value).node is None and value.node is not None:
+            needed = _sizes_of_view(value)
+            last = max((i for i in told if needed & symbols(body[i].attrs.get("extent"))), default=None)
+            if last is not None:
+                found.append((last + 1, value, copy_node(value)))
+    return sorted(found, key=lambda row: -row[0])
+
+
+def _sizes_of_view(value: Value) -> set[Atom]:
+    """The symbols of sizes that views of an input are made by."""
+    found: set[Atom] = set()
+    while value.node is not None:
+        found |= symbols(tuple(value.spec.shape)) | symbols(dict(value.node.attrs))
+        value = value.node.inputs[0]
+    return found
 
 
 Copy = Callable[[Value], Node]

@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualflow.core.extent import symbols
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import base_of
+from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.graph.run_time_sizes import has_extents
 from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
@@ -82,6 +84,12 @@ class PlannedCall:
         """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
         return kind_of(self.node)
 
+    @property
+    def blocks_made(self) -> dict[int, list[int]]:
+        """The buffers that get memory of a size that only the run tells, and the factors of their bytes."""
+        made = zip(self.outputs, self.node.outputs, strict=True)
+        return {layout.buffer: [v.spec.dtype.size, *sizes(v)] for layout, v in made if symbols(v.spec.shape)}
+
     def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
         yield self
@@ -94,7 +102,7 @@ class Plan(NamedTuple):
 
     The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
     write (``temporaries``), and the arena. Behind it, native code keeps ``slots`` addresses of its own, for
-    rows and stacks, and counts the turns of ``loops`` loops.
+    rows and stacks, and counts the turns of ``loops`` loops. ``sized``: whether it learns sizes on its way.
     """
 
     calls: tuple[PlannedCall, ...]
@@ -105,6 +113,12 @@ class Plan(NamedTuple):
     arena_bytes: int
     slots: int = 0
     loops: int = 0
+    sized: bool = False
+
+    @property
+    def workspace(self) -> int:
+        """The place of kernels' own memory where its size is told by the run: behind the slots."""
+        return self.arena + 1 + self.slots
 
     @property
     def first_output(self) -> int:
@@ -150,6 +164,7 @@ def plan(graph: Graph, *, strided_products: bool) -> Plan:
         scope.arena_bytes,
         table.slots,
         table.loops,
+        has_extents(graph),
     )
 
 
@@ -246,7 +261,7 @@ class _Scope:
             elif value in met:
                 self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
-            elif not value.spec.shape.is_static:
+            elif not value.spec.shape.is_static or symbols(value.spec.shape):
                 self.homes[value] = Home(BufferKind.STACK, self.table.slot())
             else:
                 self.homes[value] = Home(BufferKind.ARENA)

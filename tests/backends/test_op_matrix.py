@@ -218,7 +218,7 @@ def in_float64(case: Case) -> bool:
 
 def weighted(values: list[Any]) -> list[Any]:
     """The values times weights without symmetry, which no wrong gradient survives."""
-    return [y * np.cos(np.arange(y.shape.num_elements()) + 1.0).reshape(y.shape) for y in values]
+    return [y * df.reshape(df.cos(df.range(df.size(y)) + np.float64(1)), df.shape(y)) for y in values]
 
 
 def first_gradients(case: Case, *inputs: Any) -> list[Any]:

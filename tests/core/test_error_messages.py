@@ -114,6 +114,7 @@ CASES = {
 }
 OTHERWISE_TESTED = {
     "core/convert.py": "short memory, in tests of bad input",
+    "core/device_names.py": "in tests/array_api/test_error_messages.py",
     "core/dispatch.py": "an engine is installed when dualflow is imported",
 }
 

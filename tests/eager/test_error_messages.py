@@ -16,6 +16,7 @@ from dualflow.eager.updates import UpdateStep
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
+autodiff = df.autodiff
 PACKAGE = str(Path(df.__file__).parent)
 WEIGHT = df.Variable(V, name="weight")
 
@@ -53,6 +54,12 @@ def twice():
 def watching(x):
     with df.GradientTape() as tape:
         tape.watch(x)
+
+
+def accumulating_twice():
+    acc = autodiff.ForwardAccumulator(V, V)
+    with acc, acc:
+        pass
 
 
 def entered_twice():
@@ -348,6 +355,60 @@ CASES = {
         Invalid,
         "no common one",
         "df.TensorSpec",
+    ),
+}
+CASES |= {
+    "tangents of another structure": (
+        lambda: autodiff.ForwardAccumulator([V], [V, V]),
+        Invalid,
+        "one structure",
+        "give each primal one tangent",
+    ),
+    "a tangent of another shape": (
+        lambda: autodiff.ForwardAccumulator(V, M),
+        Invalid,
+        r"not float32\(2, 2\)",
+        "of that dtype and shape",
+    ),
+    "a primal twice": (lambda: autodiff.ForwardAccumulator([V, V], [V, V]), Invalid, "twice", "sum of its"),
+    "a primal of Python": (
+        lambda: autodiff.ForwardAccumulator(2.0, 1.0),
+        Wrong,
+        "not 2.0",
+        r"make it one with df\.constant",
+    ),
+    "an accumulator inside of itself": (accumulating_twice, Invalid, "already recording", "inside of itself"),
+    "the gradient of a vector": (
+        lambda: autodiff.grad(lambda x: x)(V),
+        Invalid,
+        "that of a scalar",
+        r"df\.autodiff\.jacobian",
+    ),
+    "a gradient for what is not given": (
+        lambda: autodiff.grad(df.reduce_sum, argnums=1)(V),
+        Invalid,
+        r"wanted for \[1\]",
+        "positions of arguments that are given",
+    ),
+    "a jacobian of another mode": (
+        lambda: autodiff.jacobian(df.sin, mode="sideways"),
+        Invalid,
+        "not 'sideways'",
+        "'auto', 'forward' or 'reverse'",
+    ),
+    "a jacobian for a list": (
+        lambda: autodiff.jacobian(lambda x: x[0])([V, V]),
+        Invalid,
+        "taken for a tensor",
+        "stack the parts",
+    ),
+    "a jacobian of open sizes": (
+        lambda: df.function(
+            autodiff.jacobian(df.sin), input_signature=[df.TensorSpec([None])]
+        ).get_concrete_function(),
+        Invalid,
+        "static shape",
+        "give known shapes",
     ),
 }
 OTHERWISE_TESTED = {

@@ -1,4 +1,4 @@
-"""Functions in which sizes depend on data: they run op by op, give what eager gives, and say so."""
+"""Functions in which sizes depend on data: results, gradients and what failures leave are those of eager."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_results_share_no_memory():
     assert [t.numpy().ravel().tolist() for t in first[1:]] == [[1.0, 2.0, 3.0]] * 3
 
 
-def test_status_says_why_and_strict_refuses():
-    f = df.function(positive)
+def test_status_says_why_a_branch_runs_op_by_op_and_strict_refuses():
+    f = df.function(in_a_branch)
     f(X)
     assert "the size of what boolean_mask" in f.status()
     with pytest.raises(df.errors.FailedPreconditionError, match="boolean_mask"):
-        df.function(positive, strict=True)(X)
+        df.function(in_a_branch, strict=True)(X)

@@ -5,6 +5,7 @@ import pytest
 
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.accumulator import ForwardAccumulator
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
 from dualflow.ops.record import REGISTRY
@@ -94,7 +95,7 @@ def test_first_order(case):
             continue
         assert gradient.shape == case.inputs[i].shape
         assert gradient.dtype == np.float64
-        along = direction(case.inputs[i].shape, 1)
+        along = case.allowed(i, direction(case.inputs[i].shape, 1))
         expected = slope(lambda xs: value(case, xs), case.inputs, i, along)
         agree(np.sum(np.asarray(gradient) * along), expected)
 
@@ -125,5 +126,24 @@ def test_second_order(case):
         unconnected_gradients="zero",
     )
     for i, second in zip(sources, found, strict=True):
-        along = direction(case.inputs[i].shape, 2)
+        along = case.allowed(i, direction(case.inputs[i].shape, 2))
         agree(np.sum(np.asarray(second) * along), slope(first, case.inputs, i, along))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tangents_and_cotangents_belong_together(case):
+    """``<w, J v> = <J' w, v>``: forward mode is the transpose of what the op's own rules do."""
+    tensors = [wrap(x) for x in case.inputs]
+    sources = differentiable(case)
+    along = [case.allowed(i, direction(case.inputs[i].shape, 3)) for i in sources]
+    with ForwardAccumulator([tensors[i] for i in sources], [wrap(v) for v in along]) as acc:
+        found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    tangents = acc.jvp(list(outputs), unconnected_gradients="zero")
+    assert [(t.shape, t.dtype) for t in tangents] == [(y.shape, y.dtype) for y in outputs]
+    forward = sum(np.sum(np.asarray(t) * weights(t.shape)) for t in tangents)
+    cotangents = first_order(case, tensors)
+    backward = [np.sum(np.asarray(g) * v) for g, v in zip(cotangents, along, strict=True) if g is not None]
+    np.testing.assert_allclose(
+        forward, sum(backward), rtol=1e-9, atol=1e-9 * max(1.0, *map(abs, backward), 0)
+    )

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
+from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.text import I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text import F64, I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import Written, write
+from dualflow.core.extent import Atom, typical
+from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.schedule.assembly import pieces
+from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
@@ -35,6 +39,9 @@ CHUNK_NS = 6000.0
 PARTIAL_BYTES = 8
 """What a partial result of a whole reduction has in memory, whatever its dtype."""
 ROW_ALIGNMENT = 64
+PADDING = 64
+"""Bytes behind each block of memory of a size that the run tells, for lanes that are off."""
+NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
 LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 
@@ -73,6 +80,10 @@ class Unit:
     workspace_bytes: int = 0
     parallel: bool = False
     work_ns: float = 0.0
+    sized: bool = False
+    symbols: dict[Atom, int] = field(default_factory=dict)
+    given: dict[tuple[int, int], int] = field(default_factory=dict)
+    rooms: dict[int, int] = field(default_factory=dict)
 
     def param(self, number: int) -> int:
         """A new run-time parameter: its place."""
@@ -84,9 +95,27 @@ class Unit:
         self.code.params.extend(numbers)
         return len(self.code.params) - len(numbers)
 
+    def symbol_place(self, atom: Atom) -> int:
+        """The place of the number that the run gives a symbol."""
+        if atom not in self.symbols:
+            self.symbols[atom] = self.param(0)
+        return self.symbols[atom]
+
+    def given_place(self, axis: tuple[int, int]) -> int:
+        """The place of the size that a call gives an axis of an input."""
+        if axis not in self.given:
+            self.given[axis] = self.param(0)
+        return self.given[axis]
+
+    def room(self, buffer: int) -> int:
+        """The place of the number of bytes that a buffer of run-time size has."""
+        if buffer not in self.rooms:
+            self.rooms[buffer] = self.param(0)
+        return self.rooms[buffer]
+
     def reserve(self, nbytes: int) -> None:
         """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
-        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+        self.workspace_bytes = nbytes if self.sized else max(self.workspace_bytes, nbytes)
 
     def symbol(self, written: Written, name: str) -> str:
         """The function of a kernel in the module, where it is called ``name`` unless it has a name there."""
@@ -97,11 +126,13 @@ class Unit:
 
     def memory(self, run: Run, lanes: int) -> KernelMemory:
         """A place for the kernel's own memory, behind the arena's values."""
-        start = self.plan.arena_bytes
+        start, buffer = self.plan.arena_bytes, self.plan.arena
+        if self.sized:  # a block of its own, whose size may be told by the run
+            start, buffer = 0, self.plan.workspace
         if run.partials:
             each = run.total * PARTIAL_BYTES
             self.reserve(each * len(run.partials))
-            return KernelMemory(self.plan.arena, tuple([start + i * each for i in range(len(run.partials))]))
+            return KernelMemory(buffer, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
             _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
@@ -109,7 +140,7 @@ class Unit:
         ]
         self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
-        return KernelMemory(self.plan.arena, starts, sum(sizes))
+        return KernelMemory(buffer, starts, sum(sizes))
 
 
 @dataclass(slots=True)
@@ -171,7 +202,7 @@ class Entry:
         depth = depth_of(node)
         name = routine(unit.module, element, indices.spec.dtype, depth, join_of(node), lanes)
         unit.code.messages.append((OUTSIDE, node))
-        unit.work_ns += ELEMENT_NS * math.prod(sizes(rows))
+        unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(rows)))
         layouts = (out, *call.inputs[-2:])
         pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
         numbers = b.offset(self.params, unit.run(table_of(node)), I64)
@@ -212,6 +243,8 @@ class Entry:
         self.unit.kernels.append(kernel)
         run = run_of(nest, lanes)
         memory = self.unit.memory(run, lanes)
+        if self.unit.sized and memory.starts:
+            self.make_room(memory.buffer, [self.unit.workspace_bytes], node)
         self._run(kernel.name, run, lanes, memory)
         if run.join is not None:
             self._run(f"{kernel.name}.join", run.join, lanes, memory)
@@ -248,14 +281,52 @@ class Entry:
             return total
         work = run.work * ELEMENT_NS
         self.unit.work_ns += work
-        chunk = max(1, math.ceil(CHUNK_NS * total / work)) if work else total
-        chunk = max(chunk, -(-total // (8 * threads)))
+        chunk = max(1, math.ceil(CHUNK_NS * typical(total) / work)) if work else total
+        chunk = largest(chunk, -(-total // (8 * threads)))
         if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
             chunk += -chunk % lanes
-        if threads == 1 or total <= chunk:
+        if threads == 1 or (type(total) is int and total <= chunk):
             return total
         self.unit.parallel = True
         return chunk
+
+    def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
+        """Note a failure of ``node``."""
+        messages = self.unit.code.messages
+        messages.append((message, node))
+        with self.b.if_then(failed):
+            note_failure(self.b, self.status, self.b.constant(I64, len(messages)))
+
+    def make_room(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
+        """Memory of as many bytes as ``sizes`` make for a buffer; a block that is large enough stays."""
+        b, place = self.b, self.unit.room(buffer)
+        wanted = self.param(math.prod(sizes))
+        old = b.load(self.buffers, buffer, PTR)
+        missing = (b.load(self.params, place, I64) < wanted) | old.cast(I64).eq(0)
+        if len(sizes) > 1:  # the product of integers may be more than an integer holds
+            product = b.constant(F64, 1.0)
+            for size in sizes:
+                product = product * self.param(size).cast(F64)
+            too_much = product > float(self.unit.memory_bytes)
+        else:
+            too_much = wanted > self.unit.memory_bytes
+        self.fail_if(too_much, NO_MEMORY, node)
+        with b.if_then(missing & ~too_much):
+            b.call(b.symbols.declare("free", VOID, [PTR]), [old])
+            nothing = b.constant(I64, 0).cast(PTR)
+            new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [nothing, wanted + PADDING])
+            b.store(new, self.buffers, buffer)
+            b.store(wanted, self.params, place)
+            self.fail_if(new.cast(I64).eq(0), NO_MEMORY, node)
+
+    def scratch(self, nbytes: int, node: Node) -> EmittedValue:
+        """Memory for a call that works there: what all of them use in turn."""
+        plan, unit = self.unit.plan, self.unit
+        unit.reserve(nbytes)
+        if not unit.sized:
+            return self.b.offset(self.b.load(self.buffers, plan.arena, PTR), self.param(plan.arena_bytes), I8)
+        self.make_room(plan.workspace, [nbytes], node)
+        return self.b.load(self.buffers, plan.workspace, PTR)
 
     def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)

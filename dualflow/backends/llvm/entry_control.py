@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm import run_time_sizes
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
@@ -61,6 +62,7 @@ class _Control:
         plan, b, entry = self.entry.unit.plan, self.entry.b, self.entry
         if not any(c.turns for call in calls for c in call.walk()):
             return
+        assert not self.entry.unit.sized, "loops beside sizes that only the run tells are host calls"
         first = plan.arena + 1
         own = b.alloca(PTR, first + plan.slots)
         b.call(
@@ -96,12 +98,23 @@ class _Control:
                 if not sure and any(layout.buffer < inputs for layout in call.outputs):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
-                self._write(call)
+                self._guarded(call) if self.entry.unit.sized else self._write(call)
                 if any(c.kind is CallKind.CHECK for c in call.walk()):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 elif fails(call.node):
                     sure = False
+
+    def _guarded(self, call: PlannedCall) -> None:
+        """Write a call that may depend on sizes: where one could not be told, it doesn't run."""
+        with self.entry.b.if_then(self._fine()):
+            for buffer, sizes in call.blocks_made.items():
+                self.entry.make_room(buffer, sizes, call.node)
+            if call.blocks_made:
+                with self.entry.b.if_then(self._fine()):
+                    self._write(call)
+            else:
+                self._write(call)
 
     def _write(self, call: PlannedCall) -> None:
         if call.turns is not None:
@@ -111,6 +124,12 @@ class _Control:
             self._choose(index.cast(I64), call.blocks)
         elif call.kind is CallKind.CHECK:
             self._check(call)
+        elif call.kind is CallKind.MEASURE:
+            run_time_sizes.measure(self.entry, call)
+        elif call.kind is CallKind.SIZES:
+            run_time_sizes.write_sizes(self.entry, call)
+        elif call.kind is CallKind.POSITIONS:
+            run_time_sizes.write_positions(self.entry, call)
         elif call.kind is CallKind.PRODUCT:
             imported("dualflow.backends.llvm.product_calls").write_product(self.entry, call)
         else:

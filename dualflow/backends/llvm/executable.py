@@ -19,15 +19,15 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import CompiledPart, PartKind
-from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
-from dualflow.schedule.call_reports import check_error, host_report
+from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, PlannedCall, plan
@@ -115,6 +115,8 @@ class Executable:
         Whatever is raised, no variable has been written to.
         """
         layout = self.plan
+        if layout.sized:
+            return self._run_sized(arrays, trail)
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
             buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
@@ -137,6 +139,25 @@ class Executable:
                 self._enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
+
+    def _run_sized(self, arrays: Sequence[Array], trail: Trail | None) -> list[Array]:
+        """The outputs of a program that learns sizes: it has numbers and memory of each call."""
+        call = SizedCall(self.plan, self.program, self._params.copy(), arrays, self._take_arena())
+        status = np.zeros(1, np.int64)
+        addresses = [a.__array_interface__["data"][0] for a in (call.table, call.params, status)]
+        try:
+            for part in self._calls:
+                if isinstance(part, PlannedCall):
+                    if trail is not None:
+                        trail.node = part.node
+                        trail.end()
+                    call.host(part, trail)
+                else:
+                    self._enter(part, addresses, status, trail)
+            return call.outputs()
+        finally:
+            call.release()
+            self._give_arena(call.arena)
 
     def failure(self, number: int) -> Exception:
         """The error for a check that failed, naming the op and the user's line."""
@@ -173,6 +194,7 @@ class Executable:
             if trail is None:
                 raise self.failure(number)
             trail.node, trail.make = self.failing(number), partial(self.failure, number)
+            trail.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
             raise Halted
 
     def _take_arena(self) -> Array:
@@ -220,11 +242,7 @@ def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Tra
     """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
     node = call.node
     given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
-    if trail is None:
-        results: Sequence[Array] = run_node(node, given)
-    else:
-        with observed(trail.run):
-            results = trail.run(node, given)
+    results = run_host_kernel(node, given, trail)
     for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
         made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
         if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given

@@ -11,8 +11,10 @@ from dualflow.backends.llvm.product.choice import own
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, ProductWriter
-from dualflow.backends.llvm.text import I8, I64, PTR, EmittedValue
+from dualflow.backends.llvm.text import I64, PTR, EmittedValue
+from dualflow.core.extent import typical
 from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
 from dualflow.schedule.assembly import spread
 from dualflow.schedule.copying import copy_elements
 from dualflow.schedule.nest import Layout
@@ -40,7 +42,7 @@ def write_product(entry: Entry, call: PlannedCall) -> None:
     inner = sizes(node.inputs[0])[-2 if node.attrs.get("transpose_a") else -1]
     if 0 in (*batch, rows, columns):
         return
-    entry.unit.work_ns += FLOP_NS * math.prod((*batch, rows, columns, inner))
+    entry.unit.work_ns += FLOP_NS * typical(math.prod((*batch, rows, columns, inner)))
     values = (*node.inputs[:2], node.output)
     layouts = [_batched(i, sizes(v), batch) for i, v in zip((x, y, out), values, strict=True)]
     char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
@@ -49,22 +51,21 @@ def write_product(entry: Entry, call: PlannedCall) -> None:
     calls = ProductWriter(entry.unit.module, entry.b, entry.buffers, entry.param)
     entry.unit.routines.append(product.routine(char))
     if own():
-        calls.call_own(products, *_shared_product(entry, products))
+        calls.call_own(products, *_shared_product(entry, products, node))
     else:
         calls.call_blas(products)
 
 
 def _shared_product(
-    entry: Entry, products: Batch
+    entry: Entry, products: Batch, node: Node
 ) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
     """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
     unit, b = entry.unit, entry.b
     table = products.table(unit.threads)
-    unit.parallel |= unit.threads > 1 and table[Field.BLOCKS] > 1
-    unit.reserve(gemm(products.char).scratch_bytes(table, unit.threads))
-    arena, place = b.load(entry.buffers, unit.plan.arena, PTR), entry.param(unit.plan.arena_bytes)
+    unit.parallel |= unit.threads > 1 and typical(table[Field.BLOCKS]) > 1
+    scratch = entry.scratch(gemm(products.char).scratch_bytes(table, unit.threads), node)
     pool, pfor = (b.load(entry.params, i, PTR) for i in (0, 1))
-    return b.offset(entry.params, unit.run(table), I64), b.offset(arena, place, I8), pool, pfor
+    return b.offset(entry.params, unit.run(table), I64), scratch, pool, pfor
 
 
 def _swapped(layout: Layout) -> Layout:

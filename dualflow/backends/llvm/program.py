@@ -8,13 +8,16 @@ host calls has an entry for each native part between them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
+from dualflow.backends.llvm.run_time_sizes import write_setters
 from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.text import LlvmModule
+from dualflow.core.extent import Atom, Extent
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
@@ -45,6 +48,10 @@ class Program(NamedTuple):
         kernels: the loop nests, for readers.
         parallel: whether some loop is long enough to share between threads.
         heavy: whether a call is long enough, or may be, to let other Python threads run meanwhile.
+        output_shapes: for each output the places of its sizes among the parameters, where runs tell sizes.
+        symbols: the places of the numbers that runs give symbols.
+        given: the places of the sizes that calls give axes of inputs.
+        rooms: the buffers whose memory the code takes itself.
     """
 
     text: str
@@ -56,24 +63,41 @@ class Program(NamedTuple):
     kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
+    output_shapes: tuple[tuple[int, ...], ...]
+    symbols: Mapping[Atom, int]
+    given: Mapping[tuple[int, int], int]
+    rooms: tuple[int, ...]
 
 
 def write(plan: Plan, options: CompileOptions) -> Program:
     """The program of ``plan``."""
     module = LlvmModule(options.vector_bits or target.vector_bits())
-    unit = Unit(plan, threads.seats(options.threads), options.memory, module)
+    unit = Unit(plan, threads.seats(options.threads), options.memory, module, sized=plan.sized)
     parts = _parts(unit)
+    shapes = [tuple([_place(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
+    if plan.sized:
+        write_setters(unit)
     return Program(
         text=unit.module.text(),
         parts=tuple(parts),
-        params=tuple(unit.code.params),
+        params=tuple([0 if isinstance(x, Extent) else x for x in unit.code.params]),
+        output_shapes=tuple(shapes),
+        symbols=dict(unit.symbols),
+        given=dict(unit.given),
+        rooms=tuple(unit.rooms),
         messages=tuple(unit.code.messages),
         routines=tuple(dict.fromkeys(unit.routines)),
-        arena_bytes=plan.arena_bytes + unit.workspace_bytes,
+        arena_bytes=plan.arena_bytes + (0 if plan.sized else unit.workspace_bytes),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
         heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
     )
+
+
+def _place(unit: Unit, size: int | None) -> int:
+    """The place of a size among the parameters."""
+    assert size is not None, "no size is open"
+    return unit.param(size)
 
 
 def _parts(unit: Unit) -> list[ProgramPart]:

@@ -259,6 +259,11 @@ def _require_native(executable: Executable) -> None:
             f"Numba can't call {graph.name!r}, which is not all native code: it needs {why}. "
             "Leave these to the Python around it."
         )
+    if executable.plan.sized:
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r}, in which sizes depend on data: the caller makes the results. "
+            "Take what has such a size out of the function, or give it a size that is known."
+        )
     if any(call.kind is CallKind.CHECK for call in executable.plan.walk()):
         raise InvalidArgumentError(
             f"Numba can't call {graph.name!r}, which raises exceptions that Python makes. Return a flag, and "

@@ -60,6 +60,7 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
+from dualflow.ops.neural.normalization import fused_batch_norm
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
 
 Graph = ExplicitGraph
@@ -127,6 +128,7 @@ nn = Namespace(
     embedding_lookup=named(
         dualflow.nn.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
     ),
+    fused_batch_norm=named(fused_batch_norm),
     moments=named(dualflow.nn.moments, "x axes shift name keep_dims keepdims"),
     nce_loss=named(
         dualflow.nn.nce_loss,
@@ -173,8 +175,33 @@ zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution
 
 
+_OLDER_LINALG = """\
+cholesky             cholesky
+cholesky_solve       cholesky_solve
+cross                cross
+diag                 tensor_diag
+diag_part            tensor_diag_part
+matrix_determinant   det
+matrix_diag          diag
+matrix_diag_part     diag_part
+matrix_inverse       inv
+matrix_set_diag      set_diag
+matrix_solve         solve
+matrix_solve_ls      lstsq
+matrix_triangular_solve triangular_solve
+qr                   qr
+self_adjoint_eig     eigh
+self_adjoint_eigvals eigvalsh
+svd                  svd
+"""
+_OF_LINALG = dict(line.split() for line in _OLDER_LINALG.splitlines())
+"""Functions of ``df.linalg`` under their names here; they are imported when asked for."""
+
+
 def _own(name: str) -> Any:
     """dualflow's own value of a name, as TensorFlow 1 has it."""
+    if name in _OF_LINALG:
+        return named(getattr(dualflow.linalg, _OF_LINALG[name]))
     found = getattr(dualflow, name, ABSENT)
     return found if found is ABSENT else named(found)
 
@@ -194,6 +221,6 @@ _publish(
         "set_seed",
         "shuffle",
     ),
-    others=dir(dualflow),
+    others=[*dir(dualflow), *_OF_LINALG],
     fallback=_own,
 )

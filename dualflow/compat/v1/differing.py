@@ -21,6 +21,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
 from dualflow.ops.creation import zeros as zeros_of_sizes
 from dualflow.ops.forms import Opaque
+from dualflow.ops.measuring import SHAPE
 from dualflow.ops.neural.dropout import check_is_number
 from dualflow.ops.neural.dropout import dropout as dropped_at_rate
 from dualflow.ops.random_numbers.draws import Source
@@ -28,7 +29,6 @@ from dualflow.ops.random_numbers.functions import normal, uniform
 from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.shapes import SHAPE
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:

@@ -94,6 +94,7 @@ def _descriptor(
     count = len(graph.arguments)
     simple = (
         len(program.parts) == 1
+        and not plan.sized
         and program.parts[0].entry is not None
         and not plan.temporaries
         and all(i >= count for i in callee.written)

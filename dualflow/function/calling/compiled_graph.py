@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.extent import UndecidedSize
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
@@ -17,10 +18,12 @@ from dualflow.function.calling.backend_door import backend_of, kernel_listing, s
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
+from dualflow.function.calling.sized_graph import with_extents
 from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
@@ -60,13 +63,42 @@ class CompiledGraph:
         Raises:
             InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
         """
-        cause = sized_by_data(self.graph)
+        graph, cause = self.graph, self._cause
         if cause is not None:
-            return as_one_node(self.graph, cause)
+            if self._by_extents is not None:
+                return self._by_extents[0]
+            if self._sized is None or has_extents(self._sized):
+                return as_one_node(graph, cause)
+            graph = self._sized
         if self.options.checking:
             check = import_module("dualflow.graph.passes.fusion_check")
-            check.require_legal_kernels(self.graph, self.options)
-        return optimise(self.graph, self.options)
+            check.require_legal_kernels(graph, self.options)
+        return optimise(graph, self.options)
+
+    @computed_once(_compiling)
+    def _cause(self) -> Node | None:
+        """The first node whose sizes depend on data, or on integers that have to be looked at."""
+        return sized_by_data(self.graph)
+
+    @computed_once(_compiling)
+    def _sized(self) -> Graph | None:
+        """The trace with numbers and extents in the place of open sizes; None where that can't be."""
+        try:
+            return with_extents(self.graph, self.options)
+        except UndecidedSize:
+            return None
+
+    @computed_once(_compiling)
+    def _by_extents(self) -> tuple[Graph, Compiled] | None:
+        """A graph with extents, optimised and compiled; None where none is open, or no code serves all."""
+        if self.options.backend != "llvm" or self._sized is None or not has_extents(self._sized):
+            return None
+        try:
+            graph = optimise(self._sized, self.options)
+            with unforkable():
+                return graph, self.backend.build(graph, self.options)
+        except UndecidedSize:
+            return None
 
     @property
     def backend(self) -> Backend:
@@ -76,7 +108,14 @@ class CompiledGraph:
     @property
     def text(self) -> str:
         """The program as a person reads it, whatever compiles it."""
-        return kernel_listing(self.optimised)
+        return kernel_listing(self.of_numbers)
+
+    @property
+    def of_numbers(self) -> Graph:
+        """The graph after all passes, for what wants numbers for sizes: one node where there are extents."""
+        if self._cause is not None and self._by_extents is not None:
+            return as_one_node(self.graph, self._cause)
+        return self.optimised
 
     @computed_once(_compiling)
     def executable(self) -> Compiled:
@@ -86,8 +125,11 @@ class CompiledGraph:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
         backend, graph = self.backend, self.optimised
-        with unforkable():  # a child would inherit the locks of what is imported and compiled
-            made = backend.build(graph, self.options)
+        if self._cause is not None and self._by_extents is not None:
+            made = self._by_extents[1]
+        else:
+            with unforkable():  # a child would inherit the locks of what is imported and compiled
+                made = backend.build(graph, self.options)
         if self.options.strict:
             imported("dualflow.function.calling.strict").require_native(made)
         return made
@@ -97,7 +139,7 @@ class CompiledGraph:
         """The graph as the default backend compiles it, whatever runs it otherwise."""
         if self.options.backend == "llvm":
             return self.executable
-        graph, options = self.optimised, replace(self.options, backend="llvm")
+        graph, options = self.of_numbers, replace(self.options, backend="llvm")
         with unforkable():
             return backend_of("llvm").build(graph, options)
 

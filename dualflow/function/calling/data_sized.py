@@ -1,4 +1,4 @@
-"""Graphs in which sizes depend on data: compiled code allocates before it runs, so NumPy runs these."""
+"""Graphs in which sizes depend on data: which they are, and such a graph as one node that NumPy runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import effect_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, Node, Update
-from dualflow.ops.forms import Element, Loop, Opaque
+from dualflow.ops.forms import Element, Loop, Opaque, Sized
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 
 
 def sized_by_data(graph: Graph) -> Node | None:
-    """The first node with a result whose size depends on data; None if there is none.
+    """The first node with a result whose size depends on data, or that reads sizes; None if there is none.
 
     What loops keep of their turns is read by loops, or computed with row by row.
     """
+    given = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
-        if not isinstance(node.op.form, Loop | Element):
+        if isinstance(node.op.form, Sized):
+            return node
+        if given or not isinstance(node.op.form, Loop | Element):
             for spec in node.specs:
                 if not spec.shape.is_static:
                     return node

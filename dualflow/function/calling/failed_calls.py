@@ -163,7 +163,9 @@ class _Again:
         """Whether ``node`` may be what ran when the call ended: a loop for a loop."""
         ran = self._trail.node
         assert ran is not None, "there are lines to look for"
-        return not self._ends or isinstance(node.op.form, Loop) or node.op.name == ran.op.name
+        if not self._ends or self._trail.of_memory:
+            return True
+        return isinstance(node.op.form, Loop) or node.op.name == ran.op.name
 
     def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
@@ -181,7 +183,7 @@ class _Again:
 def _is_of_values(error: BaseException, trail: Trail) -> bool:
     """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
     if isinstance(error, Halted):
-        return trail.node is not None and not isinstance(trail.node.op.form, Loop)
+        return not trail.of_memory and trail.node is not None and not isinstance(trail.node.op.form, Loop)
     return isinstance(error, Exception) and not isinstance(error, MemoryError)
 
 

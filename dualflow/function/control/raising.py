@@ -34,6 +34,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Check, Opaque
 from dualflow.ops.record import Effect, Op
+from dualflow.ops.static import known_value
 
 Array = np.ndarray[Any, Any]
 KEPT_BYTES: Final = 1024
@@ -150,6 +151,30 @@ def end(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
     return Ended(Raising(make, structure, tuple(kept), origin.caller()), tensors)
 
 
+def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) -> Any:
+    """Raise ``make(*reads)`` unless the bool scalar ``holds``: now, or where the graph runs.
+
+    What is known while tracing, all that ``make`` reads included, is refused then. ``make`` gets tensors with
+    values.
+
+    Returns:
+        The operation that checks, in an explicit graph; else None.
+    """
+    known = known_value(holds)
+    if known is not None and known:
+        return None
+    if dispatch.current().eager:
+        raise make(*reads)
+    ended = end(make, reads)
+    assert ended.raising is not None
+    if known is not None:
+        arrays = [value for x in ended.tensors if (value := known_value(x)) is not None]
+        if len(arrays) == len(ended.tensors):
+            raise ended.raising(arrays)
+    made = _stop_unless(holds, ended.raising, ended.tensors)
+    return None if isinstance(made, tuple) else made
+
+
 @dataclass(slots=True, eq=False)
 class TracedBranch:
     """A traced branch, and how it ended if by a ``raise``."""
@@ -216,13 +241,13 @@ def _is_of(x: Any, tracer: Tracer) -> bool:
     return type(x) is Symbol and x._tracer is tracer
 
 
-def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> None:
+def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> Any:
     tracer = tracer_of(dispatch.current())
     inputs = tuple(map(tracer.adopt, (holds, *tensors)))
     known = all(x.shape.is_static for x in tensors)
     small = known and sum(x.spec.nbytes for x in tensors) <= KEPT_BYTES
     with origin.forced(raising.place):
-        tracer.run(RAISE if small else RAISE_LARGE, inputs, {"error": raising})
+        return tracer.run(RAISE if small else RAISE_LARGE, inputs, {"error": raising})
 
 
 def _infer(holds: TensorSpec, *reads: TensorSpec, error: Raising) -> tuple[TensorSpec, ...]:

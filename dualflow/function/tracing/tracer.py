@@ -29,6 +29,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.checks import ASSIGNED
+from dualflow.ops.conversion import identity
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY, Op
 
@@ -116,6 +117,9 @@ class Tracer(SymbolicEngine):
 
     def constant(self, array: Array) -> Symbol:
         return Symbol(self._literal(array), self)
+
+    def alias(self, tensor: Any) -> Any:
+        return self.run(identity.op, (tensor,), {})
 
     def adopt(self, tensor: AbstractTensor) -> Symbol:
         if type(tensor) is Symbol and tensor._tracer is self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dualflow.core.extent import symbols
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Make, Replacement, rewrite
@@ -29,6 +30,8 @@ def fold(node: Node, make: Make) -> Replacement:
         if source is None or not isinstance(source.op.form, Literal):
             return None
         arrays.append(source.attrs["value"])
+    if any(symbols(tuple(spec.shape)) for spec in node.specs) or symbols(node.attrs):
+        return None
     given = sum(a.nbytes for a in arrays)
     wanted = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
     if wanted > given and (wanted > SMALL_BYTES or isinstance(node.op.form, View)):

@@ -18,6 +18,7 @@ from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import Group, regroup
+from dualflow.graph.run_time_sizes import measures
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Element, Fold, Take
 
@@ -56,6 +57,7 @@ class _Partition:
         self.readers: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
+        self.measures = [i for i, n in enumerate(graph.nodes) if measures(n)]
 
     def groups(self) -> list[Group]:
         for index, node in enumerate(self.graph.nodes):
@@ -133,6 +135,8 @@ class _Partition:
     def _source(self, node: Node, inside: Sequence[Group]) -> int:
         """The largest position of what ``node`` reads from outside ``inside``, or has to come after."""
         found = -1
+        if self.measures:  # its sizes, or those of views it reads, may be told there
+            found = max([found, *self.measures[: bisect(self.measures, self.index[node])][-1:]])
         if node in self.failing:
             found = max([found, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
         for value in node.inputs:
@@ -210,7 +214,7 @@ class _Partition:
 
     def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
         """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
-        if sorted(home.extents) != sorted(other.extents) or self._looks_into(other, node):
+        if sorted(home.extents, key=hash) != sorted(other.extents, key=hash) or self._looks_into(other, node):
             return None
         laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
         pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]

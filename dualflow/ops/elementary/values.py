@@ -21,7 +21,7 @@ from dualflow.ops.complex_numbers import complex as complex_of
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.forms import Opaque
+from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.trigonometric import atan2
@@ -36,13 +36,31 @@ def _neighbour_infer(x1: TensorSpec, x2: TensorSpec) -> TensorSpec:
     return TensorSpec.of(broadcast([x1.shape, x2.shape]), x1.dtype)
 
 
+def _neighbour(m: Any, x: Any, y: Any) -> Any:
+    """Rump, Zimmermann, Boldo, Melquiond: Computing Predecessor and Successor in Rounding to Nearest."""
+    info = np.finfo(m.dtype(x).dtype)
+    unit, least = float(info.eps) / 2, float(info.smallest_subnormal)
+    phi = unit * (1 + 2 * unit)
+    size, up = m.abs(x), x < y
+    wide = phi * size
+    scaled = x * (1 / unit)
+    apart = phi * m.abs(scaled)
+    normal = m.where(up, x + wide, x - wide)
+    small = m.where(up, scaled + apart, scaled - apart) * unit
+    smallest = m.where(up, x + least, x - least)
+    found = m.where(size >= least / (2 * unit * unit), normal, m.where(size < least / unit, smallest, small))
+    found = m.where(m.isinf(x), m.copysign(float(info.max), x), found)
+    found = m.where(m.equal(found, 0), m.copysign(found, x), found)
+    return m.where(m.equal(x, y), y, m.where(m.isnan(x) | m.isnan(y), x + y, found))
+
+
 NEXTAFTER = register(
     Op(
         name="nextafter",
         doc="""The float next to ``x1`` on the way to ``x2``.""",
         infer=_neighbour_infer,
         kernel=np.nextafter,
-        form=Opaque("it counts a float's bits up"),
+        form=Element(_neighbour, 20),
         vjp=(lambda g, out, x1, x2: g, lambda g, out, x1, x2: zeros_like(g)),
         promotion=Promotion.FLOAT,
         samples=(Sample((Domain(-5, 5, "f"), Domain(6, 9, "f"))),),

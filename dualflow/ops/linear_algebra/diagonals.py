@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arrangement import expand_dims
+from dualflow.core.shape import Shape
+from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and
@@ -14,6 +16,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.bands import as_band, construct, extract
 from dualflow.ops.positions import iota
+from dualflow.ops.record import agreed
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
@@ -139,3 +142,98 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     below = row - column <= (lower if lower >= 0 else rows)
     above = column - row <= (upper if upper >= 0 else columns)
     return masked(logical_and(below, above), x)
+
+
+def strictly_lower(x: Any) -> Any:
+    """What stands below the diagonal of matrices, zeros elsewhere."""
+    x, rows, columns = _matrices(x)
+    row, column = _places(rows, columns)
+    return masked(row > column, x)
+
+
+def lower_half(x: Any) -> Any:
+    """What stands below the diagonal of matrices, and half of the diagonal; zeros elsewhere."""
+    return (strictly_lower(x) + band_part(x, -1, 0)) * 0.5
+
+
+def set_diag(
+    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """``input`` with other diagonals.
+
+    Args:
+        input: matrices, of shape ``(..., rows, columns)``.
+        diagonal: what stands on the diagonals: of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is
+            a pair, the highest first.
+        name: ignored; as in TensorFlow.
+        k: which diagonal, or the lowest and the highest of several; see :func:`diag`.
+        align: where short diagonals stand in their rows; see :func:`diag`.
+
+    Raises:
+        InvalidArgumentError: no matrices, or of unknown size; diagonals that do not fit ``input`` and ``k``;
+            an unknown ``align``.
+
+    >>> import dualflow as df
+    >>> df.linalg.set_diag([[1, 1], [1, 1]], [7, 8]).numpy().tolist()
+    [[7, 1], [1, 8]]
+    """
+    x, values = agreed(input, diagonal)
+    x, rows, columns = _matrices(x)
+    low, high = as_band(k)
+    batch = values.shape[: -1 if low == high else -2]
+    if not Shape(batch).is_compatible_with(x.shape[:-2]):
+        raise InvalidArgumentError(
+            f"diagonals of shape {values.shape} do not fit matrices of shape {x.shape}; give each its own."
+        )
+    row, column = _places(rows, columns)
+    if low == high == 0 and rows == columns == values.shape[-1]:
+        return where(equal(row, column), expand_dims(values, -1), x)
+    distance = column - row
+    inside = logical_and(distance >= low, distance <= high)
+    return where(inside, construct(values, (low, high), rows, columns, 0, align), x)
+
+
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of twice the axes, whose element ``[i..., i...]`` is ``diagonal[i...]``, and zeros elsewhere.
+
+    Args:
+        diagonal: of one axis or more, of known sizes.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no axis, or a size that is unknown.
+
+    >>> import dualflow as df
+    >>> df.linalg.tensor_diag([[1, 2]]).shape
+    (1, 2, 1, 2)
+    """
+    x = convert_to_tensor(diagonal)
+    if not len(x.shape) or not x.shape.is_static:
+        raise InvalidArgumentError(
+            f"tensor_diag takes one axis or more, of known sizes, but the shape is {x.shape}."
+        )
+    return reshape(diag(reshape(x, [-1])), (*x.shape, *x.shape))
+
+
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The elements ``input[i..., i...]``: the reverse of :func:`tensor_diag`.
+
+    Args:
+        input: of an even number of axes, whose first half is of the sizes of the second, all known.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: another shape.
+
+    >>> import dualflow as df
+    >>> df.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy().tolist()
+    [1, 4]
+    """
+    x = convert_to_tensor(input)
+    half = x.shape[: len(x.shape) // 2]
+    if not x.shape.is_static or (*half, *half) != x.shape:
+        raise InvalidArgumentError(
+            f"tensor_diag_part takes twice the same sizes, which are known, but the shape is {x.shape}."
+        )
+    count = math.prod(half)
+    return reshape(diag_part(reshape(x, (count, count))), half)

@@ -11,7 +11,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.arrangement import expand_dims, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum, reduction_axes
-from dualflow.ops.linear_algebra.decomposition import singular_values
+from dualflow.ops.linear_algebra.singular_values import singular_values
 from dualflow.ops.powers import pow
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.static import ints

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError
-from dualflow.ops.arithmetic import abs, minimum, square
+from dualflow.ops.arithmetic import abs, minimum, negative, square
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import logical_and
-from dualflow.ops.conversion import stop_gradient
+from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.elementwise import as_real_float, elementwise, real
 from dualflow.ops.exponential import exp, expm1, sigmoid
+from dualflow.ops.joining import concat
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain
@@ -59,7 +61,8 @@ def _floating(features: Any, op: str) -> Any:
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
-    x = _floating(features, "leaky_relu")
+    x = convert_to_tensor(features)
+    x = cast(x, float32) if x.dtype.is_integer else _floating(x, "leaky_relu")
     return where(x > 0, x, alpha * x)
 
 
@@ -131,3 +134,14 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
     along = -1 if axis is None else axis
     shifted = x - stop_gradient(reduce_max(x, along, keepdims=True))
     return shifted - log(reduce_sum(exp(shifted), along, keepdims=True))
+
+
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """:func:`relu` of ``x`` and of ``-x``, one behind the other along ``axis`` (Shang et al., 2016).
+
+    >>> import dualflow as df
+    >>> df.nn.crelu([-1.0, 2.0]).numpy().tolist()
+    [0.0, 2.0, 1.0, 0.0]
+    """
+    x = convert_to_tensor(features)
+    return relu(concat([x, negative(x)], axis))

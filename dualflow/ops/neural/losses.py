@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
+from dualflow.core.dtypes import float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import multiply
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked
-from dualflow.ops.comparison import equal
+from dualflow.ops.choice import masked, where
+from dualflow.ops.comparison import equal, logical_and, logical_not
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.exponential import softplus
+from dualflow.ops.exponential import exp, softplus
 from dualflow.ops.forms import Element
 from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import iota
+from dualflow.ops.powers import log
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
-from dualflow.ops.static import static_int
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.static import known_value, static_int
 from dualflow.ops.statistics import reduce_logsumexp
 
 if TYPE_CHECKING:
@@ -133,8 +139,123 @@ def sigmoid_cross_entropy_with_logits(
     """
     x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
-    if len(x.shape) != len(z.shape) or _differ(x.shape, z.shape):
-        raise InvalidArgumentError(
-            f"labels and logits have one shape, but got {z.shape} and {x.shape}; reshape one of them."
-        )
+    _same_shape(z, x, "labels and logits")
     return softplus(x) - x * z
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """:func:`sigmoid_cross_entropy_with_logits` whose term of the labels is ``pos_weight`` times as large.
+
+    More than 1 makes for fewer misses, less than 1 for fewer false alarms.
+
+    Args:
+        labels: in [0, 1], of the shape of ``logits``.
+        logits: floats.
+        pos_weight: numbers that broadcast with the logits.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+
+    >>> import dualflow as df
+    >>> df.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0).numpy()
+    array([1.386..., 0.693...], dtype=float32)
+    """
+    x: Any = convert_to_tensor(logits)
+    z = convert_to_tensor(labels, dtype_hint=x.dtype)
+    _same_shape(z, x, "labels and logits")
+    return (1 - z) * x + (1 + (pos_weight - 1) * z) * softplus(-x)
+
+
+def _same_shape(x: Any, y: Any, what: str) -> None:
+    if len(x.shape) != len(y.shape) or _differ(x.shape, y.shape):
+        raise InvalidArgumentError(
+            f"{what} have one shape, but got {x.shape} and {y.shape}; reshape one of them."
+        )
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """``exp(log_input) - targets * log_input``: minus the log of a Poisson chance, but for a constant.
+
+    Args:
+        targets: counts, of the shape of ``log_input``.
+        log_input: the log of the mean, floats.
+        compute_full_loss: whether to add ``log(targets!)``, by Stirling's formula where they are above 1.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+
+    >>> import dualflow as df
+    >>> df.nn.log_poisson_loss([2.0], [0.0]).numpy().tolist()
+    [1.0]
+    """
+    x: Any = convert_to_tensor(log_input)
+    z: Any = convert_to_tensor(targets, dtype_hint=x.dtype)
+    _same_shape(z, x, "targets and log_input")
+    found = exp(x) - z * x
+    if not compute_full_loss:
+        return found
+    small = logical_and(z >= 0, z <= 1)
+    safe = where(small, 1, z)
+    stirling = z * log(safe) - z + 0.5 * log(2 * math.pi * safe)
+    return found + masked(logical_not(small), stirling)
+
+
+@entry
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the losses of a batch, divided by its size.
+
+    Args:
+        per_example_loss: the losses, of one axis or more.
+        sample_weight: numbers to multiply them by, which may lack their last axis.
+        global_batch_size: an integer; the number of rows by default.
+
+    Returns:
+        A scalar; 0 for a size of 0.
+
+    Raises:
+        InvalidArgumentError: a scalar loss, or a size below 0.
+        DTypeError: a size that is no integer.
+
+    >>> import dualflow as df
+    >>> float(df.nn.compute_average_loss([1.0, 2.0, 6.0], global_batch_size=6))
+    1.5
+    """
+    loss: Any = convert_to_tensor(per_example_loss)
+    if not loss.shape:
+        raise InvalidArgumentError(
+            "compute_average_loss takes a loss for each row, but per_example_loss is a scalar; leave it "
+            "as it is."
+        )
+    if sample_weight is not None:
+        weight: Any = cast(convert_to_tensor(sample_weight), loss.dtype)
+        if weight.shape and len(weight.shape) == len(loss.shape) - 1:
+            weight = expand_dims(weight, -1)
+        loss = loss * weight
+    if loss.dtype.is_integer:
+        loss = cast(loss, float64)
+    size: Any = shape_tensor(loss)[0] if global_batch_size is None else convert_to_tensor(global_batch_size)
+    if not size.dtype.is_integer or size.shape:
+        raise DTypeError(f"global_batch_size is one integer, not {global_batch_size!r}.")
+    known = known_value(size)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"global_batch_size is 0 or more, not {known}.")
+    return divide_no_nan(reduce_sum(loss), cast(size, loss.dtype))
+
+
+@entry
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of the terms of a regularization loss: the share of one process, and there is only one.
+
+    >>> import dualflow as df
+    >>> float(df.nn.scale_regularization_loss([1.0, 2.0]))
+    3.0
+    """
+    return reduce_sum(convert_to_tensor(regularization_loss))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import add, maximum, multiply, squared_difference
+from dualflow.ops.arithmetic import add, maximum, multiply, square
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
-from dualflow.ops.powers import rsqrt
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.neural.moments import moments
+from dualflow.ops.neural.window_options import channels_first
+from dualflow.ops.neural.window_reductions import sums
+from dualflow.ops.neural.windows import Geometry, sizes_of
+from dualflow.ops.powers import pow, rsqrt
 from dualflow.ops.record import agreed
-from dualflow.ops.statistics import as_float, reduce_mean, squared_magnitude
+from dualflow.ops.static import static_int
+from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -27,22 +34,6 @@ def l2_normalize(
     """
     x, over = as_float(x), dim if axis is None else axis
     return x * rsqrt(maximum(reduce_sum(squared_magnitude(x), over, keepdims=True), epsilon))
-
-
-def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow.
-
-    Those of float16 are computed in float32.
-    """
-    x = as_float(x)
-    if x.dtype is float16:
-        mean, variance = moments(cast(x, float32), axes, None, keepdims)
-        return cast(mean, float16), cast(variance, float16)
-    mean = reduce_mean(x, axes, keepdims=True)
-    variance = reduce_mean(squared_difference(x, mean), axes, keepdims)
-    return (mean if keepdims else reshape(mean, variance.shape)), variance
 
 
 def batch_normalization(
@@ -61,6 +52,149 @@ def batch_normalization(
         factor = factor * scale
     found = multiply(x, factor) - multiply(mean, factor)
     return found if offset is None else found + offset
+
+
+def batch_norm_with_global_normalization(
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`batch_normalization` with ``beta`` as offset, and ``gamma`` as scale if that is asked for.
+
+    >>> import dualflow as df
+    >>> x = df.constant([[1.0], [3.0]])
+    >>> f = df.nn.batch_norm_with_global_normalization
+    >>> f(x, [2.0], [1.0], [10.0], [5.0], 0.0, True).numpy().ravel()
+    array([ 5., 15.], dtype=float32)
+    """
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
+
+
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+    exponential_avg_factor: float = 1.0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch normalization of the channels of images, and what it was done with.
+
+    Args:
+        x: floats of shape ``(batch, *axes, channels)``.
+        scale: ``[channels]``, what the result is multiplied by.
+        offset: ``[channels]``, what is added.
+        mean: ``[channels]``, the running mean; not needed where the batch's replaces it.
+        variance: ``[channels]``, the running variance.
+        epsilon: added to the variance.
+        data_format: "N...C", or "NC..." if the channels come second.
+        is_training: whether to normalize by the batch's mean and variance, and not by those given.
+        name: ignored; as in TensorFlow.
+        exponential_avg_factor: the batch's share in the running mean and variance that are returned.
+
+    Returns:
+        The normalized tensor, and the running mean and variance: of float32 for float16.
+
+    Raises:
+        InvalidArgumentError: a mean or variance that is needed and missing.
+
+    >>> import dualflow as df
+    >>> y, mean, variance = df.compat.v1.nn.fused_batch_norm(df.constant([[[[1.0]], [[3.0]]]]), [1.0], [0.0])
+    >>> float(mean[0]), float(variance[0])
+    (2.0, 2.0)
+    """
+    x = as_float(x)
+    if len(x.shape) < 3:
+        raise InvalidArgumentError(
+            f"fused_batch_norm takes (batch, *axes, channels), not shape {x.shape}; "
+            "df.nn.batch_normalization "
+            "takes any."
+        )
+    first = channels_first(data_format, len(x.shape))
+    if (mean is None or variance is None) and (not is_training or exponential_avg_factor != 1.0):
+        raise InvalidArgumentError(
+            "fused_batch_norm needs mean and variance where is_training is False or "
+            "exponential_avg_factor is "
+            "not 1.0; give both."
+        )
+    wide = cast(x, float32) if x.dtype is float16 else x
+    by = _along(wide, first)
+    if not is_training:
+        found = batch_normalization(wide, by(mean), by(variance), by(offset), by(scale), epsilon)
+        return cast(found, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
+    axes = [a for a in range(len(x.shape)) if a != (1 if first else len(x.shape) - 1)]
+    of_batch, spread = moments(wide, axes)
+    found = batch_normalization(wide, by(of_batch), by(spread), by(offset), by(scale), epsilon)
+    count = reduce_sum(ones_like(wide), axes)
+    unbiased = spread * (count / maximum(count - 1, 1))
+    if exponential_avg_factor != 1.0:
+        share = exponential_avg_factor
+        of_batch = of_batch * share + convert_to_tensor(mean) * (1 - share)
+        unbiased = unbiased * share + convert_to_tensor(variance) * (1 - share)
+    return cast(found, x.dtype), of_batch, unbiased
+
+
+def _along(x: Any, first: bool) -> Callable[[Any], Any]:
+    """What gives a vector of channels the rank of ``x``."""
+    shape = [-1, *[1] * (len(x.shape) - 2)] if first else [-1]
+    return lambda vector: reshape(convert_to_tensor(vector, dtype_hint=x.dtype), shape)
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Each element divided by a power of the sum of squares of its neighbours along the channels.
+
+    It is ``input / (bias + alpha * s) ** beta``, where ``s`` is over the channels up to ``depth_radius`` away
+    (Krizhevsky et al., "ImageNet classification with deep convolutional neural networks", 2012).
+
+    Args:
+        input: floats of shape ``(batch, height, width, channels)``.
+        depth_radius: how far neighbours are.
+        bias: keeps the divisor from 0.
+        alpha: the weight of the squares.
+        beta: the power.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: not of rank 4.
+
+    >>> import dualflow as df
+    >>> df.nn.lrn(df.constant([[[[1.0, 2.0, 2.0]]]]), depth_radius=1, bias=0.0, beta=1.0).numpy().ravel()
+    array([0.2       , 0.2222..., 0.25      ], dtype=float32)
+    """
+    x = as_float(input)
+    if len(x.shape) != 4:
+        raise InvalidArgumentError(
+            f"local_response_normalization takes (batch, height, width, channels), not shape {x.shape}; "
+            "df.reshape it first."
+        )
+    radius = static_int(depth_radius, "depth_radius")
+    channels = x.shape[3]
+    if radius < 0 or channels is None:
+        raise InvalidArgumentError(
+            f"depth_radius is 0 or more, not {radius}, and the channels of shape {x.shape} must be known."
+        )
+    lie = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
+    count = x.shape[:-1].num_elements()
+    rows = reshape(square(x), [-1 if count is None else count, channels, 1])
+    total = reshape(sums(rows, lie), sizes_of(x.shape))
+    return x / pow(bias + alpha * total, beta)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:

@@ -74,21 +74,21 @@ def maxima(x: Any, lie: Geometry) -> Any:
     """The maximum of each window of ``(batch, *axes, channels)``, real numbers."""
 
     def largest(x: Any) -> Any:
-        return reduce_max(windows(x, lie, _lowest(x)), lie.inner)
+        return reduce_max(windows(x, lie, lowest(x)), lie.inner)
 
     return with_gradient(_OfMaximum(lie), largest, x)
 
 
-def _lowest(x: Any) -> float:
+def lowest(x: Any) -> float:
     return -math.inf if x.dtype.is_floating else int(x.dtype.min)
 
 
 def chosen(x: Any, out: Any, lie: Geometry) -> Any:
     """Which element of each window, counted row by row, is the first that is ``out``, the maximum, or nan."""
-    seen = windows(x, lie, _lowest(x))
+    seen = windows(x, lie, lowest(x))
     found = logical_or(equal(seen, expand_dims(out, lie.inner)), not_equal(seen, seen))
-    for inside in _inside(lie, x.shape[1:-1]):
-        found = logical_and(found, inside)
+    for within in inside(lie, x.shape[1:-1]):
+        found = logical_and(found, within)
     return reduce_min(where(found, _places(lie), math.prod(lie.size)), lie.inner)
 
 
@@ -96,7 +96,7 @@ def _places(lie: Geometry) -> Any:
     return constant(np.arange(math.prod(lie.size), dtype=np.int32).reshape(*lie.size, 1))
 
 
-def _inside(lie: Geometry, spatial: Any) -> list[Any]:
+def inside(lie: Geometry, spatial: Any) -> list[Any]:
     """For each axis with something around it, which elements of its windows are the tensor's."""
     found = []
     axes = len(lie.size)
@@ -191,6 +191,6 @@ def means(x: Any, lie: Geometry) -> Any:
     number: Any = 1
     for axis, (n, count) in enumerate(zip(x.shape[1:-1], lie.counts(x.shape[1:-1]), strict=True)):
         at = _positions(lie, axis, count)
-        inside = ((at >= 0) & (at < n)).sum(-1)
-        number = number * inside.reshape(-1, *(1,) * (len(lie.size) - axis))
+        present = ((at >= 0) & (at < n)).sum(-1)
+        number = number * present.reshape(-1, *(1,) * (len(lie.size) - axis))
     return total / convert_to_tensor(number, x.dtype)

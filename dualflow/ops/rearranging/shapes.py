@@ -38,7 +38,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
 
     >>> import dualflow as df
     >>> df.broadcast_static_shape([2, 1], [3])
-    TensorShape([2, 3])
+    (2, 3)
     """
     return broadcast([as_shape(shape_x), as_shape(shape_y)])
 

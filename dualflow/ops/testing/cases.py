@@ -45,9 +45,15 @@ class Case:
     inputs: tuple[Array, ...]
     attrs: dict[str, Any]
     label: str
+    domains: tuple[Domain, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.op.name}-{self.label}"
+
+    def allowed(self, i: int, change: Array) -> Array:
+        """A change of input ``i`` as its domain allows it."""
+        symmetric = bool(self.domains) and self.domains[i].symmetric
+        return (change + np.conjugate(change.swapaxes(-1, -2))) / 2 if symmetric else change
 
 
 def draw(domain: Domain, rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -86,7 +92,7 @@ def _of_dtype(op: Op, sample: Sample, number: int, dtype: str, rng: np.random.Ge
         plain = [draw(*drawn) for drawn in _arguments(sample, rng, dtypes, shapes)]
         for layout in _LAYOUTS if plain else _LAYOUTS[:1]:
             arrays = tuple(_laid_out(a, layout) for a in plain)
-            yield Case(op, arrays, sample.attrs, f"{number}-{dtype}-{layout}")
+            yield Case(op, arrays, sample.attrs, f"{number}-{dtype}-{layout}", sample.inputs)
         return
     for pattern, free in _FREE.items():
         shapes = [free[i] if d.shape is None else d.shape for i, d in enumerate(sample.inputs)]

@@ -218,6 +218,12 @@ def test_graphs_that_need_numpy_say_so() -> None:
         as_njit(program)
 
 
+def test_graphs_whose_sizes_depend_on_data_say_so() -> None:
+    concrete = df.function(lambda x: x[x > 0]).get_concrete_function(df.TensorSpec([3]))
+    with pytest.raises(InvalidArgumentError, match="sizes depend on data"):
+        concrete.njit()
+
+
 def test_graphs_with_variables_say_so() -> None:
     builder = GraphBuilder("graph")
     weight = builder.capture(TensorSpec([2], "float32"), None, variable=True)

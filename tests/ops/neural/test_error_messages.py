@@ -82,6 +82,84 @@ CASES = {
     ),
     "two rates": (lambda: nn.dropout(V, [0.5, 0.5]), Invalid, r"not of shape \(2,\)", "give a scalar"),
     "a rate": (lambda: nn.dropout(V, 1.0), Invalid, "not 1.0", r"in \[0, 1\)"),
+    # losses and normalisations
+    "labels of other shape": (
+        lambda: nn.weighted_cross_entropy_with_logits([0.0], [1.0, 2.0], 2.0),
+        Invalid,
+        r"labels and logits.*\(1,\) and \(2,\)",
+        "reshape",
+    ),
+    "an average of a scalar": (
+        lambda: nn.compute_average_loss(3.0),
+        Invalid,
+        "scalar",
+        "leave it",
+    ),
+    "a size that is no integer": (
+        lambda: nn.compute_average_loss(V, global_batch_size=2.5),
+        Wrong,
+        "not 2.5",
+        "one integer",
+    ),
+    "a size below 0": (
+        lambda: nn.compute_average_loss(V, global_batch_size=-1),
+        Invalid,
+        "not -1",
+        "0 or more",
+    ),
+    "normalizing a matrix": (
+        lambda: df.compat.v1.nn.fused_batch_norm(M, V, V),
+        Invalid,
+        r"not shape \(2, 3\)",
+        "df.nn.batch_normalization",
+    ),
+    "no running mean": (
+        lambda: df.compat.v1.nn.fused_batch_norm(RGB, V, V, is_training=False),
+        Invalid,
+        "needs mean and variance",
+        "give both",
+    ),
+    "neighbours in a matrix": (lambda: nn.lrn(M), Invalid, r"not shape \(2, 3\)", "df.reshape"),
+    "a radius": (lambda: nn.lrn(RGB, -1), Invalid, "not -1", "0 or more"),
+    # blocks
+    "a block of one": (lambda: nn.space_to_depth(IMAGE, 1), Invalid, "and 1", "2 or more"),
+    "a block that does not fit": (
+        lambda: nn.space_to_depth(IMAGE, 3),
+        Invalid,
+        "block_size 3 does not divide the 4 rows",
+        "df.pad",
+    ),
+    "channels of a block": (
+        lambda: nn.depth_to_space(RGB, 2),
+        Invalid,
+        "block_size 2 does not divide the 3 channels",
+        "square",
+    ),
+    "no distance": (
+        lambda: nn.with_space_to_batch(IMAGE, [0, 1], "VALID", None),
+        Invalid,
+        r"dilation_rate \(0, 1\)",
+        "positive number",
+    ),
+    "a padding apart": (
+        lambda: nn.with_space_to_batch(IMAGE, [2, 1], "SAME", None),
+        Invalid,
+        "not 'SAME' with None",
+        "filter_shape",
+    ),
+    "open sizes apart": (
+        lambda: traced(lambda x: nn.with_space_to_batch(x, [2, 1], "VALID", nn.max_pool2d), [1, None, 4, 1]),
+        Invalid,
+        r"not shape \(1, None, 4, 1\)",
+        "must be known",
+    ),
+    # morphology
+    "a structure": (
+        lambda: nn.dilation2d(RGB, df.ones([3, 3, 2]), 1, "SAME", "NHWC", 1),
+        Invalid,
+        r"\(3, 3, 2\) does not fit",
+        r"\(h, w, channels\)",
+    ),
     # windows
     "pooling a vector": (lambda: nn.max_pool(V, 2, 2, "SAME"), Invalid, r"shape \(3,\)", "df.reshape"),
     "windows of a vector": (

@@ -23,7 +23,9 @@ from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
+from dualflow.core.extent import typical
 from dualflow.core.locks import unforkable
+from dualflow.core.size_functions import largest, smallest
 
 ELEMENTS = {"f": F32, "d": F64}
 """Element types by the character of their dtype."""
@@ -125,11 +127,11 @@ class Gemm(NamedTuple):
         if columns == 1:
             b = MatrixStrides(b.row, 1)
         copies = self._copies(a, inner)
-        cut = self.blocks((rows, columns, inner), threads, copies)
+        cut = self.blocks((typical(rows), typical(columns), typical(inner)), threads, copies)
         copy_row = self._copy_row(cut.rows) if copies else 0
         slot = cut.depth * (self.wide.vectors * self.lanes + copy_row)
         if columns == a.column == b.row == 1:
-            cut, slot = GemmBlocking(cut.rows, cut.columns, max(inner, 1)), 0
+            cut, slot = GemmBlocking(cut.rows, cut.columns, largest(inner, 1)), 0
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, a.row, a.column, b.row, b.column, c.row, int(keep)]
         numbers += [self._bits_of(scale), int(exchanged), cut.rows, cut.columns, cut.depth]
@@ -158,7 +160,7 @@ class Gemm(NamedTuple):
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
         """The memory that a product needs beside its operands."""
-        return min(threads, table[Field.BLOCKS]) * table[Field.SLOT] * self.element.nbytes
+        return smallest(threads, table[Field.BLOCKS]) * table[Field.SLOT] * self.element.nbytes
 
     def text(self) -> str:
         """The module of LLVM IR."""
@@ -181,7 +183,7 @@ class Gemm(NamedTuple):
     def _copies(self, a: MatrixStrides, inner: int) -> bool:
         """Whether blocks copy their rows of A, for want of places in a cache where A lies."""
         apart = a.column * self.element.nbytes
-        return a.row == 1 and apart != 0 and apart % PAGE == 0 and inner > PAGE // 16
+        return a.row == 1 and apart != 0 and apart % PAGE == 0 and typical(inner) > PAGE // 16
 
     def _copy_row(self, rows: int) -> int:
         """The distance of a copy's rows: an odd number of vectors, which spreads them over a cache."""

@@ -136,8 +136,9 @@ class _Panel:
             b.call("pack", [self.table, self.depth, self.b, self.packed, width, columns])
             return [self.packed, width]
 
-        panel = b.if_else(self.size[Field.B_COLUMN].eq(1), lambda: [self.b, b_row], pack)
-        straight = self.size[Field.COLUMNS].eq(1) & self.a_column.eq(1) & b_row.eq(1)
+        single = self.size[Field.COLUMNS].eq(1)
+        panel = b.if_else(self.size[Field.B_COLUMN].eq(1) | single, lambda: [self.b, b_row], pack)
+        straight = single & self.a_column.eq(1) & b_row.eq(1)
         kernel = fills.select(b.address("wide"), straight.select(b.address("dot"), b.address("narrow")))
         lies = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
         b.call_pointer(kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep])

@@ -15,6 +15,7 @@ from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.product.choice import own
 from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
 from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
 
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
@@ -47,8 +48,8 @@ class Matrix(NamedTuple):
         """The reading of a matrix one of whose dims has neighbouring elements."""
         down, across = layout.strides[-2:]
         if across == 1:
-            return cls(AS_IS, max(down, columns, 1))
-        return cls(TRANSPOSED, max(across, rows, 1))
+            return cls(AS_IS, largest(down, largest(columns, 1)))
+        return cls(TRANSPOSED, largest(across, largest(rows, 1)))
 
 
 class Batch(NamedTuple):
@@ -106,7 +107,7 @@ class ProductWriter:
         readings = Matrix.of(x, rows, inner), Matrix.of(y, inner, columns)
         orders = [self.param(r.order).cast(I32) for r in readings]
         integers = [self._int(n) for n in batch.sizes]
-        distances = [self._int(n) for n in (*[r.leading for r in readings], max(columns, 1))]
+        distances = [self._int(n) for n in (*[r.leading for r in readings], largest(columns, 1))]
         factors = [b.constant(batch.element, n) for n in (batch.scale, float(batch.keep))]
         with self._each(batch) as pointers:
             operands = [value for pair in zip(pointers, distances, strict=True) for value in pair]

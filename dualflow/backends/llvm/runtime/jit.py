@@ -218,7 +218,7 @@ def _refuse_unknown_symbols(text: str, symbols: Mapping[str, int]) -> None:
 
 
 def _find(name: str, symbols: Mapping[str, int]) -> int:
-    address = symbols.get(name) or (_process_symbol(name) if name in _RUNTIME else 0)
+    address = symbols.get(name) or (process_symbol(name) if name in _RUNTIME else 0)
     if not address:
         known = ", ".join(sorted(symbols)) or "none"
         raise InternalError(f"a kernel needs the symbol {name!r}, which nobody provides; given: {known}")
@@ -226,7 +226,8 @@ def _find(name: str, symbols: Mapping[str, int]) -> int:
 
 
 @functools.cache
-def _process_symbol(name: str) -> int:
+def process_symbol(name: str) -> int:
+    """The address of a function of C's libraries; 0 where there is none."""
     for library in ("msvcrt",) if sys.platform == "win32" else (None, "libm.so.6"):
         try:
             return ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value or 0

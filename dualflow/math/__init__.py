@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.math import special as special
     from dualflow.ops.arithmetic import abs as abs
     from dualflow.ops.arithmetic import add as add
     from dualflow.ops.arithmetic import add_n as add_n
@@ -98,6 +99,22 @@ if TYPE_CHECKING:
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.special import erf as erf
     from dualflow.ops.special import erfc as erfc
+    from dualflow.ops.special_functions.bessel import bessel_i0 as bessel_i0
+    from dualflow.ops.special_functions.bessel import bessel_i0e as bessel_i0e
+    from dualflow.ops.special_functions.bessel import bessel_i1 as bessel_i1
+    from dualflow.ops.special_functions.bessel import bessel_i1e as bessel_i1e
+    from dualflow.ops.special_functions.gamma import betainc as betainc
+    from dualflow.ops.special_functions.gamma import digamma as digamma
+    from dualflow.ops.special_functions.gamma import igamma as igamma
+    from dualflow.ops.special_functions.gamma import igammac as igammac
+    from dualflow.ops.special_functions.gamma import lbeta as lbeta
+    from dualflow.ops.special_functions.gamma import lgamma as lgamma
+    from dualflow.ops.special_functions.gamma import polygamma as polygamma
+    from dualflow.ops.special_functions.gamma import zeta as zeta
+    from dualflow.ops.special_functions.inverse_error_functions import erfcinv as erfcinv
+    from dualflow.ops.special_functions.inverse_error_functions import erfinv as erfinv
+    from dualflow.ops.special_functions.inverse_error_functions import ndtri as ndtri
+    from dualflow.ops.special_functions.sobol import sobol_sample as sobol_sample
     from dualflow.ops.special_functions.vanishing import xdivy as xdivy
     from dualflow.ops.special_functions.vanishing import xlog1py as xlog1py
     from dualflow.ops.special_functions.vanishing import xlogy as xlogy

@@ -1,0 +1,54 @@
+"""Axes as the standard's functions take them: integers that may count from the end."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """``axis`` counted from the front.
+
+    Raises:
+        OutOfRangeError: outside of ``[-rank, rank)``.
+        DTypeError: no integer.
+    """
+    try:
+        index = operator.index(axis)
+    except TypeError:
+        raise DTypeError(f"An axis is an integer, such as 0 or -1, not {axis!r}.") from None
+    if not -rank <= index < rank:
+        raise OutOfRangeError(
+            f"axis {index} is out of range for an array of {rank} axes: use {-rank} to {rank - 1}."
+        )
+    return index % rank
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """One axis or several, counted from the front; all for None.
+
+    Raises:
+        OutOfRangeError: one is outside of ``[-rank, rank)``.
+        InvalidArgumentError: one is named twice.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    found = tuple(axis_of(a, rank) for a in (axis if isinstance(axis, Iterable) else (axis,)))
+    if len(set(found)) != len(found):
+        raise InvalidArgumentError(f"axis {axis} names an axis twice; name each once.")
+    return found
+
+
+def ints_of(value: Any, count: int, what: str) -> tuple[int, ...]:
+    """One integer for each of ``count`` places; a single one is for all of them.
+
+    Raises:
+        InvalidArgumentError: another number of integers.
+    """
+    found = tuple(operator.index(i) for i in (value if isinstance(value, Iterable) else (value,) * count))
+    if len(found) != count:
+        raise InvalidArgumentError(f"{what} {value} is not one integer for each of {count} axes.")
+    return found

@@ -1,0 +1,420 @@
+"""New arrays: from values, from a shape, from a range, from other libraries' memory."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from dualflow.array_api.array import Array, tensor_of
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.device_names import check_device
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.ops.broadcasting import broadcast_like, broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.positions import iota
+from dualflow.ops.positions import meshgrid as grid
+from dualflow.ops.record import holds_tensors
+from dualflow.ops.static import static_shape
+from dualflow.ops.tensor import Tensor
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+    """``obj`` as an array.
+
+    Args:
+        obj: an array, a tensor, a variable (whose value is read), an array of NumPy's or another library's, a
+            Python number, or nested lists of these.
+        dtype: by default an array's own; int64, float64 and complex128 for Python's numbers.
+        device: the CPU, which is the only device.
+        copy: whether later assignments to the result must not be seen in ``obj`` (True), or must be (False).
+            By default an array of the right dtype is returned as it is. The elements themselves are never
+            written to, so that copies of arrays and tensors cost nothing.
+
+    Raises:
+        InvalidArgumentError: ``copy=False`` where there must be a copy, rows of different lengths, an integer
+            that the dtype can't hold, or another device.
+        DTypeError: what is no number, or numbers of a higher kind than ``dtype``.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
+    """
+    check_device(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    if type(obj) is Array and (wanted is None or wanted is obj.dtype):
+        return Array(obj.tensor) if copy else obj
+    if copy is False and not isinstance(obj, AbstractTensor):
+        raise InvalidArgumentError(
+            f"A value of type {type(obj).__name__} becomes an array only by a copy; leave copy=False out."
+        )
+    if isinstance(obj, AbstractTensor | AbstractVariable | AbstractComposite):
+        return Array(_converted(convert_to_tensor(obj), wanted))
+    if isinstance(obj, list | tuple) and holds_tensors(obj):
+        return Array(_converted(convert_to_tensor(_widened(obj)), wanted))
+    return Array(dispatch.current().constant(_values(obj, wanted)))
+
+
+def _converted(tensor: Tensor, dtype: DType | None) -> Tensor:
+    return tensor if dtype is None or tensor.dtype is dtype else cast(tensor, dtype)
+
+
+def _widened(rows: Any) -> Any:
+    """Nested lists that hold arrays, with Python's numbers as tensors of the default dtypes."""
+    if isinstance(rows, list | tuple):
+        return [_widened(row) for row in rows]
+    return asarray(rows).tensor
+
+
+def _values(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """Values without tensors among them, in ``dtype`` or the default one of their kind."""
+    if dtype is not None:
+        return as_array(obj, dtype)
+    array = as_array(obj)
+    if isinstance(obj, np.ndarray | np.generic) or hasattr(obj, "__array__"):
+        return array
+    default = _DEFAULTS.get(array.dtype.kind)
+    return array if default is None or array.dtype == np.uint64 else as_array(obj, default)
+
+
+_DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The elements of another library's array, by the DLPack protocol.
+
+    Args:
+        x: an object with ``__dlpack__`` and ``__dlpack_device__``.
+        device: the CPU, which is the only device.
+        copy: True for memory of its own; False to share the memory with ``x``, which nobody may write to from
+            then on. By default a copy is made where the memory can be written to.
+
+    Raises:
+        BufferError: ``copy=False`` where ``x`` has to be copied.
+        InvalidArgumentError: another device.
+
+    >>> import numpy as np
+    >>> import dualflow.array_api as xp
+    >>> xp.from_dlpack(np.arange(3.0))
+    Array([0., 1., 2.], dtype=float64)
+    """
+    check_device(device)
+    if type(x) is Array and not copy:
+        return Array(x.tensor)
+    found = np.from_dlpack(x, device="cpu" if device is not None else None, copy=copy)
+    if copy is None and found.flags.writeable:
+        found = found.copy()
+    return Array(dispatch.current().constant(found))
+
+
+# Of one value
+
+
+def _filled(shape: Any, value: Any, dtype: DType) -> Array:
+    sizes = static_shape(shape)
+    return Array(broadcast_to(dispatch.current().constant(np.array(value, dtype.dtype)), sizes))
+
+
+def _filled_like(x: Any, value: Any, dtype: Any, device: Any) -> Array:
+    check_device(device)
+    tensor = tensor_of(x)
+    wanted = tensor.dtype if dtype is None else as_dtype(dtype)
+    if tensor.shape.is_static:
+        return _filled(tensor.shape, value, wanted)
+    return Array(broadcast_like(dispatch.current().constant(np.array(value, wanted.dtype)), tensor))
+
+
+def _dtype_or(dtype: Any, default: DType) -> DType:
+    return default if dtype is None else as_dtype(dtype)
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Zeros of a shape, float64 by default.
+
+    Raises:
+        InvalidArgumentError: a negative size, or another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.zeros((2, 2), dtype=xp.int8).tolist()
+    [[0, 0], [0, 0]]
+    """
+    check_device(device)
+    return _filled(shape, 0, _dtype_or(dtype, float64))
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Ones of a shape, float64 by default.
+
+    Raises:
+        InvalidArgumentError: a negative size, or another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.ones(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    check_device(device)
+    return _filled(shape, 1, _dtype_or(dtype, float64))
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An array of a shape, float64 by default, whose elements may be anything; they are zeros.
+
+    Raises:
+        InvalidArgumentError: a negative size, or another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An array of a shape whose every element is ``fill_value``.
+
+    Args:
+        shape: the sizes, or one of them.
+        fill_value: a Python number, or an array without axes.
+        dtype: by default that of :func:`asarray` of the value.
+        device: the CPU, which is the only device.
+
+    Raises:
+        InvalidArgumentError: a negative size, a value with axes, or another device.
+        DTypeError: a value that ``dtype`` can't hold.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.full(2, 7).tolist()
+    [7, 7]
+    """
+    value = asarray(fill_value, dtype=dtype, device=device).tensor
+    if value.shape:
+        raise InvalidArgumentError(
+            f"full takes one number, not a value of shape {value.shape}; use broadcast_to."
+        )
+    return Array(broadcast_to(value, static_shape(shape)))
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Zeros of the shape of ``x``, and of its dtype unless another is given.
+
+    Raises:
+        DTypeError: ``x`` is no array.
+        InvalidArgumentError: another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.zeros_like(xp.asarray([1, 2])).tolist()
+    [0, 0]
+    """
+    return _filled_like(x, 0, dtype, device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Ones of the shape of ``x``, and of its dtype unless another is given.
+
+    Raises:
+        DTypeError: ``x`` is no array.
+        InvalidArgumentError: another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.ones_like(xp.asarray([5, 6]), dtype=xp.float32).tolist()
+    [1.0, 1.0]
+    """
+    return _filled_like(x, 1, dtype, device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """An array of the shape of ``x`` whose elements may be anything; they are zeros.
+
+    Raises:
+        DTypeError: ``x`` is no array.
+        InvalidArgumentError: another device than the CPU.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.empty_like(xp.ones((2, 3))).shape
+    (2, 3)
+    """
+    return _filled_like(x, 0, dtype, device)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An array of the shape of ``x``, and of its dtype unless another is given, filled with a number.
+
+    Raises:
+        DTypeError: ``x`` is no array, or the dtype can't hold the number.
+        InvalidArgumentError: another device than the CPU, or a value with axes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.full_like(xp.asarray([1, 2]), 9).tolist()
+    [9, 9]
+    """
+    tensor = tensor_of(x)
+    value = asarray(fill_value, dtype=tensor.dtype if dtype is None else dtype, device=device).tensor
+    if value.shape:
+        raise InvalidArgumentError(
+            f"full_like takes one number, not a value of shape {value.shape}; use broadcast_to."
+        )
+    return Array(broadcast_like(value, tensor))
+
+
+# Of positions
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+    """``start``, ``start + step``, ... up to and without ``stop``; ``arange(n)`` starts at 0.
+
+    Args:
+        start: the first number, or ``stop`` if that is not given.
+        stop: where to end.
+        step: the distance of two numbers; 1 by default.
+        dtype: int64, or float64 if one of the three is a float.
+        device: the CPU, which is the only device.
+
+    Raises:
+        InvalidArgumentError: ``step`` is 0, or another device.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.arange(1, 10, 3).tolist()
+    [1, 4, 7]
+    """
+    check_device(device)
+    first, last = (0, start) if stop is None else (start, stop)
+    numbers = [_number(x) for x in (first, last, step)]
+    if numbers[2] == 0:
+        raise InvalidArgumentError("arange's step can't be 0.")
+    default = float64 if any(isinstance(x, float) for x in numbers) else int64
+    return Array(dispatch.current().constant(np.arange(*numbers, dtype=_dtype_or(dtype, default).dtype)))
+
+
+def _number(x: Any) -> Any:
+    """A Python number; of an array, its only element."""
+    if isinstance(x, AbstractComposite | AbstractTensor | AbstractVariable | np.ndarray | np.generic):
+        return tensor_of(x).item()
+    return x
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Array:
+    """``num`` numbers at equal distances from ``start`` to ``stop``.
+
+    Args:
+        start: the first number.
+        stop: the last number, or the one that would follow it.
+        num: how many numbers, 0 or more.
+        dtype: float64 by default, complex128 for complex numbers.
+        device: the CPU, which is the only device.
+        endpoint: whether ``stop`` is the last number.
+
+    Raises:
+        InvalidArgumentError: ``num`` is negative, or another device.
+        DTypeError: a dtype of integers.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    check_device(device)
+    first, last, count = _number(start), _number(stop), operator.index(num)
+    if count < 0:
+        raise InvalidArgumentError(f"linspace makes 0 numbers or more, not {count}.")
+    is_complex = isinstance(first, complex) or isinstance(last, complex)
+    wanted = _dtype_or(dtype, complex128 if is_complex else float64)
+    if not wanted.is_inexact:
+        raise DTypeError(f"linspace makes floats, not {wanted.name}; convert its result with astype.")
+    found = np.linspace(first, last, count, endpoint=endpoint, dtype=wanted.dtype)
+    return Array(dispatch.current().constant(found))
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Array:
+    """A matrix with ones on one diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: how many rows.
+        n_cols: how many columns; as many as rows by default.
+        k: which diagonal: 0 for the main one, above it positive.
+        dtype: float64 by default.
+        device: the CPU, which is the only device.
+
+    Raises:
+        InvalidArgumentError: another device.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.eye(2, 3, k=1).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    check_device(device)
+    rows = operator.index(n_rows)
+    columns = rows if n_cols is None else operator.index(n_cols)
+    ahead = iota((1, columns), 1, int64) - iota((rows, 1), 0, int64)
+    return Array(cast(ahead == operator.index(k), _dtype_or(dtype, float64)))
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
+    """The coordinates of the points of a grid, one array for each of the vectors.
+
+    Args:
+        *arrays: the coordinates along each axis, of one dtype.
+        indexing: "xy", where the first vector runs along the columns, or "ij", where it runs along the rows.
+
+    Raises:
+        InvalidArgumentError: another word for ``indexing``.
+        DTypeError: what is no array.
+
+    >>> import dualflow.array_api as xp
+    >>> [x.tolist() for x in xp.meshgrid(xp.asarray([1, 2]), xp.asarray([3, 4]))]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    return [Array(x) for x in grid(*[tensor_of(x) for x in arrays], indexing=indexing)]
+
+
+def _below(x: Tensor, k: int) -> Any:
+    """For each element of the matrices ``x`` whether it is on or below the diagonal ``k``."""
+    if len(x.shape) < 2 or None in x.shape[-2:]:
+        raise InvalidArgumentError(
+            f"tril and triu take matrices whose sizes are known, not an array of shape {x.shape}."
+        )
+    rows, columns = x.shape[-2:]
+    return iota((1, columns), 1, int64) <= iota((rows, 1), 0, int64) + operator.index(k)
+
+
+def tril(x: Any, /, *, k: int = 0) -> Array:
+    """The matrices ``x`` with zeros above their diagonal ``k``.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+        DTypeError: ``x`` is no array.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.tril(xp.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    tensor = tensor_of(x)
+    return Array(where(_below(tensor, k), tensor, np.zeros((), tensor.dtype.dtype)))
+
+
+def triu(x: Any, /, *, k: int = 0) -> Array:
+    """The matrices ``x`` with zeros below their diagonal ``k``.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+        DTypeError: ``x`` is no array.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.triu(xp.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    tensor = tensor_of(x)
+    return Array(where(_below(tensor, k - 1), np.zeros((), tensor.dtype.dtype), tensor))
+
+
+make_public_entries(globals())

@@ -1,0 +1,274 @@
+"""The standard's elementwise functions: an op each, on the tensors that the arrays hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.array_api.array import Array, in_floats, operands, tensor_of
+from dualflow.array_api.products import floor_quotient
+from dualflow.core.errors import DTypeError
+from dualflow.core.tracebacks import hide_frames
+from dualflow.ops import (
+    arithmetic,
+    bitwise,
+    comparison,
+    complex_numbers,
+    conversion,
+    exponential,
+    powers,
+    rounding,
+    trigonometric,
+)
+from dualflow.ops.elementary.values import nextafter as nextafter_of
+from dualflow.ops.floating_point import logarithms, parts
+
+Unary = Callable[[Any], Array]
+Binary = Callable[[Any, Any], Array]
+
+
+def _of_one(
+    name: str, function: Callable[[Any], Any], doc: str, example: tuple[str, str], *, floats: bool = False
+) -> Unary:
+    """The standard's function of one array; where ``floats``, integers count as float64."""
+    tensor = in_floats if floats else tensor_of
+
+    def apply(x: Any, /) -> Array:
+        try:
+            return Array(function(tensor(x)))
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    given, result = example
+    _name(apply, name, doc, f"xp.{name}(xp.asarray({given}))", result)
+    return apply
+
+
+def _of_two(
+    name: str, function: Callable[[Any, Any], Any], doc: str, example: tuple[str, str, str]
+) -> Binary:
+    """The standard's function of two arrays, of which one may be a Python number."""
+
+    def apply(x1: Any, x2: Any, /) -> Array:
+        try:
+            return Array(function(*operands(x1, x2)))
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    first, second, result = example
+    _name(apply, name, doc, f"xp.{name}(xp.asarray({first}), {second})", result)
+    return apply
+
+
+def _name(apply: Any, name: str, doc: str, call: str, result: str) -> None:
+    apply.__name__ = apply.__qualname__ = name
+    shown = f">>> import dualflow.array_api as xp\n>>> {call}.tolist()\n{result}\n"
+    apply.__doc__ = f"{doc}\n\n{_CONTRACT}\n{shown}"
+
+
+_CONTRACT = """Elementwise; shapes broadcast, and dtypes promote as :func:`result_type` says.
+
+Raises:
+    DTypeError: a dtype that the function is not for, or what is no array.
+    InvalidArgumentError: shapes that do not broadcast.
+"""
+
+# Of one array
+
+acos = _of_one("acos", trigonometric.acos, "Inverse cosine.", ("[1.0]", "[0.0]"), floats=True)
+acosh = _of_one("acosh", trigonometric.acosh, "Inverse hyperbolic cosine.", ("[1.0]", "[0.0]"), floats=True)
+asin = _of_one("asin", trigonometric.asin, "Inverse sine.", ("[0.0]", "[0.0]"), floats=True)
+asinh = _of_one("asinh", trigonometric.asinh, "Inverse hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
+atan = _of_one("atan", trigonometric.atan, "Inverse tangent.", ("[0.0]", "[0.0]"), floats=True)
+atanh = _of_one("atanh", trigonometric.atanh, "Inverse hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
+cos = _of_one("cos", trigonometric.cos, "Cosine.", ("[0.0]", "[1.0]"), floats=True)
+cosh = _of_one("cosh", trigonometric.cosh, "Hyperbolic cosine.", ("[0.0]", "[1.0]"), floats=True)
+sin = _of_one("sin", trigonometric.sin, "Sine.", ("[0.0]", "[0.0]"), floats=True)
+sinh = _of_one("sinh", trigonometric.sinh, "Hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
+tan = _of_one("tan", trigonometric.tan, "Tangent.", ("[0.0]", "[0.0]"), floats=True)
+tanh = _of_one("tanh", trigonometric.tanh, "Hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
+
+exp = _of_one("exp", exponential.exp, "e to the power ``x``.", ("[0.0]", "[1.0]"), floats=True)
+expm1 = _of_one("expm1", exponential.expm1, "``exp(x) - 1``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
+log = _of_one("log", powers.log, "Natural logarithm.", ("[1.0]", "[0.0]"), floats=True)
+log1p = _of_one("log1p", exponential.log1p, "``log(1 + x)``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
+log2 = _of_one("log2", logarithms.log2, "Logarithm to the base 2.", ("[8.0]", "[3.0]"), floats=True)
+log10 = _of_one("log10", logarithms.log10, "Logarithm to the base 10.", ("[10.0]", "[1.0]"), floats=True)
+reciprocal = _of_one("reciprocal", powers.reciprocal, "``1 / x``.", ("[4.0]", "[0.25]"), floats=True)
+sqrt = _of_one("sqrt", powers.sqrt, "Square root; nan for negative numbers.", ("[9.0]", "[3.0]"), floats=True)
+square = _of_one("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))
+
+abs = _of_one("abs", arithmetic.abs, "Magnitude; of a complex number a real one.", ("[-3, 4]", "[3, 4]"))
+negative = _of_one("negative", arithmetic.negative, "``-x``.", ("[1, -2]", "[-1, 2]"))
+positive = _of_one("positive", conversion.identity, "``x`` itself.", ("[1, -2]", "[1, -2]"))
+sign = _of_one(
+    "sign",
+    arithmetic.sign,
+    "-1, 0 or 1, as ``x`` is negative, zero or positive; ``x / abs(x)`` of complex numbers.",
+    ("[-3, 0, 5]", "[-1, 0, 1]"),
+)
+signbit = _of_one(
+    "signbit",
+    parts.signbit,
+    "Whether the sign is minus, also that of zeros and nan.",
+    ("[-0.0, 1.0]", "[True, False]"),
+)
+
+
+def _round(x: Any) -> Any:
+    if not x.dtype.is_complex:
+        return rounding.round(x)
+    return complex_numbers.complex(
+        rounding.round(complex_numbers.real(x)), rounding.round(complex_numbers.imag(x))
+    )
+
+
+ceil = _of_one("ceil", rounding.ceil, "The smallest integer not below ``x``.", ("[1.5]", "[2.0]"))
+floor = _of_one("floor", rounding.floor, "The largest integer not above ``x``.", ("[-1.5]", "[-2.0]"))
+round = _of_one(
+    "round",
+    _round,
+    "The nearest integer; halves go to the even one. Of complex numbers both parts.",
+    ("[0.5, 1.5, 2.4]", "[0.0, 2.0, 2.0]"),
+)
+trunc = _of_one("trunc", rounding.trunc, "The integer part of ``x``.", ("[-1.5]", "[-1.0]"))
+
+conj = _of_one("conj", complex_numbers.conj, "The complex conjugate.", ("[1.0 + 2.0j]", "[(1-2j)]"))
+imag = _of_one("imag", complex_numbers.imag, "The imaginary part.", ("[1.0 + 2.0j]", "[2.0]"))
+real = _of_one("real", complex_numbers.real, "The real part.", ("[1.0 + 2.0j]", "[1.0]"))
+
+isfinite = _of_one(
+    "isfinite",
+    comparison.isfinite,
+    "Whether ``x`` is neither infinite nor nan.",
+    ("[1.0, xp.inf]", "[True, False]"),
+    floats=True,
+)
+isinf = _of_one(
+    "isinf", comparison.isinf, "Whether ``x`` is infinite.", ("[1.0, xp.inf]", "[False, True]"), floats=True
+)
+isnan = _of_one(
+    "isnan", comparison.isnan, "Whether ``x`` is nan.", ("[1.0, xp.nan]", "[False, True]"), floats=True
+)
+logical_not = _of_one(
+    "logical_not", comparison.logical_not, "Whether ``x`` does not hold.", ("[True, False]", "[False, True]")
+)
+bitwise_invert = _of_one(
+    "bitwise_invert", bitwise.invert, "Every bit flipped; of bools, the opposite.", ("[6]", "[-7]")
+)
+
+# Of two arrays
+
+add = _of_two("add", arithmetic.add, "Sum.", ("[1, 2]", "10", "[11, 12]"))
+subtract = _of_two("subtract", arithmetic.subtract, "Difference.", ("[1, 2]", "10", "[-9, -8]"))
+multiply = _of_two("multiply", arithmetic.multiply, "Product.", ("[1, 2]", "10", "[10, 20]"))
+divide = _of_two("divide", arithmetic.divide, "Quotient.", ("[1.0, 2.0]", "4.0", "[0.25, 0.5]"))
+floor_divide = _of_two(
+    "floor_divide",
+    floor_quotient,
+    "The quotient rounded down; of floats with an infinite operand the quotient itself.",
+    ("[7, -7]", "2", "[3, -4]"),
+)
+remainder = _of_two(
+    "remainder",
+    arithmetic.mod,
+    "What :func:`floor_divide` leaves, with the sign of ``x2``.",
+    ("[7, -7]", "2", "[1, 1]"),
+)
+pow = _of_two("pow", powers.pow, "``x1`` to the power ``x2``.", ("[2, 3]", "2", "[4, 9]"))
+atan2 = _of_two(
+    "atan2",
+    trigonometric.atan2,
+    "The angle of the point ``(x2, x1)``.",
+    ("[0.0]", "xp.asarray([1.0])", "[0.0]"),
+)
+hypot = _of_two(
+    "hypot",
+    logarithms.hypot,
+    "``sqrt(x1 ** 2 + x2 ** 2)``, without overflow.",
+    ("[3.0]", "xp.asarray([4.0])", "[5.0]"),
+)
+logaddexp = _of_two(
+    "logaddexp",
+    exponential.logaddexp,
+    "``log(exp(x1) + exp(x2))``, without overflow.",
+    ("[-1e9]", "3.0", "[3.0]"),
+)
+copysign = _of_two(
+    "copysign",
+    parts.copysign,
+    "The magnitude of ``x1`` with the sign of ``x2``.",
+    ("[1.0]", "-0.0", "[-1.0]"),
+)
+nextafter = _of_two(
+    "nextafter",
+    nextafter_of,
+    "The float that follows ``x1`` on the way to ``x2``.",
+    ("[1.0]", "xp.asarray([2.0])", "[1.0000000000000002]"),
+)
+maximum = _of_two("maximum", arithmetic.maximum, "The larger; nan if either is.", ("[1, 5]", "3", "[3, 5]"))
+minimum = _of_two("minimum", arithmetic.minimum, "The smaller; nan if either is.", ("[1, 5]", "3", "[1, 3]"))
+
+equal = _of_two("equal", comparison.equal, "Whether ``x1 == x2``.", ("[1, 2]", "2", "[False, True]"))
+not_equal = _of_two(
+    "not_equal", comparison.not_equal, "Whether ``x1 != x2``.", ("[1, 2]", "2", "[True, False]")
+)
+less = _of_two("less", comparison.less, "Whether ``x1 < x2``.", ("[1, 2]", "2", "[True, False]"))
+less_equal = _of_two(
+    "less_equal", comparison.less_equal, "Whether ``x1 <= x2``.", ("[1, 2]", "2", "[True, True]")
+)
+greater = _of_two("greater", comparison.greater, "Whether ``x1 > x2``.", ("[2, 3]", "2", "[False, True]"))
+greater_equal = _of_two(
+    "greater_equal", comparison.greater_equal, "Whether ``x1 >= x2``.", ("[1, 2]", "2", "[False, True]")
+)
+logical_and = _of_two(
+    "logical_and", comparison.logical_and, "Whether both hold.", ("[True, False]", "True", "[True, False]")
+)
+logical_or = _of_two(
+    "logical_or", comparison.logical_or, "Whether either holds.", ("[True, False]", "False", "[True, False]")
+)
+logical_xor = _of_two(
+    "logical_xor",
+    comparison.logical_xor,
+    "Whether exactly one holds.",
+    ("[True, False]", "True", "[False, True]"),
+)
+bitwise_and = _of_two("bitwise_and", bitwise.bitwise_and, "Bits set in both.", ("[6]", "3", "[2]"))
+bitwise_or = _of_two("bitwise_or", bitwise.bitwise_or, "Bits set in either.", ("[6]", "3", "[7]"))
+bitwise_xor = _of_two("bitwise_xor", bitwise.bitwise_xor, "Bits set in exactly one.", ("[6]", "3", "[5]"))
+bitwise_left_shift = _of_two(
+    "bitwise_left_shift", bitwise.left_shift, "The bits moved up by ``x2`` places.", ("[6]", "1", "[12]")
+)
+bitwise_right_shift = _of_two(
+    "bitwise_right_shift", bitwise.right_shift, "The bits moved down by ``x2`` places.", ("[6]", "1", "[3]")
+)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+    """``x`` with what is below ``min`` replaced by it, and what is above ``max``.
+
+    Args:
+        x: real numbers, whose dtype the result has.
+        min: a number or an array that broadcasts with ``x``; None for no bound.
+        max: as ``min``. Where the bounds cross, ``max`` is taken.
+
+    Raises:
+        DTypeError: complex numbers, or a bound of a higher kind than ``x``.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.clip(xp.asarray([1, 5, 9]), 2, 7).tolist()
+    [2, 5, 7]
+    """
+    found = tensor_of(x)
+    if found.dtype.is_complex:
+        raise DTypeError(
+            f"clip compares numbers, which {found.dtype.name} have no order for; clip both parts."
+        )
+    dtype = found.dtype
+    for bound, choose in ((min, arithmetic.maximum), (max, arithmetic.minimum)):
+        if bound is not None:
+            first, second = operands(Array(found), bound)
+            found = choose(first, second)
+    return Array(conversion.cast(found, dtype))

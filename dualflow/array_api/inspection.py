@@ -1,0 +1,86 @@
+"""What the namespace can do: its dtypes, defaults, devices and capabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.array_api.data_types import DTYPES, isdtype
+from dualflow.core.device_names import DEVICE, check_device
+from dualflow.core.dtypes import DType, complex128, float64, int64
+from dualflow.ops.tensor import API_VERSIONS
+
+__array_api_version__: Final = API_VERSIONS[-1]
+
+
+class Inspection:
+    """What :func:`__array_namespace_info__` returns."""
+
+    __slots__ = ()
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the standard leaves open: masks as indices, shapes that data decide, the most axes.
+
+        >>> import dualflow.array_api as xp
+        >>> xp.__array_namespace_info__().capabilities()["boolean indexing"]
+        True
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """The device of new arrays: the CPU.
+
+        >>> import dualflow.array_api as xp
+        >>> xp.__array_namespace_info__().default_device() == xp.zeros(1).device
+        True
+        """
+        return DEVICE
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes that Python's numbers become, and those of positions, by kind.
+
+        Raises:
+            InvalidArgumentError: another device than the CPU.
+
+        >>> import dualflow.array_api as xp
+        >>> xp.__array_namespace_info__().default_dtypes()["real floating"]
+        dualflow.float64
+        """
+        check_device(device)
+        return {
+            "real floating": float64,
+            "complex floating": complex128,
+            "integral": int64,
+            "indexing": int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The standard's dtypes by name; only those of a kind, as :func:`isdtype` takes it.
+
+        Raises:
+            InvalidArgumentError: another device than the CPU, or another kind.
+
+        >>> import dualflow.array_api as xp
+        >>> list(xp.__array_namespace_info__().dtypes(kind="real floating"))
+        ['float32', 'float64']
+        """
+        check_device(device)
+        return {name: dtype for name, dtype in DTYPES.items() if kind is None or isdtype(dtype, kind)}
+
+    def devices(self) -> list[str]:
+        """The devices that arrays can be on.
+
+        >>> import dualflow.array_api as xp
+        >>> len(xp.__array_namespace_info__().devices())
+        1
+        """
+        return [DEVICE]
+
+
+def __array_namespace_info__() -> Inspection:
+    """What the namespace can do, as the standard's inspection functions tell it.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.__array_namespace_info__().default_dtypes()["integral"]
+    dualflow.int64
+    """
+    return Inspection()

@@ -1,0 +1,154 @@
+"""``x[key]`` and ``x[key] = value`` for arrays: what is read, and what takes the place of the tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor
+from dualflow.core.dtypes import DType, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import Shape
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.indexing import getitem, replace
+from dualflow.ops.positions import iota
+from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.static import known_value
+from dualflow.ops.tensor import Tensor
+
+_PLAIN: Final = (int, slice, type(None), type(Ellipsis))
+_KINDS: Final = "buifc"
+_LEAST_KIND: Final[dict[type, str]] = {bool: "b", int: "u", float: "f", complex: "c"}
+
+
+def read_item(x: Tensor, key: Any) -> Tensor:
+    """``x[key]``, where ``key`` may hold arrays.
+
+    Raises:
+        OutOfRangeError: an index outside its axis, or a mask of other sizes than the axes that it stands for.
+    """
+    inner = _of_tensors(key)
+    if not _is_mask(inner):
+        return getitem(x, inner)
+    _check_mask(inner, x)
+    if 0 not in inner.shape:
+        return getitem(x, inner)
+    rank = len(inner.shape)
+    return reshape(getitem(x, (slice(0, 0),) * rank), [0, *x.shape[rank:]])
+
+
+def assigned(x: Tensor, key: Any, value: Any) -> Any:
+    """``x`` with ``value``, which broadcasts to ``x[key]``, in its place.
+
+    Raises:
+        OutOfRangeError: an index outside its axis, or a mask of other sizes than the axes that it stands for.
+        InvalidArgumentError: ``value`` does not broadcast to ``x[key]``.
+        DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
+    """
+    inner = _of_tensors(key)
+    given = _fitting(value, x.dtype)
+    if _is_mask(inner):
+        _check_mask(inner, x)
+        if len(given.shape) <= len(x.shape) - len(inner.shape):
+            return _masked(x, inner, given)
+    elif all(_is_plain(item) for item in (inner if isinstance(inner, tuple) else (inner,))):
+        return replace(x, inner, given)
+    return _scattered(x, inner, given)
+
+
+def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """``value``, which has no axis for the elements that are picked, wherever ``mask`` holds."""
+    rest = x.shape[len(mask.shape) :]
+    _check_fits(value, rest)
+    if 0 in mask.shape:
+        return x
+    for _ in rest:
+        mask = expand_dims(mask, -1)
+    return where(mask, value, x)
+
+
+def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
+    """``value`` at the elements that arrays of integers and masks among the indices name."""
+    if not x.shape.is_static:
+        raise DTypeError(
+            f"Arrays of integers as indices assign to parts of arrays whose sizes are known, not {x.shape}; "
+            "use where(), or df.tensor_scatter_nd_update."
+        )
+    count = math.prod(n for n in x.shape if n is not None)
+    position = read_item(reshape(iota((count,), 0, int64), x.shape), key)
+    _check_fits(value, position.shape)
+    spread = broadcast_to(value, position.shape)
+    flat = tensor_scatter_nd_update(reshape(x, [count]), reshape(position, [-1, 1]), reshape(spread, [-1]))
+    return reshape(flat, x.shape)
+
+
+def _check_fits(value: Tensor, place: Shape) -> None:
+    """Refuse a value that does not broadcast to the shape of what it is assigned to."""
+    own = len(value.shape)
+    fits = own <= len(place) and all(
+        v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - own :], strict=True)
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"A value of shape {value.shape} does not broadcast to the part's shape {place}; reshape it."
+        )
+
+
+def _of_tensors(key: Any) -> Any:
+    """``key`` with the tensors that its arrays hold."""
+    if isinstance(key, tuple):
+        return tuple(_of_tensors(item) for item in key)
+    if isinstance(key, slice):
+        return slice(*[_of_tensors(bound) for bound in (key.start, key.stop, key.step)])
+    if isinstance(key, AbstractComposite):
+        return key.as_tensor()
+    return convert_to_tensor(key) if isinstance(key, bool | np.bool_ | np.ndarray | list) else key
+
+
+def _is_mask(key: Any) -> bool:
+    return isinstance(key, AbstractTensor) and key.dtype.is_bool
+
+
+def _is_plain(item: Any) -> bool:
+    """Whether an index is an integer that is known, a slice, ``...`` or None."""
+    if isinstance(item, AbstractTensor):
+        return not item.shape and item.dtype.is_integer and known_value(item) is not None
+    return isinstance(item, (*_PLAIN, np.integer))
+
+
+def _check_mask(mask: Any, x: Tensor) -> None:
+    sizes = x.shape[: len(mask.shape)]
+    fits = len(mask.shape) <= len(x.shape) and all(
+        m in (n, 0, None) or n is None for m, n in zip(mask.shape, sizes, strict=True)
+    )
+    if not fits:
+        raise OutOfRangeError(
+            f"A mask of shape {mask.shape} does not fit an array of shape {x.shape}; its sizes must be those "
+            "of the first axes."
+        )
+
+
+def _fitting(value: Any, dtype: DType) -> Tensor:
+    """``value`` as a tensor of an array's dtype, which stays.
+
+    Raises:
+        DTypeError: ``value`` is of a higher kind, as a float is for integers.
+    """
+    least = _LEAST_KIND.get(type(value))
+    if least is None:
+        tensor = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
+        kind = tensor.dtype.kind
+    else:
+        tensor, kind = value, least
+    if _KINDS.index(kind) > _KINDS.index(dtype.kind) and (kind, dtype.kind) != ("i", "u"):
+        raise DTypeError(
+            f"An array of {dtype.name} can't hold {value!r}, which is of a higher kind of numbers; convert "
+            "one of them with astype."
+        )
+    return convert_to_tensor(tensor, dtype) if least is not None else cast(tensor, dtype)

@@ -1,0 +1,18 @@
+"""Differentiation: ``df.autodiff``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.eager.accumulator import ForwardAccumulator as ForwardAccumulator
+    from dualflow.eager.derivatives import grad as grad
+    from dualflow.eager.derivatives import hessian as hessian
+    from dualflow.eager.derivatives import hvp as hvp
+    from dualflow.eager.derivatives import jacobian as jacobian
+    from dualflow.eager.derivatives import jvp as jvp
+    from dualflow.eager.derivatives import value_and_grad as value_and_grad
+    from dualflow.eager.derivatives import vjp as vjp
+    from dualflow.eager.tape import GradientTape as GradientTape
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

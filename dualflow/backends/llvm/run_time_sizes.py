@@ -1,0 +1,161 @@
+"""Sizes that an entry learns on its way: how it reads them, what it derives, and memory of such sizes.
+
+The table of integers has a place for each symbol. Where a symbol becomes known, a function of its own
+computes all numbers of the table that depend on it, so that kernels find theirs as if known before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.backends.llvm.entry import Entry, Unit
+from dualflow.backends.llvm.maths.division import integer_floor_divide, integer_mod
+from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
+from dualflow.core.dtypes import DType
+from dualflow.core.extent import Atom, Extent, symbol_of, symbols
+from dualflow.core.shape import MOST_ELEMENTS
+from dualflow.graph.axes import sizes
+from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.schedule.call_reports import OutOfMemory
+from dualflow.schedule.plan import PlannedCall
+
+NEGATIVE = "a size is negative"
+TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedSizes:
+    """The functions of atoms as instructions."""
+
+    b: Builder
+
+    def quotient(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        return integer_floor_divide(self._value(x), self._value(y))
+
+    def remainder(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        return integer_mod(self._value(x), self._value(y))
+
+    def largest(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        first, second = self._value(x), self._value(y)
+        return (first > second).select(first, second)
+
+    def smallest(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        first, second = self._value(x), self._value(y)
+        return (first < second).select(first, second)
+
+    def from_end(self, x: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
+        place = self._value(x)
+        return (place < 0).select(place + size, place)
+
+    def filled_in(self, x: EmittedValue | int, rest: EmittedValue | int) -> EmittedValue:
+        size = self._value(x)
+        return size.eq(-1).select(self._value(rest), size)
+
+    def _value(self, x: EmittedValue | int) -> EmittedValue:
+        return self.b.constant(I64, x) if isinstance(x, int) else x
+
+
+def computed(b: Builder, unit: Unit, params: EmittedValue, size: int) -> EmittedValue:
+    """The value of a size where all its symbols are known."""
+    if not isinstance(size, Extent):
+        return b.constant(I64, size)
+    found = size.compute(lambda atom: b.load(params, unit.symbol_place(atom), I64), EmittedSizes(b))
+    assert isinstance(found, EmittedValue)
+    return found
+
+
+def write_setters(unit: Unit) -> None:
+    """Write the functions that entries call where a symbol becomes known: ``void sizes<place>(params)``."""
+    numbers = [(i, x, symbols(x)) for i, x in enumerate(unit.code.params) if isinstance(x, Extent)]
+    for atom, place in unit.symbols.items():
+        function = unit.module.functions[_setter(place)]
+        (params,) = function.args
+        for i, extent, parts in numbers:
+            if atom in parts:
+                function.builder.store(computed(function.builder, unit, params, extent), params, i)
+        function.builder.ret()
+
+
+def _setter(place: int) -> str:
+    return f"sizes{place}"
+
+
+def measure(entry: Entry, call: PlannedCall) -> None:
+    """Give a symbol its number, and all that depends on it; or compare two sizes."""
+    node, b, unit = call.node, entry.b, entry.unit
+    attrs = node.attrs
+    if node.op is REQUIRE:
+        same = computed(b, unit, entry.params, attrs["x"]).eq(computed(b, unit, entry.params, attrs["y"]))
+        entry.fail_if(~same, attrs["message"], node)
+        return
+    atom = symbol_of(attrs["extent"])
+    assert atom is not None, "what is measured is a symbol"
+    if "given" in attrs:
+        _give(entry, atom, b.load(entry.params, unit.given_place(attrs["given"]), I64))
+        return
+    if node.inputs:
+        (layout,), (value,) = call.inputs, node.inputs
+        pointer = entry.pointer(value, layout)
+        number = b.load(pointer, attrs["index"], Type.of_dtype(value.spec.dtype.dtype)).cast(I64)
+    else:
+        number = computed(b, unit, entry.params, attrs["value"])
+    if attrs["least"] is not None:
+        entry.fail_if(number < attrs["least"], NEGATIVE, node)
+        entry.fail_if(number > MOST_ELEMENTS, TOO_LARGE, node)
+    with b.if_then(b.load(entry.status, 0, I64).eq(0)):
+        _give(entry, atom, number)
+
+
+def _give(entry: Entry, atom: Atom, number: EmittedValue) -> None:
+    b, place = entry.b, entry.unit.symbol_place(atom)
+    b.store(number, entry.params, place)
+    name = _setter(place)
+    if name not in entry.unit.module.functions:
+        entry.unit.module.function(name, VOID, [("params", PTR)], internal=True)
+    b.call(name, [entry.params])
+
+
+def write_sizes(entry: Entry, call: PlannedCall) -> None:
+    """Write sizes to memory as integers."""
+    b, dtype = entry.b, call.node.output.spec.dtype
+    pointer = entry.pointer(call.node.output, call.outputs[0])
+    for i, size in enumerate(call.node.attrs["values"]):
+        b.store(entry.param(size).cast(Type.of_dtype(dtype.dtype)), pointer, i)
+
+
+def write_positions(entry: Entry, call: PlannedCall) -> None:
+    """The places of elements, each as often as the element counts."""
+    node, b = call.node, entry.b
+    (counts,) = node.inputs
+    count = 1
+    for size in sizes(counts):
+        count *= size
+    name = _positions(entry, counts.spec.dtype)
+    given = entry.pointer(counts, call.inputs[0])
+    b.call(name, [given, entry.param(count), entry.pointer(node.output, call.outputs[0])])
+
+
+def _positions(entry: Entry, dtype: DType) -> str:
+    """The name of ``void f(counts, n, out)``."""
+    name = f"positions_{dtype.name}"
+    if name in entry.unit.module.functions:
+        return name
+    arguments = [("counts", PTR), ("n", I64), ("out", PTR)]
+    function = entry.unit.module.function(name, VOID, arguments, internal=True)
+    b = function.builder
+    counts, n, out = function.args
+    element = Type.of_dtype(dtype.dtype)
+    with b.loop(0, n, carried=[b.constant(I64, 0)]) as turn:
+        times = b.load(counts, turn.index, element)
+        (at,) = turn.carried
+        if dtype.is_bool:
+            with b.if_then(times):
+                b.store(turn.index, out, at)
+            turn.next(at + times.cast(I64))
+        else:
+            stop = at + times.cast(I64)
+            with b.loop(at, stop) as again:
+                b.store(turn.index, out, again.index)
+            turn.next((stop > at).select(stop, at))
+    b.ret()
+    return name

@@ -1,0 +1,117 @@
+"""One call of a program that learns sizes: its numbers, its memory, and what runs between native parts."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.backends.llvm.program import Program
+from dualflow.backends.llvm.runtime import jit
+from dualflow.core.extent import Atom, is_fixed, number_of, with_numbers
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.ir import Node
+from dualflow.graph.trail import Trail
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Plan, PlannedCall
+
+Array = np.ndarray[Any, Any]
+_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(jit.process_symbol("free"))
+
+
+class SizedCall:
+    """What one call works with.
+
+    Attributes:
+        table: the addresses of the buffers; those of sizes that the run tells come from the program.
+        params: the integers that the code reads; it writes those that depend on such sizes.
+        arena: the memory of the other intermediates.
+    """
+
+    __slots__ = ("_made", "_plan", "_program", "arena", "params", "table")
+
+    def __init__(
+        self, plan: Plan, program: Program, params: Array, arrays: Sequence[Array], arena: Array
+    ) -> None:
+        self._plan, self._program = plan, program
+        self.params, self.arena = params, arena
+        self.table = np.zeros(plan.workspace + 1, np.uintp)
+        self._made: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
+        for i, spec in enumerate((*plan.outputs, *plan.temporaries), start=plan.first_output):
+            if is_fixed(spec.shape):
+                self._made[i] = np.empty(spec.shape, spec.dtype.dtype)
+        self._made[plan.arena] = arena
+        for (number, axis), place in program.given.items():
+            params[place] = arrays[number].shape[axis]
+        for i, array in self._made.items():
+            self.table[i] = array.__array_interface__["data"][0]
+
+    def outputs(self) -> list[Array]:
+        """The outputs; those of sizes that the run has told are copied out of the program's memory."""
+        first = self._plan.first_output
+        places = self._program.output_shapes
+        found = []
+        for i, spec in enumerate(self._plan.outputs):
+            made = self._made.get(first + i)
+            found.append(
+                self._copied(first + i, spec, [int(self.params[p]) for p in places[i]])
+                if made is None
+                else made
+            )
+        return found
+
+    def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
+        made = np.empty(shape, spec.dtype.dtype)
+        if made.nbytes:
+            ctypes.memmove(made.__array_interface__["data"][0], int(self.table[buffer]), made.nbytes)
+        return made
+
+    def release(self) -> None:
+        """Free what the program has taken."""
+        for buffer in self._program.rooms:
+            if buffer not in self._made:
+                _free(int(self.table[buffer]))
+
+    def host(self, call: PlannedCall, trail: Trail | None) -> None:
+        """Run a node's own kernel; its results become the buffers of their places."""
+        known = {atom: int(self.params[place]) for atom, place in self._program.symbols.items()}
+        node = call.node
+        given = [
+            self._view(layout, v.spec, known) for layout, v in zip(call.inputs, node.inputs, strict=True)
+        ]
+        attrs = {name: with_numbers(value, known) for name, value in node.attrs.items()}
+        now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
+        for layout, value, result in zip(
+            call.outputs, node.outputs, run_host_kernel(now, given, trail), strict=True
+        ):
+            made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
+            if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
+                made = made.copy()
+            self._made[layout.buffer] = made
+            self.table[layout.buffer] = made.__array_interface__["data"][0]
+
+    def _view(self, layout: Layout, spec: TensorSpec, known: dict[Atom, int]) -> Array:
+        """What lies at ``layout``."""
+        dtype = spec.dtype.dtype
+        shape = [number_of(d, known) for d in spec.shape]  # type: ignore[arg-type]  # no size is open
+        strides = [number_of(s, known) * dtype.itemsize for s in layout.strides]
+        start = int(self.table[layout.buffer]) + number_of(layout.offset, known) * dtype.itemsize
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        before = sum((d - 1) * s for d, s in zip(shape, strides, strict=True) if s < 0)
+        extent = sum((d - 1) * abs(s) for d, s in zip(shape, strides, strict=True)) + dtype.itemsize
+        memory = (ctypes.c_char * extent).from_address(start + before)
+        flat = np.ndarray((1,), dtype, memory, -before)
+        return as_strided(flat, shape, strides, writeable=False)
+
+
+def run_host_kernel(node: Node, given: Sequence[Array], trail: Trail | None) -> Sequence[Array]:
+    """What a node's own kernel makes; ``trail`` remembers what must not run twice."""
+    if trail is None:
+        return run_node(node, given)
+    with observed(trail.run):
+        return trail.run(node, given)

@@ -1,0 +1,38 @@
+"""The one device that tensors are on, the CPU, and the names it goes by."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from dualflow.core.errors import InvalidArgumentError
+
+DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+"""The full name, which tensors tell."""
+_PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
+_CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
+_DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
+
+
+def is_cpu(name: str) -> bool:
+    """Whether a name means the CPU, as the empty one does."""
+    return _CPU.fullmatch(name) is not None
+
+
+def is_device(name: str) -> bool:
+    """Whether a name means a device, which this machine need not have."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def check_device(device: Any, stream: Any = None) -> None:
+    """Refuse another device than the CPU, and a stream; None is any device.
+
+    Raises:
+        InvalidArgumentError: the name of another device, no name, or a stream, which the CPU has none of.
+    """
+    if device is not None and not (isinstance(device, str) and is_cpu(device)):
+        raise InvalidArgumentError(
+            f"{device!r} is no device of tensors: all are on the CPU, {DEVICE!r} or 'cpu'."
+        )
+    if stream is not None:
+        raise InvalidArgumentError(f"The CPU has no streams, such as {stream!r}; leave the stream out.")

@@ -1,0 +1,200 @@
+"""``ForwardAccumulator``: derivatives along a direction, computed beside the values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core import dispatch, tree
+from dualflow.core.delegating_engine import DelegatingEngine
+from dualflow.core.dispatch import TENSORS, AbstractTensor, Engine
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entries, entry
+from dualflow.core.warning import warn_user
+from dualflow.eager.tangents import push_forward
+from dualflow.eager.tape import Unconnected, UnconnectedGradients, unconnected_choice
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.record import Op
+
+_NOTHING: Final[dict[str, Any]] = {}
+
+
+class TangentTable:
+    """The tangents of tensors and variables, which are told apart by identity.
+
+    A tensor with a tangent is kept alive, so that no other gets its id.
+    """
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Any, Any]] = {}
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self._found
+
+    def of(self, value: Any) -> Any:
+        """The tangent of a tensor or variable; None where it is zero."""
+        found = self._found.get(id(value))
+        return None if found is None else found[1]
+
+    def put(self, value: Any, tangent: Any) -> None:
+        """Give a tensor or variable its tangent, None for zeros."""
+        if tangent is None:
+            self._found.pop(id(value), None)
+        else:
+            self._found[id(value)] = value, tangent
+
+
+class AccumulatingEngine(DelegatingEngine):
+    """``base``, computing the tangent of each result beside it.
+
+    Tangents are computed on ``base``: what records or accumulates around this engine sees their ops.
+    """
+
+    __slots__ = ("_reads", "table")
+
+    def __init__(self, base: Engine, table: TangentTable) -> None:
+        super().__init__(base)
+        self.table = table
+        self._reads: dict[int, tuple[Any, Any]] = {}
+
+    @property
+    def unrecorded(self) -> Engine:
+        return self.base.unrecorded
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        result = self.base.run(op, inputs, attrs)
+        table = self.table
+        if any(x in table for x in inputs):
+            outputs = result if type(result) is tuple else (result,)
+            with dispatch.using(self.base):
+                found = push_forward(op, inputs, outputs, attrs, [table.of(x) for x in inputs])
+            for output, tangent in zip(outputs, found, strict=True):
+                table.put(output, tangent)
+        return result
+
+    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+        adopted = self.base.adopt(tensor)
+        if adopted is not tensor and tensor in self.table:  # a trace has captured it
+            self.table.put(adopted, self.base.adopt(self.table.of(tensor)))
+        return adopted
+
+    def alias(self, tensor: Any) -> Any:
+        found = self.base.alias(tensor)
+        if tensor in self.table:
+            self.table.put(found, self.table.of(tensor))
+        return found
+
+    def read(self, variable: Any) -> Any:
+        value = self.base.read(variable)
+        if variable not in self.table:
+            return value
+        before = self._reads.get(id(variable))
+        if before is not None and before[0] is value:
+            return before[1]
+        # The read is an object of its own: what was read before the block has no tangent.
+        read = self.base.alias(value)
+        self.table.put(read, self.base.adopt(self.table.of(variable)))
+        self._reads[id(variable)] = value, read
+        return read
+
+
+@entries
+class ForwardAccumulator:
+    """Computes the derivative of what runs in its ``with`` block along a direction: forward mode.
+
+    It costs about as much as the values do, whatever their number, and keeps no record: it pays where there
+    are few inputs and many outputs; a :class:`GradientTape` pays where there are many inputs and few outputs.
+    Accumulators and tapes nest, in any order, for higher derivatives. Inside of a ``df.function`` the
+    derivative is compiled with the rest; a function that is called in the block runs op by op.
+
+    Args:
+        primals: the tensors or variables to differentiate for, in any structure.
+        tangents: the direction, in the same structure: for each primal a tensor of its shape and dtype.
+
+    Raises:
+        InvalidArgumentError: structures, shapes or dtypes that differ, or a primal that is given twice.
+        DTypeError: a primal that is no tensor or variable.
+
+    >>> import dualflow as df
+    >>> x = df.constant([2.0, 3.0])
+    >>> with df.autodiff.ForwardAccumulator(x, df.constant([1.0, 0.0])) as acc:
+    ...     y = x * x
+    >>> acc.jvp(y).numpy()
+    array([4., 0.], dtype=float32)
+    """
+
+    @entry
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self._table = TangentTable()
+        self._using: dispatch.using | None = None
+        leaves, structure = tree.flatten(primals)
+        directions, other = tree.flatten(tangents)
+        if structure != other:
+            raise InvalidArgumentError(
+                f"primals and tangents have one structure, but got {structure} and {other}; give each primal "
+                "one tangent."
+            )
+        for primal, tangent in zip(leaves, directions, strict=True):
+            self._begin(primal, tangent)
+
+    def _begin(self, primal: Any, tangent: Any) -> None:
+        if not isinstance(primal, TENSORS):
+            raise DTypeError(
+                f"A derivative is taken along tensors and variables, not {primal!r}; make it one with "
+                "df.constant before computing with it."
+            )
+        if primal in self._table:
+            raise InvalidArgumentError(
+                f"{primal!r} is among the primals twice; give it once, with the sum of its tangents."
+            )
+        if not primal.dtype.is_inexact:
+            warn_user(
+                f"The dtype of the watched primal must be floating (e.g. df.float32), got {primal.dtype.name}"
+            )
+            return
+        direction = convert_to_tensor(tangent, dtype_hint=primal.dtype)
+        if direction.dtype is not primal.dtype or direction.shape != primal.shape:
+            raise InvalidArgumentError(
+                f"A tangent of {primal.dtype.name}{primal.shape} is of that dtype and shape, not "
+                f"{direction.dtype.name}{direction.shape}."
+            )
+        self._table.put(primal, direction)
+
+    @entry
+    def __enter__(self) -> ForwardAccumulator:
+        if self._using is not None:
+            raise InvalidArgumentError(
+                "Accumulator is already recording: its block can't be entered inside of itself."
+            )
+        self._using = dispatch.using(AccumulatingEngine(dispatch.current(), self._table))
+        self._using.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        assert self._using is not None, "a block that ends has begun"
+        using, self._using = self._using, None
+        using.__exit__(*exc)
+
+    def jvp(self, primals: Any, unconnected_gradients: Unconnected = UnconnectedGradients.NONE) -> Any:
+        """The derivative of ``primals`` along the direction: the jacobian times the tangents.
+
+        Args:
+            primals: tensors that the block has made, or variables, in any structure.
+            unconnected_gradients: "none" or "zero": the result for one that does not depend on the primals.
+
+        Returns:
+            In the structure of ``primals``: tensors of their shapes and dtypes, or None.
+
+        Raises:
+            InvalidArgumentError: ``unconnected_gradients`` is another word.
+        """
+        choice = unconnected_choice(unconnected_gradients)
+        zero = choice is UnconnectedGradients.ZERO
+        return tree.map_structure(lambda x: self._tangent(x, zero), primals)
+
+    def _tangent(self, x: Any, zero: bool) -> Any:
+        found = self._table.of(x)
+        if found is not None or not zero:
+            return found
+        return zeros_like(x)

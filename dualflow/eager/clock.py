@@ -1,0 +1,26 @@
+"""The time, as a tensor."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualflow.core.dtypes import float64
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.python_call import numpy_function
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """The seconds since 1970, float64: in a traced function those of each call.
+
+    >>> import dualflow as df
+    >>> df.timestamp().dtype
+    dualflow.float64
+    """
+    found: Tensor = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
+    return found

@@ -1,0 +1,159 @@
+"""Small tensors of integers as numbers and extents: what is computed from sizes, followed while compiling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, int64
+from dualflow.core.extent import Atom, Extent, UndecidedSize, is_fixed, symbol, symbol_of
+from dualflow.core.size_functions import largest, smallest
+from dualflow.graph.ir import Node, Value
+from dualflow.ops.forms import Assemble, Element, Fold, Literal, Sizes, View
+
+Array = np.ndarray[Any, Any]
+_ANYTHING: Any = object
+_FOLLOWED = 64
+"""Tensors of at most so many integers are followed."""
+
+
+class SmallIntegers:
+    """The elements of small tensors of integers.
+
+    Attributes:
+        places: where a symbol is read: the value, and which of its elements.
+        replaced: what has taken the place of symbols: the same integers, once they are known to be sizes.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[Atom, tuple[Value, int]] = {}
+        self.replaced: dict[Atom, int] = {}
+        self._known: dict[Value, Array] = {}
+
+    def of(self, value: Value) -> Array:
+        """The elements of ``value``, symbols where they are computed from data.
+
+        Raises:
+            UndecidedSize: there are too many elements.
+        """
+        pending = [value]
+        while pending:
+            at = pending[-1]
+            if at in self._known:
+                pending.pop()
+                continue
+            waiting = [v for v in self._followed(at) if v not in self._known]
+            if waiting:
+                pending += waiting
+                continue
+            self._known[at] = self._elements(at)
+        return self._known[value]
+
+    def _followed(self, value: Value) -> tuple[Value, ...]:
+        """What the elements of ``value`` are computed from, if expressions can say how."""
+        node = value.node
+        if node is None or node.effect is not None or not all(map(_is_small, (*node.inputs, value))):
+            return ()
+        return node.inputs if isinstance(node.op.form, View | Assemble | Element | Fold) else ()
+
+    def _elements(self, value: Value) -> Array:
+        shape, node = value.spec.shape, value.node
+        if not _is_small(value):
+            raise UndecidedSize(f"{value} has too many elements to be sizes")
+        if node is not None and (isinstance(node.op.form, Literal | Sizes) or self._followed(value)):
+            try:
+                found = _computed(node, [self._known[v] for v in self._followed(value)])
+                if found is not None and found.shape == tuple(shape):
+                    return found
+            except (UndecidedSize, TypeError, ValueError, AttributeError):
+                pass  # no expression says it: its elements are symbols
+        made: Array = np.empty(math.prod(shape), _ANYTHING)  # type: ignore[arg-type]  # small, so the sizes are numbers
+        for i in range(made.size):
+            made[i] = found_symbol = symbol()
+            atom = symbol_of(found_symbol)
+            assert atom is not None
+            self.places[atom] = value, i
+        return made.reshape(shape)
+
+
+def _is_small(value: Value) -> bool:
+    shape = value.spec.shape
+    return value.spec.dtype.is_integer and is_fixed(shape) and math.prod(shape) <= _FOLLOWED  # type: ignore[arg-type]
+
+
+def _computed(node: Node, inputs: list[Array]) -> Array | None:
+    """What ``node`` makes of integers and extents."""
+    form, shape = node.op.form, _shape(node)
+    if isinstance(form, Literal):
+        return np.array(node.attrs["value"].tolist(), object).reshape(shape)
+    if isinstance(form, Sizes):
+        return np.array([*node.attrs["values"], None], object)[:-1]
+    if isinstance(form, View):
+        found: Array = form.view(inputs[0], **node.attrs)
+        return found
+    out: Array = np.empty(shape, _ANYTHING)
+    if isinstance(form, Assemble):
+        for target, source in form.pieces(out, *inputs, **node.attrs):
+            target[...] = source
+        return out
+    if isinstance(form, Fold):
+        return _folded(node, form, inputs[0])
+    assert isinstance(form, Element)
+    rows = np.broadcast_arrays(*inputs)
+    for place in np.ndindex(shape):
+        out[place] = _checked(form.code(_MATHS, *[x[place] for x in rows], **node.attrs))
+    return out
+
+
+def _folded(node: Node, form: Fold, x: Array) -> Array | None:
+    if len(node.attrs["axis"]) != x.ndim:
+        return None
+    total = form.start(_MATHS, node.inputs[0].spec.dtype)
+    for i, element in enumerate(x.reshape(-1).tolist()):
+        total = form.step(_MATHS, total, element, i)
+    out: Array = np.empty(_shape(node), _ANYTHING)
+    out[...] = _checked(form.finish(_MATHS, total))
+    return out
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    return tuple(node.output.spec.shape)  # type: ignore[arg-type]  # small: the sizes are numbers
+
+
+def _checked(x: object) -> Any:
+    if not isinstance(x, Extent) and type(x) is not int:
+        raise TypeError("no integer")
+    return x
+
+
+class _Maths:
+    """The maths namespace of element code, as far as it is about integers."""
+
+    maximum = staticmethod(largest)
+    minimum = staticmethod(smallest)
+
+    def cast(self, x: Any, dtype: DType) -> Any:
+        if not dtype.is_integer:
+            raise TypeError("no integer")
+        return x
+
+    def dtype(self, x: Any) -> DType:
+        return int64
+
+    def not_equal(self, x: int, y: int) -> bool:
+        return bool(x - y)
+
+    def check(self, ok: bool, message: str) -> None:
+        if not ok:
+            raise TypeError(message)
+
+    def floor_divide(self, x: int, y: int) -> int:
+        return x // y
+
+    def mod(self, x: int, y: int) -> int:
+        return x % y
+
+
+_MATHS = _Maths()

@@ -1,0 +1,295 @@
+"""What must hold of values: checked at once, or by machine code when a traced function runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.function.control.raising import KEPT_BYTES, require
+from dualflow.ops import arithmetic, comparison
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_like
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.record import agreed
+from dualflow.ops.reduction import argmax, reduce_all, reduce_any
+from dualflow.ops.statistics import count_nonzero
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+Relation = Callable[..., Any]
+
+
+@entry
+def assert_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x == y`` for each pair of elements; ``x`` and ``y`` broadcast.
+
+    In a traced function it is a check of the compiled code, which stops the call at this line. What is known
+    while tracing is refused then.
+
+    Args:
+        x: a tensor.
+        y: a tensor.
+        message: what the error begins with.
+        summarize: how many elements the error shows; 3 by default. Of large tensors compiled code shows one.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        None; in an explicit graph the operation that checks.
+
+    Raises:
+        InvalidArgumentError: the condition doesn't hold, or the shapes don't broadcast.
+
+    >>> import dualflow as df
+    >>> df.debugging.assert_equal(df.constant([1, 2, 3]), [1, 5, 3], message="sizes")
+    Traceback (most recent call last):
+    ...
+    dualflow.core.errors.InvalidArgumentError: sizes
+    Condition x == y did not hold for 1 of 3 elements:
+        [1]: x = 2, y = 5
+    """
+    return _compare("x == y", comparison.equal, (x, y), message, summarize)
+
+
+@entry
+def assert_none_equal(
+    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x != y`` for each pair of elements; as :func:`assert_equal`."""
+    return _compare("x != y", comparison.not_equal, (x, y), message, summarize)
+
+
+@entry
+def assert_less(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x < y`` for each pair of elements; as :func:`assert_equal`."""
+    return _compare("x < y", comparison.less, (x, y), message, summarize)
+
+
+@entry
+def assert_less_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x <= y`` for each pair of elements; as :func:`assert_equal`."""
+    return _compare("x <= y", comparison.less_equal, (x, y), message, summarize)
+
+
+@entry
+def assert_greater(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x > y`` for each pair of elements; as :func:`assert_equal`."""
+    return _compare("x > y", comparison.greater, (x, y), message, summarize)
+
+
+@entry
+def assert_greater_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless ``x >= y`` for each pair of elements; as :func:`assert_equal`."""
+    return _compare("x >= y", comparison.greater_equal, (x, y), message, summarize)
+
+
+@entry
+def assert_negative(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless each element is below 0; as :func:`assert_equal`."""
+    return _compare("x < 0", lambda x: x < zeros_like(x), (x,), message, summarize)
+
+
+@entry
+def assert_positive(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless each element is above 0; as :func:`assert_equal`.
+
+    >>> import dualflow as df
+    >>> root = df.function(lambda x: [df.debugging.assert_positive(x), df.sqrt(x)][1])
+    >>> root(df.constant(4.0)).numpy()
+    np.float32(2.0)
+    """
+    return _compare("x > 0", lambda x: x > zeros_like(x), (x,), message, summarize)
+
+
+@entry
+def assert_non_negative(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless each element is 0 or above; as :func:`assert_equal`."""
+    return _compare("x >= 0", lambda x: x >= zeros_like(x), (x,), message, summarize)
+
+
+@entry
+def assert_non_positive(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """Raise unless each element is 0 or below; as :func:`assert_equal`."""
+    return _compare("x <= 0", lambda x: x <= zeros_like(x), (x,), message, summarize)
+
+
+@entry
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Raise unless ``|x - y| <= atol + rtol * |y|`` for each pair of elements; as :func:`assert_equal`.
+
+    Args:
+        x: a tensor of floats, or of complex numbers.
+        y: the same.
+        rtol: 10 times the spacing of the dtype's numbers at 1 by default.
+        atol: the same by default.
+        message: what the error begins with.
+        summarize: how many elements the error shows; 3 by default.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the condition doesn't hold, or ``x`` and ``y`` are of integers.
+    """
+    first, second = agreed(x, y)
+    if not first.dtype.is_inexact:
+        raise InvalidArgumentError(
+            f"assert_near compares floats, not {first.dtype.name}; use assert_equal for integers."
+        )
+    step = 10 * float(np.finfo(first.dtype.dtype).eps)
+    relative, absolute = (step if given is None else given for given in (rtol, atol))
+
+    def near(x: Any, y: Any) -> Any:
+        return arithmetic.abs(x - y) <= absolute + relative * arithmetic.abs(y)
+
+    return _compare("|x - y| <= atol + rtol * |y|", near, (first, second), message, summarize)
+
+
+@entry
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
+    """Raise an error that shows ``data`` unless ``condition`` holds, in all its elements.
+
+    Args:
+        condition: a bool, or a tensor of bools.
+        data: tensors and Python values, in a list.
+        summarize: how many elements of each tensor the error shows; 3 by default.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        None; in an explicit graph the operation that checks.
+
+    Raises:
+        InvalidArgumentError: ``condition`` doesn't hold.
+
+    >>> import dualflow as df
+    >>> df.debugging.Assert(False, ["sizes", df.constant([1, 2])])
+    Traceback (most recent call last):
+    ...
+    dualflow.core.errors.InvalidArgumentError: assertion failed: sizes [1, 2]
+    """
+    count = 3 if summarize is None else summarize
+
+    def failed(*shown: Any) -> InvalidArgumentError:
+        return InvalidArgumentError(f"assertion failed: {' '.join(_summary(x, count) for x in shown)}")
+
+    return require(reduce_all(condition), failed, list(data) if isinstance(data, list | tuple) else [data])
+
+
+@entry
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """``tensor``, or an error if one of its elements is nan or infinite.
+
+    Args:
+        tensor: of floats.
+        message: what the error begins with.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: there are such elements, or ``tensor`` is not of floats.
+
+    >>> import dualflow as df
+    >>> df.debugging.check_numerics(df.constant([1.0, float("nan")]), "rates")
+    Traceback (most recent call last):
+    ...
+    dualflow.core.errors.InvalidArgumentError: rates : Tensor had NaN values
+    """
+    x = convert_to_tensor(tensor)
+    if not x.dtype.is_floating:
+        raise InvalidArgumentError(f"check_numerics takes floats, not {x.dtype.name}; cast it with df.cast.")
+
+    def failed(has_inf: Any, has_nan: Any) -> InvalidArgumentError:
+        kinds = [kind for kind, there in (("Inf", has_inf), ("NaN", has_nan)) if there]
+        return InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
+
+    ok = reduce_all(comparison.isfinite(x))
+    require(ok, failed, [reduce_any(comparison.isinf(x)), reduce_any(comparison.isnan(x))])
+    return x
+
+
+@entry
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+    """``x``, or an error if one of its elements is nan or infinite; as :func:`check_numerics`."""
+    return check_numerics(x, message)
+
+
+def _compare(
+    condition: str, relation: Relation, values: Sequence[Any], message: str | None, summarize: int | None
+) -> Any:
+    """Raise unless a relation of values, which broadcast, holds for all elements."""
+    tensors = agreed(*values)
+    try:
+        holds = relation(*tensors)
+    except DTypeError as error:
+        raise InvalidArgumentError(f"{condition} can't be checked: {error}") from None
+    start = f"{message}\nCondition {condition}" if message else f"Condition {condition}"
+    count = 3 if summarize is None else summarize
+    wide = [broadcast_like(x, holds) for x in tensors]
+    if all(x.shape.is_static for x in tensors) and sum(x.spec.nbytes for x in wide) <= KEPT_BYTES:
+
+        def failed(*shown: Any) -> InvalidArgumentError:
+            wrong = np.argwhere(~relation(*shown).numpy())
+            rows = [(tuple(at.tolist()), [x.numpy()[tuple(at)] for x in shown]) for at in wrong[:count]]
+            return _failure(start, len(wrong), holds.shape.num_elements(), rows)
+
+        return require(reduce_all(holds), failed, wide)
+    flat = [reshape(x, [-1]) for x in (~holds, *wide)]
+    first = argmax(flat[0])
+
+    def failed_somewhere(wrong: Any, at: Any, *found: Any) -> InvalidArgumentError:
+        size = holds.shape.num_elements()
+        place = (int(at),) if size is None else np.unravel_index(int(at), holds.shape)
+        return _failure(start, int(wrong), size, [(place, [x.numpy() for x in found])])
+
+    reads = [count_nonzero(flat[0]), first, *[gather(x, first) for x in flat[1:]]]
+    return require(reduce_all(holds), failed_somewhere, reads)
+
+
+def _failure(
+    start: str, wrong: int, size: int | None, rows: Sequence[tuple[Any, list[Any]]]
+) -> InvalidArgumentError:
+    """The error for elements that don't satisfy a condition, of which some are shown with their places."""
+    shown = [", ".join(f"{n} = {v!s}" for n, v in zip("xy", values, strict=False)) for _, values in rows]
+    if rows and not len(rows[0][0]):
+        return InvalidArgumentError(f"{start} did not hold: {shown[0]}")
+    elements = f"{wrong} elements" if size is None else f"{wrong} of {size} elements"
+    lines = [f"\n    {[int(i) for i in at]}: {text}" for (at, _), text in zip(rows, shown, strict=True)]
+    return InvalidArgumentError(f"{start} did not hold for {elements}:{''.join(lines)}")
+
+
+def _summary(value: Any, count: int) -> str:
+    """A tensor's first elements; any other value as it is."""
+    if not hasattr(value, "numpy"):
+        return str(value)
+    flat = np.ravel(value.numpy())
+    more = ", ..." if 0 <= count < flat.size else ""
+    listed = f"[{', '.join(str(x) for x in (flat[:count] if count >= 0 else flat))}{more}]"
+    return listed if value.shape else str(flat[0])

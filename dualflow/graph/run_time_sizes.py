@@ -1,0 +1,59 @@
+"""Nodes that tell a program its sizes: what reads one, what compares two, and elements by another size."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core.errors import InternalError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.ir import Graph, Node
+from dualflow.ops.forms import Check, View
+from dualflow.ops.record import Effect, Op
+
+
+def _compiled_only(*inputs: Any, **attrs: Any) -> Any:
+    raise InternalError("graphs with extents are compiled, not interpreted")
+
+
+MEASURE: Final = Op(
+    name="measure",
+    doc="""Gives the symbol ``extent`` its number, which is not below ``least``.
+
+    That is the integer ``index`` of the input, or what ``value`` makes of other symbols, or the size of an
+    axis of an input of the graph: ``given`` has the numbers of both.
+    """,
+    infer=lambda *inputs, extent, value=None, index=0, least=None, given=None: (),
+    kernel=_compiled_only,
+    form=Check(),
+    outputs=None,
+    effect=Effect.CHECK,
+)
+
+REQUIRE: Final = Op(
+    name="require_size",
+    doc="Stops the program with ``message`` unless the sizes ``x`` and ``y`` are equal.",
+    infer=lambda x, y, message: (),
+    kernel=_compiled_only,
+    form=Check(),
+    outputs=None,
+    effect=Effect.CHECK,
+)
+
+NAMED: Final = Op(
+    name="of_shape",
+    doc="The input by sizes that are equal to its own, as has been checked.",
+    infer=lambda x, shape: TensorSpec.of(Shape(shape), x.dtype),
+    kernel=_compiled_only,
+    form=View(lambda x, shape: x.by_sizes(shape)),
+)
+
+
+def measures(node: Node) -> bool:
+    """Whether ``node`` reads a size, or compares sizes: what comes behind it may depend on that."""
+    return node.op is MEASURE or node.op is REQUIRE
+
+
+def has_extents(graph: Graph) -> bool:
+    """Whether some size of ``graph`` is known only when it runs."""
+    return any(measures(n) or any(has_extents(b) for _, b in n.bodies) for n in graph.nodes)

@@ -1,0 +1,138 @@
+"""An array without memory whose sizes may be extents: what views and pieces do to strides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.size_functions import sliced_extent
+
+
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of an array in row-major order."""
+    return tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
+
+
+class VirtualArray:
+    """A shape, strides and an offset in elements; NumPy's methods and functions for views change these.
+
+    Attributes:
+        owner: the array that it is a view of, itself if of none.
+    """
+
+    __slots__ = ("offset", "owner", "shape", "strides")
+
+    def __init__(
+        self, shape: Sequence[int], strides: Sequence[int], offset: int = 0, owner: VirtualArray | None = None
+    ) -> None:
+        self.shape = tuple(shape)
+        self.strides = tuple(strides)
+        self.offset = offset
+        self.owner: VirtualArray = owner or self
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> VirtualArray:
+        return VirtualArray(shape, strides, self.offset if offset is None else offset, self.owner)
+
+    def transpose(self, perm: Sequence[int]) -> VirtualArray:
+        return self._view([self.shape[a] for a in perm], [self.strides[a] for a in perm])
+
+    def reshape(self, shape: Sequence[int], copy: bool | None = None) -> VirtualArray:
+        """The view of another shape.
+
+        Raises:
+            ValueError: there is none: elements would have to be copied.
+        """
+        new = completed(self.shape, tuple(shape))
+        if self.strides == contiguous(self.shape):
+            return self._view(new, contiguous(new))
+        found: list[int] = []
+        for sizes, strides, parts in _groups(self.shape, self.strides, new):
+            for (size, stride), outer in zip(zip(sizes[1:], strides[1:], strict=True), strides, strict=False):
+                if outer != size * stride:
+                    raise ValueError("elements don't lie one behind another")
+            last = strides[-1] if strides else 0
+            found += [n * last for n in contiguous(parts)]
+        return self._view(new, found)
+
+    def by_sizes(self, shape: Sequence[int]) -> VirtualArray:
+        """The same elements, whose sizes are equal to those of ``shape``."""
+        return self._view(shape, self.strides)
+
+    def __getitem__(self, key: Any) -> VirtualArray:
+        items = key if isinstance(key, tuple) else (key,)
+        used = sum(item is not None and item is not Ellipsis for item in items)
+        whole = [slice(None)] * (self.ndim - used)
+        at = items.index(Ellipsis) if Ellipsis in items else len(items)
+        axes = iter(zip(self.shape, self.strides, strict=True))
+        shape, strides, offset = [], [], self.offset
+        for item in (*items[:at], *whole, *items[at + 1 :]):
+            if item is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            size, stride = next(axes)
+            if isinstance(item, slice):
+                begin, count = sliced_extent(item.start, item.stop, item.step or 1, size)
+                shape.append(count)
+                strides.append(stride * (item.step or 1))
+                offset += begin * stride
+            else:
+                offset += (item if item >= 0 else item + size) * stride
+        return self._view(shape, strides, offset)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        if function is not np.broadcast_to:
+            return NotImplemented
+        return spread(*args, **kwargs)
+
+
+def spread(array: VirtualArray, shape: Sequence[int]) -> VirtualArray:
+    """``array`` broadcast to ``shape``: a stride of 0 repeats elements."""
+    own = [0 if size == 1 else stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    return array._view(shape, [0] * (len(shape) - array.ndim) + own)
+
+
+def completed(old: Sequence[int], new: tuple[int, ...]) -> tuple[int, ...]:
+    """``new`` with the size that the elements of ``old`` leave in the place of -1."""
+    if -1 not in new:
+        return new
+    left = math.prod(old) // math.prod(d for d in new if d != -1)
+    return tuple([left if d == -1 else d for d in new])
+
+
+def _groups(
+    shape: Sequence[int], strides: Sequence[int], new: Sequence[int]
+) -> list[tuple[list[int], list[int], list[int]]]:
+    """Neighbouring axes of both shapes that have as many elements, with the strides of the old ones."""
+    old = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
+    found: list[tuple[list[int], list[int], list[int]]] = []
+    parts, i = list(new), 0
+    while parts or i < len(old):
+        sizes, steps, group = [], [], []
+        if i < len(old):
+            sizes, steps, i = [old[i][0]], [old[i][1]], i + 1
+        if parts:
+            group = [parts.pop(0)]
+        while math.prod(sizes) != math.prod(group):
+            have, want = math.prod(sizes), math.prod(group)
+            if i < len(old) and want % have == 0:
+                sizes.append(old[i][0])
+                steps.append(old[i][1])
+                i += 1
+            elif parts and have % want == 0:
+                group.append(parts.pop(0))
+            else:
+                raise ValueError("sizes don't fall together")
+        while parts and parts[0] == 1:
+            group.append(parts.pop(0))
+        found.append((sizes, steps, group))
+    return found

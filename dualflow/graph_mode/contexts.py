@@ -1,0 +1,121 @@
+"""What a program asks of the place where it runs: at once, in a traced function, or in an explicit graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow.core import dispatch, naming
+from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.eager.engine import EAGER
+from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.tracer import Tracer
+from dualflow.graph_mode.graph_engine import GraphEngine
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesSpec
+from dualflow.ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor, a variable, a SparseTensor or IndexedSlices.
+
+    >>> import dualflow as df
+    >>> df.is_tensor(df.constant(1)), df.is_tensor(df.Variable(1)), df.is_tensor(1)
+    (True, True, False)
+    """
+    return isinstance(x, (*TENSORS, AbstractComposite))
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether ``tensor`` stands for a value that is known when a traced function or a graph runs.
+
+    >>> import dualflow as df
+    >>> df.is_symbolic_tensor(df.constant(1))
+    False
+    """
+    return isinstance(tensor, Symbol)
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced, so that ops are recorded.
+
+    >>> import dualflow as df
+    >>> df.inside_function(), bool(df.function(df.inside_function)())
+    (False, True)
+    """
+    engine = dispatch.current().unrecorded
+    return isinstance(engine, Tracer) and not isinstance(engine, GraphEngine)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """The block whose ops run at once, even in a function that is being traced; no tape records them.
+
+    In an explicit graph they are added to that graph.
+
+    >>> import dualflow as df
+    >>> @df.function
+    ... def f(x):
+    ...     with df.init_scope():
+    ...         table = df.constant([1.0, 2.0]).numpy()
+    ...     return x * table
+    >>> f(df.constant(3.0)).numpy()
+    array([3., 6.], dtype=float32)
+    """
+    engine: Any = dispatch.current().unrecorded
+    while isinstance(engine, Tracer) and engine.outer is not None:
+        engine = engine.outer
+    with dispatch.using(engine if isinstance(engine, GraphEngine) else EAGER):
+        yield
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as NumPy has it, if that is known before a traced function runs; else None.
+
+    Args:
+        tensor: a tensor; what is none is returned as it is.
+        partial: ignored: a value is known as a whole.
+
+    >>> import dualflow as df
+    >>> df.get_static_value(df.constant([1, 2]))
+    array([1, 2], dtype=int32)
+    """
+    if isinstance(tensor, AbstractVariable):
+        return None
+    if not isinstance(tensor, AbstractTensor):
+        return tensor
+    known: Any = tensor
+    value = known.static_value()
+    return value if value is None or value.ndim else value[()]
+
+
+def get_current_name_scope() -> str:
+    """The name scopes that are open, joined by ``/``; empty where there is none.
+
+    >>> import dualflow as df
+    >>> with df.name_scope("a"), df.name_scope("b"):
+    ...     df.get_current_name_scope()
+    'a/b'
+    """
+    return naming.prefix().removesuffix("/")
+
+
+@entry
+def type_spec_from_value(value: Any) -> Any:
+    """The spec of a value: a TensorSpec, or that of a SparseTensor or of IndexedSlices.
+
+    Raises:
+        DTypeError: what can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.type_spec_from_value([1.0, 2.0])
+    TensorSpec(shape=(2,), dtype=dualflow.float32, name=None)
+    """
+    if isinstance(value, SparseTensor):
+        return SparseTensorSpec.from_value(value)
+    if isinstance(value, IndexedSlices):
+        return IndexedSlicesSpec.from_value(value)
+    return TensorSpec.from_tensor(convert_to_tensor(value))

@@ -1,0 +1,147 @@
+"""The Cholesky factor of positive definite matrices, and what is computed with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.complex_numbers import conj, real
+from dualflow.ops.contraction import matmul
+from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
+from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.powers import log
+from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _infer(x: TensorSpec) -> TensorSpec:
+    squares(x)
+    return x
+
+
+def _kernel(x: Any) -> Any:
+    require_squares(x)
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        raise not_positive(x) from None
+
+
+def not_positive(x: Any) -> InvalidArgumentError:
+    """The error for matrices that are not all positive definite; it says which is the first of a batch."""
+    place = ""
+    if x.ndim > 2:
+        smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
+        first = np.unravel_index(np.argmax(smallest <= 0), smallest.shape)
+        place = f" (matrix {[int(i) for i in first]} of the batch)"
+    return InvalidArgumentError(
+        "Cholesky decomposition was not successful. The input might not be valid: it is not positive "
+        f"definite{place}. Add a small multiple of the identity matrix, or use df.linalg.eigh."
+    )
+
+
+def _vjp(g: Any, out: Any, x: Any) -> Any:
+    """After Murray, "Differentiation of the Cholesky decomposition" (2016); symmetric, as matrices are."""
+    inner = lower_half(matmul(out, conj(g), adjoint_a=True))
+    left = triangular_solve(out, inner, adjoint=True)
+    both = triangular_solve(out, matrix_transpose(left, conjugate=True), adjoint=True)
+    return conj(both + matrix_transpose(both, conjugate=True)) * 0.5
+
+
+_MATRIX = [[4.0, 1.0, 0.5], [1.0, 3.0, 0.7], [0.5, 0.7, 2.0]]
+
+CHOLESKY = register(
+    Op(
+        name="cholesky",
+        doc="""The lower triangular ``l`` with ``l @ adjoint(l) = x``, of positive definite matrices.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Opaque("LAPACK factors matrices"),
+        vjp=(_vjp,),
+        samples=(
+            Sample((Domain(shape=(3, 3), values=_MATRIX, symmetric=True),)),
+            Sample(
+                (
+                    Domain(
+                        shape=(2, 2, 2), values=[[[2, 0.5], [0.5, 1]], [[1, 0.1], [0.1, 3]]], symmetric=True
+                    ),
+                )
+            ),
+            Sample((Domain(shape=(2, 0, 0)),)),
+        ),
+    )
+)
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower triangular matrices ``l`` with ``l @ adjoint(l) = input``.
+
+    Args:
+        input: symmetric (or Hermitian) positive definite matrices, of shape ``(..., n, n)``, in float32,
+            float64, complex64 or complex128; only their lower triangles are read.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of the shape of ``input``. Gradients are symmetric: those along symmetric changes.
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite, or not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.cholesky([[4.0, 2.0], [2.0, 10.0]]).numpy().tolist()
+    [[2.0, 0.0], [1.0, 3.0]]
+    """
+    return dispatch.current().apply(CHOLESKY, (input,), {})
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """The ``x`` with ``a @ x = rhs``, where ``chol`` is the Cholesky factor of ``a``.
+
+    Args:
+        chol: as :func:`cholesky` returns it, of shape ``(..., n, n)``; its upper triangle is not read.
+        rhs: of shape ``(..., n, k)``; the leading axes broadcast.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+        DTypeError: another dtype than float32, float64, complex64 and complex128.
+
+    >>> import dualflow as df
+    >>> df.linalg.cholesky_solve([[2.0, 0.0], [0.0, 4.0]], [[4.0], [16.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
+    factor, side = agreed(chol, rhs)
+    return triangular_solve(factor, triangular_solve(factor, side), adjoint=True)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the determinant of positive definite matrices, which does not overflow.
+
+    Args:
+        matrix: as :func:`cholesky` takes it.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(...)``; real.
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite, or not square.
+        DTypeError: another dtype than float32, float64, complex64 and complex128.
+
+    >>> import dualflow as df
+    >>> float(df.linalg.logdet([[1.0, 0.0], [0.0, 1.0]]))
+    0.0
+    """
+    return reduce_sum(log(real(diag_part(cholesky(matrix)))), -1) * 2

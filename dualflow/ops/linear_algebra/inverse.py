@@ -1,0 +1,178 @@
+"""The inverse of square matrices, and their determinants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.complex_numbers import complex, imag
+from dualflow.ops.contraction import matmul
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_MATRIX = [[4.0, 1.0, -0.5], [0.3, -3.0, 0.7], [1.2, 0.4, 2.0]]
+_SAMPLES = (
+    Sample((Domain(shape=(3, 3), values=_MATRIX),)),
+    Sample((Domain(shape=(2, 2, 2), values=[[[2.0, 0.5], [-0.3, 1.5]], [[0.2, 3.0], [-1.0, 0.4]]]),)),
+    Sample((Domain(shape=(0, 2, 2)),)),
+)
+
+
+def _infer_same(x: TensorSpec) -> TensorSpec:
+    squares(x)
+    return x
+
+
+def _inv(x: Any) -> Any:
+    require_squares(x)
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise not_invertible(x) from None
+
+
+def _inv_vjp(g: Any, out: Any, x: Any) -> Any:
+    return -matmul(matmul(out, g, transpose_a=True), out, transpose_b=True)
+
+
+INV = register(
+    Op(
+        name="inv",
+        doc="""The inverse of square matrices.""",
+        infer=_infer_same,
+        kernel=_inv,
+        form=Opaque("LAPACK inverts matrices"),
+        vjp=(_inv_vjp,),
+        samples=_SAMPLES,
+    )
+)
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of square matrices; :func:`solve` is faster and more precise than a product with it.
+
+    Args:
+        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        adjoint: the inverse of the conjugate transpose.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: a matrix is not invertible, or not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    found = dispatch.current().apply(INV, (input,), {})
+    return matrix_transpose(found, conjugate=True) if adjoint else found
+
+
+def _determinant_infer(x: TensorSpec, log: bool) -> tuple[TensorSpec, ...]:
+    batch, _ = squares(x)
+    found = TensorSpec.of(batch, x.dtype)
+    return (TensorSpec.of(batch, x.dtype.real), found) if log else (found,)
+
+
+def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
+    require_squares(x)
+    if not log:
+        return (np.linalg.det(x),)
+    sign, logarithm = np.linalg.slogdet(x)
+    return logarithm, sign
+
+
+def _determinant_pullback(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
+    """The logarithm grows by the real part of the trace of ``inv(x) @ dx``; the sign turns by the other."""
+    if not log:
+        back = g * out
+    else:
+        (logarithm, sign), (g_logarithm, g_sign) = out, g
+        back = zeros_like(logarithm) if g_logarithm is None else g_logarithm
+        if x.dtype.is_complex:
+            back = complex(back, zeros_like(logarithm) if g_sign is None else imag(g_sign * sign))
+    return (expand_dims(expand_dims(back, -1), -1) * matrix_transpose(inv(x)),)
+
+
+DETERMINANT = register(
+    Op(
+        name="determinant",
+        doc="""The determinant of square matrices; with ``log`` the logarithm of its size, and its sign.""",
+        infer=_determinant_infer,
+        kernel=_determinant,
+        form=Opaque("LAPACK factors matrices"),
+        pullback=_determinant_pullback,
+        outputs=None,
+        samples=tuple(
+            Sample(sample.inputs, {"log": log}) for sample in _SAMPLES[:2] for log in (False, True)
+        ),
+    )
+)
+
+
+class LogMatrixDeterminant(NamedTuple):
+    """What :func:`slogdet` returns.
+
+    Attributes:
+        sign: 1, -1 or 0; of complex matrices a number of absolute value 1, or 0.
+        log_abs_determinant: ``-inf`` where the determinant is 0.
+    """
+
+    sign: Any
+    log_abs_determinant: Any
+
+
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+    """The sign of the determinant, and the logarithm of its absolute value, which does not overflow.
+
+    Args:
+        input: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``sign`` and ``log_abs_determinant``, of shape ``(...)``, both in the dtype of the input. The gradient
+        needs invertible matrices.
+
+    Raises:
+        InvalidArgumentError: a matrix is not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> [float(x) for x in df.linalg.slogdet([[0.0, 1.0], [1.0, 0.0]])]
+    [-1.0, 0.0]
+    """
+    log, sign = dispatch.current().apply(DETERMINANT, (input,), {"log": True})
+    return LogMatrixDeterminant(sign, cast(log, sign.dtype) if sign.dtype.is_complex else log)
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """The determinant of square matrices.
+
+    Args:
+        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(...)``; 1 for matrices without elements. The gradient needs invertible matrices.
+
+    Raises:
+        InvalidArgumentError: a matrix is not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> float(df.linalg.det([[0.0, 1.0], [1.0, 0.0]]))
+    -1.0
+    """
+    found = dispatch.current().apply(DETERMINANT, (input,), {"log": False})
+    return found[0] if isinstance(found, tuple) else found

@@ -1,0 +1,215 @@
+"""The LU decomposition of square matrices, and what is computed with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import as_dtype, int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.contraction import matmul
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.diagonals import band_part, diag_part, set_diag, strictly_lower
+from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.positions import eye
+from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.sorting import argsort
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
+    batch, size = squares(x)
+    return x, TensorSpec.of(Shape([*batch, size]), int32)
+
+
+def _kernel(x: Any) -> tuple[Any, ...]:
+    from scipy.linalg import lapack
+
+    require_squares(x)
+    found, perm = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
+    getrf = getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[x.dtype.char] + "getrf")
+    for at in np.ndindex(*x.shape[:-2]) if x.size else ():
+        found[at], exchanged, failed = getrf(x[at])
+        if failed > 0:
+            raise not_invertible(x)
+        order = list(range(len(exchanged)))
+        for i, j in enumerate(exchanged.tolist()):
+            order[i], order[j] = order[j], order[i]
+        perm[at] = order
+    return found, perm
+
+
+def _pullback(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
+    """After de Hoog et al., "Differentiation of matrix functionals using triangular factorization" (2011)."""
+    (factors, perm), (g_factors, _) = out, g
+    if g_factors is None:
+        return (None,)
+    lower, upper = _unit_lower(factors), band_part(factors, 0, -1)
+    inner = strictly_lower(matmul(lower, strictly_lower(g_factors), transpose_a=True)) + band_part(
+        matmul(band_part(g_factors, 0, -1), upper, transpose_b=True), 0, -1
+    )
+    left = triangular_solve(matrix_transpose(lower), inner, lower=False)
+    both = matrix_transpose(triangular_solve(upper, matrix_transpose(left), lower=False))
+    return (_rows(both, argsort(perm)),)
+
+
+_MATRIX = [[0.5, 1.0, -0.5], [3.0, -2.0, 0.7], [1.2, 0.4, 2.0]]
+
+LU = register(
+    Op(
+        name="lu",
+        doc="""The triangular factors of square matrices with rows exchanged, and the order of the rows.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Opaque("LAPACK factors matrices"),
+        pullback=_pullback,
+        outputs=2,
+        samples=(
+            Sample((Domain(shape=(3, 3), values=_MATRIX),)),
+            Sample((Domain(shape=(2, 2, 2), values=[[[2.0, 0.5], [-0.3, 1.5]], [[0.2, 3.0], [-1.0, 0.4]]]),)),
+        ),
+    )
+)
+
+
+def _rows(x: Any, order: Any) -> Any:
+    """The rows of matrices in another order."""
+    return gather(x, order, axis=-2, batch_dims=len(order.shape) - 1)
+
+
+def _unit_lower(factors: Any) -> Any:
+    return set_diag(band_part(factors, -1, 0), ones_like(diag_part(factors)))
+
+
+class Lu(NamedTuple):
+    """What :func:`lu` returns: both factors in one matrix, and the order of the rows."""
+
+    lu: Tensor
+    p: Tensor
+
+
+def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
+    """Lower and upper triangular factors of square matrices, whose rows are exchanged (LAPACK's ``getrf``).
+
+    Args:
+        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        output_idx_type: int32 or int64.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``lu``, the upper factor with the lower one below its diagonal, whose own diagonal is of ones; and
+        ``p``, of shape ``(..., n)``: row ``i`` of the factors' product is row ``p[i]`` of ``input``.
+
+    Raises:
+        InvalidArgumentError: a matrix is not invertible, or not square.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> factors, order = df.linalg.lu([[0.0, 2.0], [4.0, 8.0]])
+    >>> factors.numpy().tolist(), order.numpy().tolist()
+    ([[4.0, 8.0], [0.0, 2.0]], [1, 0])
+    """
+    factors, order = dispatch.current().apply(LU, (input,), {})
+    target = as_dtype(output_idx_type)
+    return Lu(factors, order if target is int32 else cast(order, target))
+
+
+def _factors(lower_upper: Any, perm: Any) -> tuple[Any, Any]:
+    factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+    rank = len(factors.shape)
+    if rank < 2 or rank != len(order.shape) + 1 or factors.shape[-2] != factors.shape[-1]:
+        raise InvalidArgumentError(
+            f"lower_upper is of square matrices and perm of their rows' numbers, but the shapes are "
+            f"{factors.shape} and {order.shape}; give what df.linalg.lu returns."
+        )
+    return factors, order
+
+
+def lu_solve(
+    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The ``x`` with ``a @ x = rhs``, where ``lower_upper`` and ``perm`` are the LU decomposition of ``a``.
+
+    Args:
+        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
+        perm: of shape ``(..., n)``.
+        rhs: of shape ``(..., n, k)``; the leading axes broadcast.
+        validate_args: ignored: what can be checked always is.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+
+    >>> import dualflow as df
+    >>> df.linalg.lu_solve(*df.linalg.lu([[0.0, 2.0], [4.0, 8.0]]), [[2.0], [12.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
+    factors, order = _factors(lower_upper, perm)
+    factors, side = agreed(factors, rhs)
+    if len(side.shape) < 2:
+        raise InvalidArgumentError(
+            f"rhs is of matrices, but the shape is {side.shape}; give it a second axis with df.expand_dims."
+        )
+    batch = broadcast([Shape(order.shape[:-1]), Shape(side.shape[:-2])])
+    if len(batch):
+        order = broadcast_to(order, (*batch, order.shape[-1]))
+        side = broadcast_to(side, (*batch, *side.shape[-2:]))
+    below = triangular_solve(_unit_lower(factors), _rows(side, order))
+    return triangular_solve(factors, below, lower=False)
+
+
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverse of matrices, from their LU decomposition.
+
+    Args:
+        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
+        perm: of shape ``(..., n)``.
+        validate_args: ignored: what can be checked always is.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+
+    >>> import dualflow as df
+    >>> df.linalg.lu_matrix_inverse(*df.linalg.lu([[0.0, 2.0], [4.0, 0.0]])).numpy().tolist()
+    [[0.0, 0.25], [0.5, 0.0]]
+    """
+    factors, order = _factors(lower_upper, perm)
+    return lu_solve(factors, order, eye(factors.shape[-1], dtype=factors.dtype))
+
+
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrices whose LU decomposition is given.
+
+    Args:
+        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
+        perm: of shape ``(..., n)``.
+        validate_args: ignored: what can be checked always is.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+
+    >>> import dualflow as df
+    >>> df.linalg.lu_reconstruct(*df.linalg.lu([[0.0, 2.0], [4.0, 8.0]])).numpy().tolist()
+    [[0.0, 2.0], [4.0, 8.0]]
+    """
+    factors, order = _factors(lower_upper, perm)
+    return _rows(matmul(_unit_lower(factors), band_part(factors, 0, -1)), argsort(order))

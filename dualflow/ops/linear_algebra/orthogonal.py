@@ -1,0 +1,125 @@
+"""The QR decomposition of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.contraction import matmul
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import concat
+from dualflow.ops.linear_algebra.diagonals import lower_half
+from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
+from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, ...]:
+    batch, rows, columns = matrices(x)
+    inner = rows if full_matrices else None if rows is None or columns is None else min(rows, columns)
+    return (
+        TensorSpec.of(Shape([*batch, rows, inner]), x.dtype),
+        TensorSpec.of(Shape([*batch, inner, columns]), x.dtype),
+    )
+
+
+def _kernel(x: Any, full_matrices: bool) -> tuple[Any, ...]:
+    require_matrices(x)
+    return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+
+
+def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:
+    """After Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020)."""
+    q, r = out
+    g_q, g_r = (zeros_like(y) if c is None else conj(c) for c, y in zip(g, out, strict=True))
+    rows, inner, columns = q.shape[-2], q.shape[-1], r.shape[-1]
+    if rows is None or inner is None or columns is None:
+        raise InvalidArgumentError(
+            f"the gradient of qr needs matrices of known size, but the shape is {x.shape}; give the sizes in "
+            "input_signature."
+        )
+    if inner > columns:
+        raise InvalidArgumentError(
+            f"qr has no gradient with full_matrices=True for more rows than columns (shape {x.shape}), since "
+            "any basis serves for the other columns of q; use full_matrices=False."
+        )
+    if inner == columns:
+        return (conj(_of_tall(q, r, g_q, g_r)),)
+    beside, g_beside = x[..., inner:], g_r[..., inner:]
+    inside = _of_tall(q, r[..., :inner], g_q + matmul(beside, g_beside, adjoint_b=True), g_r[..., :inner])
+    return (conj(concat([inside, matmul(q, g_beside)], -1)),)
+
+
+def _of_tall(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
+    """The gradient for matrices of no fewer rows than columns."""
+    half = lower_half(matmul(r, g_r, adjoint_b=True) - matmul(g_q, q, adjoint_a=True))
+    symmetric = half + matrix_transpose(half, conjugate=True)
+    inner = g_q + matmul(q, symmetric)
+    return matrix_transpose(
+        triangular_solve(r, matrix_transpose(inner, conjugate=True), lower=False), conjugate=True
+    )
+
+
+QR = register(
+    Op(
+        name="qr",
+        doc="""Orthonormal columns ``q`` and upper triangular ``r`` with ``q @ r = x``.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Opaque("LAPACK decomposes matrices"),
+        pullback=_pullback,
+        outputs=2,
+        samples=(
+            Sample(
+                (Domain(shape=(4, 3), values=[[2, 1, 0.5], [-1, 3, 0.2], [0.3, 1, 2], [1, -2, 1]]),),
+                {"full_matrices": False},
+            ),
+            Sample((Domain(shape=(1, 2, 3), values=[[[2, 0.5, 1], [-1, 3, 0.7]]]),), {"full_matrices": True}),
+        ),
+    )
+)
+
+
+class Qr(NamedTuple):
+    """What :func:`qr` returns: ``q`` and ``r``."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Matrices ``q`` of orthonormal columns and upper triangular ones ``r``, with ``q @ r = input``.
+
+    Args:
+        input: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128.
+        full_matrices: whether ``q`` is square.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``q`` and ``r``, of shapes ``(..., m, p)`` and ``(..., p, n)``, where ``p`` is ``m`` with
+        ``full_matrices``, and else the smaller of ``m`` and ``n``. Gradients need the first ``p`` columns to
+        be independent.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes; where a gradient is taken, more rows than columns with
+            ``full_matrices``.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> q, r = df.linalg.qr([[0.0, 2.0], [3.0, 0.0]])
+    >>> df.abs(df.matmul(q, r)).numpy().round(5).tolist()
+    [[0.0, 2.0], [3.0, 0.0]]
+    """
+    return Qr(*dispatch.current().apply(QR, (input,), {"full_matrices": bool(full_matrices)}))

@@ -1,0 +1,124 @@
+"""Systems of linear equations with triangular matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.contraction import matmul
+from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.diagonals import band_part
+from dualflow.ops.linear_algebra.matrices import require_matrices, solution
+from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.samples import Domain, Sample
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _infer(a: TensorSpec, b: TensorSpec, lower: bool) -> TensorSpec:
+    return solution(a, b)
+
+
+def _kernel(a: Any, b: Any, lower: bool) -> Any:
+    require_matrices(a, b)
+    size, columns = b.shape[-2:]
+    if a.shape[-2:] != (size, size):
+        raise ValueError("the shapes do not fit")
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if a.ndim == b.ndim == 2:
+        return _by_blas(a, b, lower)
+    if np.prod(batch) > size:
+        return _row_by_row(a, b, lower, (*batch, size, columns))
+    matrices = np.broadcast_to(a, (*batch, size, size))
+    sides = np.broadcast_to(b, (*batch, size, columns))
+    out = np.empty(sides.shape, b.dtype)
+    for at in np.ndindex(*batch):
+        out[at] = _by_blas(matrices[at], sides[at], lower)
+    return out
+
+
+def _by_blas(a: Any, b: Any, lower: bool) -> Any:
+    """One system. BLAS reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
+    from scipy.linalg import blas
+
+    if not b.size:
+        return np.empty_like(b)
+    trsm = getattr(blas, {"f": "s", "d": "d", "F": "c", "D": "z"}[a.dtype.char] + "trsm")
+    return trsm(1, a.T, b.T, side=1, lower=not lower).T
+
+
+def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:
+    """Many small systems, all of which find one row of the result at a time."""
+    out = np.empty(shape, b.dtype)
+    size = shape[-2]
+    for i in range(size) if lower else range(size - 1, -1, -1):
+        known = slice(0, i) if lower else slice(i + 1, None)
+        row = b[..., i, :] - np.matmul(a[..., i : i + 1, known], out[..., known, :])[..., 0, :]
+        out[..., i, :] = row / a[..., i, i, None]
+    return out
+
+
+def _pullback(needed: Any, g: Any, out: Any, a: Any, b: Any, lower: bool) -> tuple[Any, ...]:
+    back = dispatch.current().apply(TRIANGULAR_SOLVE, (matrix_transpose(a), g), {"lower": not lower})
+    if not needed[0]:
+        return None, back
+    used = (-1, 0) if lower else (0, -1)
+    return -band_part(matmul(back, out, transpose_b=True), *used), back
+
+
+_LOWER = [[2.0, 9.0, 9.0], [0.5, -3.0, 9.0], [1.2, 0.4, 1.5]]
+
+TRIANGULAR_SOLVE = register(
+    Op(
+        name="triangular_solve",
+        doc="""``x`` in ``a @ x = b``, of matrices ``a`` of which only one triangle is read.""",
+        infer=_infer,
+        kernel=_kernel,
+        form=Opaque("BLAS solves systems of equations"),
+        pullback=_pullback,
+        promotion=Promotion.TOGETHER,
+        samples=(
+            Sample((Domain(shape=(3, 3), values=_LOWER), Domain(-3, 3, "f", (3, 2))), {"lower": True}),
+            Sample(
+                (Domain(shape=(2, 2), values=[[2.0, 0.3], [9.0, -1.5]]), Domain(-3, 3, "f", (3, 2, 1))),
+                {"lower": False},
+            ),
+            Sample((Domain(1, 2, shape=(2, 3, 3)), Domain(-3, 3, "f", (3, 2))), {"lower": False}),
+            Sample((Domain(shape=(2, 2)), Domain(shape=(2, 0))), {"lower": True}),
+        ),
+    )
+)
+
+
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """The ``x`` with ``matrix @ x = rhs``, where ``matrix`` is triangular (BLAS's ``trsm``).
+
+    Args:
+        matrix: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        rhs: of shape ``(..., n, k)``; the leading axes broadcast.
+        lower: whether ``matrix`` is lower triangular, or upper; its other triangle is not read.
+        adjoint: solve with the conjugate transpose of ``matrix``.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(..., n, k)``; inf and nan where the diagonal has a 0.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [[2.0], [5.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
+    a, b = agreed(matrix, rhs)
+    if adjoint:
+        a = matrix_transpose(a, conjugate=True)
+    return dispatch.current().apply(TRIANGULAR_SOLVE, (a, b), {"lower": lower is not adjoint})

@@ -1,0 +1,197 @@
+"""Tridiagonal matrices: products with them, and systems of equations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.complex_numbers import conj, real
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import stack
+from dualflow.ops.linear_algebra.banded import solve_banded
+from dualflow.ops.linear_algebra.diagonals import diag, diag_part, set_diag
+from dualflow.ops.linear_algebra.eigenvalues import eigh, eigvalsh
+from dualflow.ops.record import agreed
+from dualflow.ops.repetition import pad
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _compact(diagonals: Any, form: str) -> Any:
+    """The three diagonals as the rows of one tensor, the one above the main one first."""
+    if form == "compact":
+        found = convert_to_tensor(diagonals)
+    elif form == "matrix":
+        found = diag_part(diagonals, k=(-1, 1), align="LEFT_RIGHT")
+    elif form == "sequence":
+        found = _stacked(diagonals)
+    else:
+        raise InvalidArgumentError(f"diagonals_format is 'compact', 'sequence' or 'matrix', not {form!r}.")
+    if len(found.shape) < 2 or found.shape[-2] not in (3, None):
+        raise InvalidArgumentError(
+            f"a tridiagonal matrix has 3 diagonals, but the shape given is {found.shape}; give 3 rows."
+        )
+    return found
+
+
+def _stacked(diagonals: Any) -> Any:
+    """The rows of a sequence of three, of which the outer ones may lack the element beside the matrix."""
+    if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
+        raise InvalidArgumentError("diagonals in sequence format are a list of three: above, main, below.")
+    above, main, below = agreed(*diagonals)
+    size = main.shape[-1]
+    rows = []
+    for row, beside in ((above, (0, 1)), (main, (0, 0)), (below, (1, 0))):
+        if size is not None and row.shape[-1] == size - 1:
+            row = pad(row, [(0, 0)] * (len(row.shape) - 1) + [beside])
+        rows.append(row)
+    return stack(rows, -2)
+
+
+def tridiagonal_solve(
+    diagonals: Any,
+    rhs: Any,
+    diagonals_format: str = "compact",
+    transpose_rhs: bool = False,
+    conjugate_rhs: bool = False,
+    name: str | None = None,
+    partial_pivoting: bool = True,
+    perturb_singular: bool = False,
+) -> Tensor:
+    """The ``x`` with ``a @ x = rhs``, where ``a`` is tridiagonal (LAPACK's ``gtsv``).
+
+    Args:
+        diagonals: of ``a``, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128. In
+            "compact" format of shape ``(..., 3, n)``: the diagonal above the main one, whose last element is
+            not read, the main one, and the one below, whose first element is not read. In "sequence" format a
+            list of these three, where the outer ones may have ``n - 1`` elements. In "matrix" format ``a``
+            itself, of which nothing else is read.
+        diagonals_format: "compact", "sequence" or "matrix".
+        rhs: of shape ``(..., n, k)``, or ``(..., n)``, with one axis less than ``a``.
+        transpose_rhs: ``rhs`` is of shape ``(..., k, n)``.
+        conjugate_rhs: take the complex conjugate of ``rhs``.
+        name: ignored; as in TensorFlow.
+        partial_pivoting: ignored: rows are exchanged where that is more precise.
+        perturb_singular: is False: singular matrices are not changed.
+
+    Returns:
+        Of shape ``(..., n, k)``, or ``(..., n)``; nan for singular matrices.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit, an unknown format, or ``perturb_singular``.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.tridiagonal_solve([[1.0, 0.0], [1.0, 2.0], [0.0, 0.0]], [3.0, 4.0]).numpy().tolist()
+    [1.0, 2.0]
+    """
+    if perturb_singular:
+        raise InvalidArgumentError(
+            "tridiagonal_solve does not perturb singular matrices; add a small number to the main diagonal."
+        )
+    bands, side = agreed(_compact(diagonals, diagonals_format), rhs)
+    side = conj(side) if conjugate_rhs else side
+    if len(side.shape) == len(bands.shape) - 1:
+        return squeeze(solve_banded(bands, expand_dims(side, -1), (-1, 1), False), -1)
+    return solve_banded(bands, matrix_transpose(side) if transpose_rhs else side, (-1, 1), False)
+
+
+def tridiagonal_matmul(
+    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+) -> Tensor:
+    """The product of tridiagonal matrices and others, from the three diagonals alone.
+
+    Args:
+        diagonals: of shape ``(..., 3, n)``, or in another format, as :func:`tridiagonal_solve` takes them.
+        rhs: of shape ``(..., n, k)``.
+        diagonals_format: "compact", "sequence" or "matrix".
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        Of shape ``(..., n, k)``.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit, or an unknown format.
+
+    >>> import dualflow as df
+    >>> df.linalg.tridiagonal_matmul([[1, 0], [1, 2], [0, 3]], [[1], [10]]).numpy().tolist()
+    [[11], [23]]
+    """
+    bands, side = agreed(_compact(diagonals, diagonals_format), rhs)
+    if len(side.shape) < 2 or side.shape[-2] not in (bands.shape[-1], None):
+        raise InvalidArgumentError(
+            f"tridiagonal_matmul multiplies {bands.shape[-1]} rows, but the shape is {side.shape}."
+        )
+    above, main, below = (expand_dims(bands[..., i, :], -1) for i in (0, 1, 2))
+    beside = [(0, 0)] * (max(len(bands.shape), len(side.shape)) - 2)
+    over = pad(above[..., :-1, :] * side[..., 1:, :], [*beside, (0, 1), (0, 0)])
+    under = pad(below[..., 1:, :] * side[..., :-1, :], [*beside, (1, 0), (0, 0)])
+    return main * side + over + under
+
+
+def eigh_tridiagonal(
+    alpha: Any,
+    beta: Any,
+    eigvals_only: bool = True,
+    select: str = "a",
+    select_range: Any = None,
+    tol: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The eigenvalues, and eigenvectors, of a symmetric or Hermitian tridiagonal matrix.
+
+    Args:
+        alpha: the main diagonal, of shape ``(..., n)``, in float32, float64, complex64 or complex128; its
+            imaginary part is not read.
+        beta: the diagonal below, of shape ``(..., n - 1)``.
+        eigvals_only: whether to leave the eigenvectors out.
+        select: "a" for all eigenvalues, "i" for those of some positions, "v" for those of an interval.
+        select_range: with "i" the first and the last position, counted from the smallest eigenvalue; with "v"
+            the ends of the interval, of which the lower one is not in it.
+        tol: ignored: the eigenvalues are as precise as the dtype.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The eigenvalues, in ascending order and real; without ``eigvals_only`` also the eigenvectors, as the
+        columns of a matrix.
+
+    Raises:
+        InvalidArgumentError: shapes that do not fit, an unknown ``select``, or an empty range.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> df.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy().round(5).tolist()
+    [1.0, 3.0]
+    """
+    main, below = agreed(alpha, beta)
+    if len(main.shape) < 1 or len(main.shape) != len(below.shape):
+        raise InvalidArgumentError(
+            f"alpha and beta are diagonals, of n and n - 1 elements, but the shapes are {main.shape} and "
+            f"{below.shape}."
+        )
+    matrix = diag(main)
+    if main.shape[-1] != 1:
+        matrix = set_diag(matrix, below, k=-1)
+    if eigvals_only:
+        return _selected(real(eigvalsh(matrix)), None, select, select_range)[0]
+    values, vectors = eigh(matrix)
+    return _selected(real(values), vectors, select, select_range)
+
+
+def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, Any]:
+    """The eigenvalues that are asked for, and their vectors."""
+    if select == "a":
+        return values, vectors
+    if select not in ("i", "v") or not ends[0] <= ends[1] or (select == "v" and ends[0] == ends[1]):
+        raise InvalidArgumentError(
+            f"select is 'a', 'i' or 'v', these with an ascending select_range, not {select!r} and {ends!r}."
+        )
+    if select == "i":
+        kept: Any = slice(static_int(ends[0], "select_range"), static_int(ends[1], "select_range") + 1)
+    else:
+        kept = logical_and(values > ends[0], values <= ends[1])
+    return values[..., kept], vectors if vectors is None else vectors[..., kept]

@@ -1,0 +1,54 @@
+"""A tensor's sizes as integers of another tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, int32
+from dualflow.core.extent import is_fixed
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.forms import Sized, Sizes
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+
+SIZES = register(
+    Op(
+        name="sizes",
+        doc="""The integers ``values``.""",
+        infer=lambda values, dtype: TensorSpec.of(Shape([len(values)]), dtype),
+        kernel=lambda values, dtype: np.array(values, dtype.dtype),
+        form=Sizes(),
+        samples=(Sample((), {"values": (2, 3), "dtype": int32}),),
+    )
+)
+
+
+def _known_shape(read: Any, x: Any, dtype: DType) -> Any:
+    engine, sizes = dispatch.current(), tuple(x.shape)
+    if is_fixed(sizes):
+        return engine.constant(np.array(sizes, dtype.dtype))
+    return engine.apply(SIZES, (), {"values": sizes, "dtype": dtype})
+
+
+SHAPE = register(
+    Op(
+        name="shape",
+        doc="""The sizes of ``x``, when only the run will tell.""",
+        infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
+        kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
+        form=Sized(_known_shape),
+        samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
+    )
+)
+
+
+def sizes_of(x: Any, dtype: DType = int32) -> Any:
+    """The sizes of the tensor ``x`` as a tensor of one axis."""
+    engine = dispatch.current()
+    if x.shape.is_static:
+        return engine.constant(np.array(x.shape, dtype.dtype))
+    return engine.apply(SHAPE, (x,), {"dtype": dtype})

@@ -1,0 +1,158 @@
+"""Blocks of neighbouring elements moved to the channels and back, and windows of elements at a distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.neural.window_options import channels_first, named
+from dualflow.ops.neural.windows import sizes_of
+from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
+from dualflow.ops.static import ints, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[Any, int, bool]:
+    x = convert_to_tensor(input)
+    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    size = static_int(block_size, "block_size")
+    if len(x.shape) != 4 or size < 2 or None in x.shape[1:]:
+        raise InvalidArgumentError(
+            f"{what} takes images, of rank 4 and known sizes, and a block_size of 2 or more, not shape "
+            f"{x.shape} "
+            f"and {size}."
+        )
+    return x, size, first
+
+
+def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Blocks of ``block_size`` rows and columns as channels of one element.
+
+    Args:
+        input: of shape ``(batch, height, width, channels)``, whose height and width ``block_size`` divides.
+        block_size: 2 or more.
+        data_format: "NHWC", or "NCHW" if the channels come second.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(batch, height / block_size, width / block_size, channels * block_size ** 2)``.
+
+    Raises:
+        InvalidArgumentError: sizes that the block does not divide.
+
+    >>> import dualflow as df
+    >>> df.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy().tolist()
+    [[[[1, 2, 3, 4]]]]
+    """
+    x, size, first = _images(input, block_size, data_format, "space_to_depth")
+    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if first else x.shape[1:3]
+    if rows % size or columns % size:
+        raise InvalidArgumentError(
+            f"block_size {size} does not divide the {rows} rows and {columns} columns of shape "
+            f"{x.shape}; df.pad them."
+        )
+    high, wide, channels = rows // size, columns // size, x.shape[1 if first else 3]
+    if first:
+        x = transpose(reshape(x, [*batch, channels, high, size, wide, size]), (0, 3, 5, 1, 2, 4))
+        return reshape(x, [*batch, size * size * channels, high, wide])
+    x = transpose(reshape(x, [*batch, high, size, wide, size, channels]), (0, 1, 3, 2, 4, 5))
+    return reshape(x, [*batch, high, wide, size * size * channels])
+
+
+def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """The channels of an element as a block of rows and columns: undoes :func:`space_to_depth`.
+
+    Args:
+        input: of shape ``(batch, height, width, channels)``, whose channels ``block_size ** 2`` divides.
+        block_size: 2 or more.
+        data_format: "NHWC", or "NCHW" if the channels come second.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(batch, height * block_size, width * block_size, channels / block_size ** 2)``.
+
+    Raises:
+        InvalidArgumentError: channels that the block does not divide.
+
+    >>> import dualflow as df
+    >>> df.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
+    [[[[1], [2]], [[3], [4]]]]
+    """
+    x, size, first = _images(input, block_size, data_format, "depth_to_space")
+    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if first else x.shape[1:3]
+    channels = x.shape[1 if first else 3]
+    if channels % size**2:
+        raise InvalidArgumentError(
+            f"the square of block_size {size} does not divide the {channels} channels of shape {x.shape}."
+        )
+    left = channels // size**2
+    if first:
+        x = transpose(reshape(x, [*batch, size, size, left, rows, columns]), (0, 3, 4, 1, 5, 2))
+        return reshape(x, [*batch, left, rows * size, columns * size])
+    x = transpose(reshape(x, [*batch, rows, columns, size, size, left]), (0, 1, 3, 2, 4, 5))
+    return reshape(x, [*batch, rows * size, columns * size, left])
+
+
+@entry
+def with_space_to_batch(
+    input: Any,
+    dilation_rate: Any,
+    padding: str,
+    op: Callable[[Any, int, str], Any],
+    filter_shape: Any = None,
+    spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Any:
+    """What ``op`` makes of each of the tensors that every ``dilation_rate``-th element gives, put together.
+
+    Args:
+        input: of shape ``(batch, *axes, channels)``.
+        dilation_rate: the distance between the elements, one for each of the axes.
+        padding: "VALID", or "SAME" for as many windows as elements.
+        op: ``op(tensor, number of axes, padding)``, of windows without dilation.
+        filter_shape: a window's sizes first, needed for "SAME".
+        spatial_dims: where the axes are: from the second on by default.
+        data_format: "N...C", or "NC..." for axes from the third on.
+
+    Raises:
+        InvalidArgumentError: options that do not fit.
+
+    >>> import dualflow as df
+    >>> f = lambda x, axes, padding: df.nn.max_pool1d(x, 2, 1, padding)
+    >>> df.nn.with_space_to_batch([[[1.0], [5.0], [2.0], [3.0]]], [2], "VALID", f).numpy().ravel()
+    array([2., 5.], dtype=float32)
+    """
+    x = convert_to_tensor(input)
+    rates = ints(dilation_rate, "dilation_rate")
+    axes = len(rates)
+    begin = 2 if channels_first(data_format, axes + 2) else 1
+    where = tuple(range(begin, begin + axes)) if spatial_dims is None else ints(spatial_dims, "spatial_dims")
+    if len(where) != axes or min(where) < 1 or list(where) != sorted(set(where)) or min(rates) < 1:
+        raise InvalidArgumentError(
+            f"dilation_rate {rates} is a positive number for each of spatial_dims {where}, in order."
+        )
+    if padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None):
+        raise InvalidArgumentError(
+            f"padding is 'VALID', or 'SAME' with a filter_shape, not {padding!r} with {filter_shape}."
+        )
+    if max(rates) == 1:
+        return op(x, axes, padding)
+    pairs = [(0, 0)] * where[-1]
+    block = [1] * where[-1]
+    crops = [(0, 0)] * where[-1]
+    window = None if filter_shape is None else ints(filter_shape, "filter_shape")
+    for i, (axis, rate) in enumerate(zip(where, rates, strict=True)):
+        size = x.shape[axis]
+        if size is None:
+            raise InvalidArgumentError(f"the sizes of axes {where} must be known, not shape {x.shape}.")
+        extra = 0 if padding == "VALID" or window is None else (window[i] - 1) * rate
+        before, after = extra // 2, extra - extra // 2
+        fill = -(size + before + after) % rate
+        pairs[axis - 1], block[axis - 1], crops[axis - 1] = (before, after + fill), rate, (0, fill)
+    return batch_to_space(op(space_to_batch(x, block, pairs), axes, "VALID"), block, crops)

@@ -1,0 +1,135 @@
+"""Mean and variance over axes: at once, weighted, and from sums that are collected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import float16, float32
+from dualflow.core.shape import Shape
+from dualflow.ops.arithmetic import add, square, squared_difference, subtract
+from dualflow.ops.arrangement import reshape, squeeze
+from dualflow.ops.broadcasting import reduce_sum, reduction_axes
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor, zeros_like
+from dualflow.ops.powers import reciprocal
+from dualflow.ops.reduction import reduce_prod
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.statistics import as_float, reduce_mean
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow.
+
+    Those of float16 are computed in float32.
+
+    >>> import dualflow as df
+    >>> mean, variance = df.nn.moments(df.constant([[1.0, 5.0], [3.0, 5.0]]), axes=[0])
+    >>> mean.numpy().tolist(), variance.numpy().tolist()
+    ([2.0, 5.0], [1.0, 0.0])
+    """
+    x = as_float(x)
+    if x.dtype is float16:
+        mean, variance = moments(cast(x, float32), axes, None, keepdims)
+        return cast(mean, float16), cast(variance, float16)
+    mean = reduce_mean(x, axes, keepdims=True)
+    variance = reduce_mean(squared_difference(x, mean), axes, keepdims)
+    return (mean if keepdims else reshape(mean, variance.shape)), variance
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of ``x`` over ``axes``, each element as often as its weight says.
+
+    Args:
+        x: floats.
+        axes: over which to take them.
+        frequency_weights: numbers that broadcast with ``x``.
+        keepdims: whether the axes stay, with size 1.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> mean, variance = df.nn.weighted_moments([1.0, 4.0], [0], [2.0, 1.0])
+    >>> float(mean), float(variance)
+    (2.0, 2.0)
+    """
+    x = as_float(x)
+    if x.dtype is float16:
+        mean, variance = weighted_moments(cast(x, float32), axes, frequency_weights, keepdims)
+        return cast(mean, float16), cast(variance, float16)
+    weights = cast(convert_to_tensor(frequency_weights, dtype_hint=x.dtype), x.dtype)
+    weights = weights + zeros_like(x)
+    share = 1 / reduce_sum(weights, axes, keepdims=True)
+    mean = reduce_sum(weights * x, axes, keepdims=True) * share
+    variance = reduce_sum(weights * squared_difference(x, mean), axes, keepdims=True) * share
+    if keepdims:
+        return mean, variance
+    over = reduction_axes(weights, axes)
+    return squeeze(mean, over) if over else mean, squeeze(variance, over) if over else variance
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """What :func:`normalize_moments` makes mean and variance of, sums that may be added up over batches.
+
+    Args:
+        x: floats.
+        axes: over which to sum.
+        shift: a value near the mean, which is subtracted first for a more exact variance.
+        keepdims: whether the axes stay, with size 1.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The number of elements, a scalar; the sum, the sum of squares, and the shift.
+
+    >>> import dualflow as df
+    >>> count, total, squares, shift = df.nn.sufficient_statistics([1.0, 2.0, 3.0], [0])
+    >>> float(count), float(total), float(squares), shift
+    (3.0, 6.0, 14.0, None)
+    """
+    x = as_float(x)
+    over = reduction_axes(x, axes)
+    known = Shape([x.shape[a] for a in over]).num_elements()
+    if known is None:
+        count = cast(reduce_prod(gather(shape_tensor(x), list(over))), x.dtype)
+    else:
+        count = constant(known, x.dtype)
+    if shift is None:
+        return count, reduce_sum(x, over, keepdims), reduce_sum(square(x), over, keepdims), None
+    shift = convert_to_tensor(shift, dtype_hint=x.dtype)
+    total = reduce_sum(subtract(x, shift), over, keepdims)
+    return count, total, reduce_sum(squared_difference(x, shift), over, keepdims), shift
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of what :func:`sufficient_statistics` counted.
+
+    Args:
+        counts: how many elements.
+        mean_ss: their sum, each less the shift.
+        variance_ss: their sum of squares, each less the shift.
+        shift: the shift, or None.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df
+    >>> sums = df.nn.sufficient_statistics([1.0, 2.0, 3.0], [0], shift=2.0)
+    >>> mean, variance = df.nn.normalize_moments(*sums)
+    >>> float(mean), float(variance)
+    (2.0, 0.6666...)
+    """
+    share = reciprocal(as_float(counts))
+    mean = share * mean_ss
+    variance = variance_ss * share - square(mean)
+    return (mean if shift is None else add(mean, shift)), variance

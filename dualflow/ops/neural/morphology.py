@@ -1,0 +1,93 @@
+"""Grayscale dilation and erosion: maxima and minima of windows with a filter added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import add, negative
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.neural.window_options import check_kind, geometry, named
+from dualflow.ops.neural.window_reductions import inside, lowest
+from dualflow.ops.neural.windows import windows
+from dualflow.ops.reduction import reduce_first_max
+from dualflow.ops.repetition import reverse
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def dilation2d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    dilations: Any,
+    name: str | None = None,
+) -> Tensor:
+    """The maximum of ``input + filters`` over each window, for each channel: grayscale dilation.
+
+    Args:
+        input: real numbers of shape ``(batch, height, width, channels)``.
+        filters: of shape ``(h, w, channels)``.
+        strides: the distance between windows.
+        padding: "SAME" or "VALID"; what lies outside does not count.
+        data_format: "NHWC".
+        dilations: the distance between the elements of a window.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(batch, rows, columns, channels)``; the gradient goes to the first maximum of each window.
+
+    Raises:
+        InvalidArgumentError: shapes or options that do not fit, or an input whose sizes are open.
+
+    >>> import dualflow as df
+    >>> x, f = df.constant([[[[1.0], [5.0], [2.0]]]]), df.constant([[[0.0], [-3.0]]])
+    >>> df.nn.dilation2d(x, f, 1, "VALID", "NHWC", 1).numpy().ravel()
+    array([2., 5.], dtype=float32)
+    """
+    named(data_format, "NHWC", "NHWC")
+    x, f = MATMUL.prepare((input, filters), dispatch.current())
+    check_kind(x, "fiu", "dilation2d")
+    if len(f.shape) != 3 or len(x.shape) != 4 or x.shape[3] != f.shape[2] or None in x.shape[1:]:
+        raise InvalidArgumentError(
+            f"a filter of shape {f.shape} does not fit an input of shape {x.shape}: they are (h, w, "
+            "channels) "
+            "and (batch, height, width, channels), with known sizes."
+        )
+    lie = geometry(x.shape, f.shape[:2], strides, padding, dilations)
+    values = add(windows(x, lie), f)
+    conditions = inside(lie, x.shape[1:-1])
+    if conditions:
+        seen = conditions[0]
+        for condition in conditions[1:]:
+            seen = logical_and(seen, condition)
+        values = where(seen, values, lowest(x))
+    return reduce_first_max(values, lie.inner)
+
+
+def erosion2d(
+    value: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    dilations: Any,
+    name: str | None = None,
+) -> Tensor:
+    """The minimum of ``value`` minus the mirrored ``filters`` over each window: grayscale erosion.
+
+    The arguments are those of :func:`dilation2d`.
+
+    >>> import dualflow as df
+    >>> x, f = df.constant([[[[1.0], [5.0], [2.0]]]]), df.zeros([1, 2, 1])
+    >>> df.nn.erosion2d(x, f, 1, "VALID", "NHWC", 1).numpy().ravel()
+    array([1., 2.], dtype=float32)
+    """
+    mirrored = reverse(filters, [0, 1])
+    return negative(dilation2d(negative(value), mirrored, strides, padding, data_format, dilations))

@@ -1,0 +1,248 @@
+"""The gamma function's logarithm and derivatives, the incomplete functions, beta and zeta."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.exponential import exp
+from dualflow.ops.forms import Opaque
+from dualflow.ops.powers import log
+from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.samples import Sample
+from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
+from dualflow.ops.special_functions.scipys import (
+    SpecialFunction,
+    apply,
+    between,
+    by_scipy,
+    computed,
+    of_floats,
+)
+from dualflow.ops.special_functions.vanishing import xlog1py, xlogy
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _polygamma(special: Any, a: Any, x: Any) -> Any:
+    """In float64, since the gamma function soon leaves what float32 can hold."""
+    order, at = a.astype(np.float64), x.astype(np.float64)
+    sign = np.where(order % 2 == 0, -1, 1)
+    found = sign * special.gamma(order + 1) * special.zeta(order + 1, at)
+    whole = (order == np.floor(order)) & (order >= 0)
+    return np.where(whole, np.where(order == 0, special.psi(at), found), np.nan)
+
+
+def _density(a: Any, x: Any) -> Any:
+    """``x**(a - 1) exp(-x) / gamma(a)``, the lower incomplete function's derivative."""
+    return exp(xlogy(a - 1, x) - x - lgamma(a))
+
+
+_POSITIVE = between(0.5, 5)
+
+GAMMA = by_scipy(
+    "gamma_function",
+    """The logarithm of the gamma function, or that one's derivative.""",
+    {
+        "lgamma": SpecialFunction(
+            lambda special, x: np.where(x == -np.inf, np.inf, special.gammaln(x)),
+            lambda out, x: digamma(x),
+            (_POSITIVE,),
+        ),
+        "digamma": SpecialFunction(
+            lambda special, x: special.psi(x), lambda out, x: polygamma(1.0, x), (_POSITIVE,)
+        ),
+    },
+)
+OF_ORDER = by_scipy(
+    "function_of_order",
+    """Functions of an order, which has no gradient, and a number.""",
+    {
+        "polygamma": SpecialFunction(
+            _polygamma, lambda out, a, x: polygamma(a + 1, x), (between(1, 1), _POSITIVE)
+        ),
+        "zeta": SpecialFunction(
+            lambda special, x, q: special.zeta(x, q),
+            lambda out, x, q: -x * zeta(x + 1, q),
+            (between(1.5, 5), _POSITIVE),
+        ),
+    },
+)
+
+
+def _density_by_order(a: Any, x: Any, times: int) -> Any:
+    """:func:`_density` differentiated by ``a``, by the rule for exponentials."""
+    slopes = [log(x) - digamma(a), *[-polygamma(float(k), a) for k in range(1, times)]]
+    found = [_density(a, x)]
+    for k in range(1, times + 1):
+        terms = [math.comb(k - 1, j) * found[j] * slopes[k - 1 - j] for j in range(k)]
+        found.append(add_n(terms))
+    return found[times]
+
+
+BY_ORDER = register(
+    Op(
+        name="igamma_by_order",
+        doc="""The lower regularized incomplete gamma function, differentiated by its order.""",
+        infer=lambda a, x, times: of_floats("igamma", a, x),
+        kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
+        form=Opaque("SciPy computes parts of it"),
+        vjp=(
+            lambda g, out, a, x, times: g * _by_order(a, x, times + 1),
+            lambda g, out, a, x, times: g * _density_by_order(a, x, times),
+        ),
+        promotion=Promotion.FLOAT,
+        samples=(Sample((_POSITIVE, _POSITIVE), {"times": 1}),),
+    )
+)
+
+
+def _by_order(a: Any, x: Any, times: int = 1) -> Any:
+    return dispatch.current().apply(BY_ORDER, (a, x), {"times": times})
+
+
+INCOMPLETE_GAMMA = by_scipy(
+    "incomplete_gamma",
+    """The regularized incomplete gamma functions.""",
+    {
+        "igamma": SpecialFunction(
+            lambda special, a, x: special.gammainc(a, x),
+            lambda out, a, x: _density(a, x),
+            (_POSITIVE, _POSITIVE),
+            (lambda out, a, x: _by_order(a, x),),
+        ),
+        "igammac": SpecialFunction(
+            lambda special, a, x: special.gammaincc(a, x),
+            lambda out, a, x: -_density(a, x),
+            (_POSITIVE, _POSITIVE),
+            (lambda out, a, x: -_by_order(a, x),),
+        ),
+    },
+)
+INCOMPLETE_BETA = by_scipy(
+    "incomplete_beta",
+    """The regularized incomplete beta function.""",
+    {
+        "betainc": SpecialFunction(
+            lambda special, a, b, x: special.betainc(a, b, x),
+            lambda out, a, b, x: exp(
+                xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b))
+            ),
+            (_POSITIVE, _POSITIVE, between(0.1, 0.9)),
+        )
+    },
+)
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """``log(abs(gamma(x)))``, element by element; inf at 0, -1, -2, ...
+
+    Takes real numbers; integers become float32.
+
+    Raises:
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> df.math.lgamma([1.0, 5.0]).numpy().round(4)
+    array([0.    , 3.1781], dtype=float32)
+    """
+    return apply(GAMMA, "lgamma", x)
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of :func:`lgamma`; nan at -1, -2, ..., and infinite at 0.
+
+    >>> import dualflow as df
+    >>> df.math.digamma([1.0, 2.0]).numpy().round(4)
+    array([-0.5772,  0.4228], dtype=float32)
+    """
+    return apply(GAMMA, "digamma", x)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative of :func:`digamma` of order ``a``, a whole number of 0 or more; nan for other orders.
+
+    No gradient flows to ``a``.
+
+    >>> import dualflow as df
+    >>> df.math.polygamma([0.0, 1.0], [1.0, 1.0]).numpy().round(4)
+    array([-0.5772,  1.6449], dtype=float32)
+    """
+    return apply(OF_ORDER, "polygamma", a, x)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Hurwitz's zeta function: the sum of ``(q + k) ** -x`` over all ``k`` from 0 on, for ``x`` above 1.
+
+    No gradient flows to ``x``.
+
+    >>> import dualflow as df
+    >>> df.math.zeta([2.0], [1.0]).numpy().round(4)
+    array([1.6449], dtype=float32)
+    """
+    return apply(OF_ORDER, "zeta", x, q)
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The lower regularized incomplete gamma function.
+
+    It is the integral of ``t**(a - 1) exp(-t) / gamma(a)`` from 0 to ``x``, for ``a`` above 0 and ``x`` from
+    0 on; nan for negative ones. Gradients flow to both.
+
+    >>> import dualflow as df
+    >>> df.math.igamma([1.0, 0.5], [1.0, 2.0]).numpy().round(4)
+    array([0.6321, 0.9545], dtype=float32)
+    """
+    return apply(INCOMPLETE_GAMMA, "igamma", a, x)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The upper regularized incomplete gamma function, ``1 - igamma(a, x)`` with all its digits.
+
+    See :func:`igamma`.
+
+    >>> import dualflow as df
+    >>> df.math.igammac([1.0, 0.5], [1.0, 2.0]).numpy().round(4)
+    array([0.3679, 0.0455], dtype=float32)
+    """
+    return apply(INCOMPLETE_GAMMA, "igammac", a, x)
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularized incomplete beta function.
+
+    It is the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to ``x``, for ``x`` from 0 to 1.
+    No gradient flows to ``a`` and ``b``.
+
+    >>> import dualflow as df
+    >>> df.math.betainc([1.0], [2.0], [0.5]).numpy().round(4)
+    array([0.75], dtype=float32)
+    """
+    return apply(INCOMPLETE_BETA, "betainc", a, b, x)
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """``log(abs(beta(x)))`` over the last axis: the sum of ``lgamma(x)``, less ``lgamma`` of the sum.
+
+    Args:
+        x: real numbers of one axis or more; a last axis without elements gives ``-inf``.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``x`` has no axis.
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> df.math.lbeta([[1.0, 2.0], [3.0, 4.0]]).numpy().round(4)
+    array([-0.6931, -4.0943], dtype=float32)
+    """
+    values = convert_to_tensor(x)
+    return reduce_sum(lgamma(values), -1) - lgamma(reduce_sum(values, -1))

@@ -1,0 +1,105 @@
+"""Derivatives of the incomplete gamma function by its order, in NumPy, by Taylor series in the order.
+
+Up to ``a`` (and for ``x`` up to 1) they are those of the power series (DLMF 8.11.4), elsewhere those of the
+continued fraction of the upper function (DLMF 8.9.2). Each number in these is a series in the order: an array
+whose first axis has the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_TERMS: Final = 2000
+_HUGE: Final = 2.0**200
+
+
+def derivative_by_order(special: Any, a: Array, x: Array, times: int) -> Array:
+    """The lower regularized incomplete gamma function, ``times`` times differentiated by ``a``; or nan."""
+    order, at = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    out = np.full(order.shape, np.nan)
+    inside = (order > 0) & (at >= 0)
+    out[inside & ((at == 0) | np.isinf(at))] = 0
+    proper = inside & (at > 0) & np.isfinite(at) & np.isfinite(order)
+    far = proper & (at > 1) & (at > order)
+    near = proper & ~far
+    with np.errstate(all="ignore"):
+        out[near] = _by_series(special, order[near], at[near], times)
+        out[far] = -_by_fraction(special, order[far], at[far], times)
+    return out * math.factorial(times)
+
+
+def _by_series(special: Any, a: Array, x: Array, times: int) -> Array:
+    """``sum x**n / ((a + 1) ... (a + n))`` times ``x**a exp(-x) / gamma(a + 1)``: the last coefficient."""
+    powers = np.arange(1, times + 2)[:, None]
+    term = _constant(1.0, x, times)
+    total = term
+    for n in range(1, _TERMS):
+        term = _product(term, -x * (-1 / (a + n)) ** powers)
+        total = total + term
+        if (np.abs(term) <= 1e-17 * np.abs(total)).all():
+            break
+    return np.asarray(_product(_factor(special, a, 1, x, times), total)[-1])
+
+
+def _by_fraction(special: Any, a: Array, x: Array, times: int) -> Array:
+    """``x**a exp(-x) / gamma(a)`` times ``1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...))``: the last one.
+
+    ``p`` and ``q`` are the numerators and denominators of the last two convergents.
+    """
+    zero, one = _constant(0.0, x, times), _constant(1.0, x, times)
+    p, q = [zero, one], [one, _linear(x + 1 - a, -1.0, times)]
+    value = _quotient(p[1], q[1])
+    for n in range(1, _TERMS):
+        b, c = _linear(x + 2 * n + 1 - a, -1.0, times), _linear(n * (n - a), -float(n), times)
+        p = [p[1], _product(b, p[1]) - _product(c, p[0])]
+        q = [q[1], _product(b, q[1]) - _product(c, q[0])]
+        before, value = value, _quotient(p[1], q[1])
+        if (np.abs(value - before) <= 1e-16 * np.abs(value)).all():
+            break
+        scale = np.where(np.abs(q[1][0]) > _HUGE, 1 / _HUGE, 1.0)
+        p, q = [part * scale for part in p], [part * scale for part in q]
+    return np.asarray(_product(_factor(special, a, 0, x, times), value)[-1])
+
+
+# Series in the order
+
+
+def _constant(value: float, like: Array, times: int) -> Array:
+    found = np.zeros((times + 1, *like.shape))
+    found[0] = value
+    return found
+
+
+def _linear(value: Array, slope: float, times: int) -> Array:
+    found = _constant(0.0, value, times)
+    found[0] = value
+    found[1:2] = slope
+    return found
+
+
+def _product(x: Array, y: Array) -> Array:
+    return np.stack([np.einsum("k...,k...", x[: k + 1], y[k::-1]) for k in range(len(x))])
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    found: list[Array] = []
+    for k in range(len(x)):
+        rest = sum((found[j] * y[k - j] for j in range(k)), start=np.zeros_like(x[0]))
+        found.append((x[k] - rest) / y[0])
+    return np.stack(found)
+
+
+def _factor(special: Any, a: Array, more: int, x: Array, times: int) -> Array:
+    """``x**a exp(-x) / gamma(a + more)``, the exponential of a series."""
+    at = a + more
+    exponent = [special.xlogy(a, x) - x - special.gammaln(at), np.log(x) - special.psi(at)]
+    exponent += [-special.polygamma(k - 1, at) / math.factorial(k) for k in range(2, times + 1)]
+    found = [np.exp(exponent[0])]
+    for k in range(1, times + 1):
+        found.append(sum(j * exponent[j] * found[k - j] for j in range(1, k + 1)) / k)
+    return np.stack(found)

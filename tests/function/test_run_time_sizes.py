@@ -1,0 +1,344 @@
+"""Sizes that only the data tell: one trace and one program of machine code serve them all."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.core.tree import leaves
+from dualflow.graph.compiled import PartKind
+
+X = np.arange(12, dtype=np.float32) - 5
+ROWS = X.reshape(4, 3)
+BOUNDS = [(X, np.float32(t)) for t in (-100, 100, 5.5, 0, 3)]
+NUMBERS = [(np.int32(n),) for n in (0, 1, 7, 100)]
+COUNTS = [(X, np.int32(n)) for n in (0, 1, 5, 12)]
+ENDS = [(X, np.int32(a), np.int32(b)) for a, b in ((0, 0), (2, 5), (3, 30), (-4, -1), (5, 2), (-90, 4))]
+
+
+def normalised(x, t):
+    y = df.boolean_mask(x, x > df.cast(t, x.dtype))
+    return (y - df.reduce_mean(y)) / (df.math.reduce_std(y) + 1.0)
+
+
+def two_masks(x, t):
+    kept = x > df.cast(t, x.dtype)
+    return df.reduce_sum(df.boolean_mask(x, kept) * df.boolean_mask(x * 2, kept))
+
+
+def masked_product(x, t):
+    y = df.reshape(x, [4, 3])
+    z = df.boolean_mask(y, y[:, 0] > df.cast(t, x.dtype))
+    return df.matmul(z, z, transpose_a=True), df.matmul(z, z, transpose_b=True)
+
+
+def zeros_beside(x, n):
+    part = x[:n]
+    return part + df.zeros(df.shape(part)), df.ones_like(part)
+
+
+PROGRAMS = {
+    "zeros": (lambda n: df.reduce_sum(df.zeros([n]) + 1.0), NUMBERS),
+    "ones of two axes": (lambda n: df.ones([n, 3]) * 2.0, NUMBERS),
+    "fill": (lambda n: df.fill([2, n], 2.5), NUMBERS),
+    "fill by a tensor": (lambda n: df.fill(df.stack([n, n + 1]), 2.5), NUMBERS[:3]),
+    "range": (lambda n: df.range(n), NUMBERS),
+    "a sum over a range": (lambda n: df.reduce_sum(df.range(n) ** 2), NUMBERS),
+    "range of three": (lambda n: df.range(2, n, 3), NUMBERS),
+    "range backwards": (lambda n: df.range(n, -3, -2), NUMBERS),
+    "range of floats": (lambda n: df.range(0.0, df.cast(n, df.float32) / 10, 0.1), NUMBERS),
+    "range by a step": (lambda n: df.range(0, 20, n + 1), NUMBERS),
+    "slice to": (lambda x, n: df.reduce_sum(df.exp(x[:n])), COUNTS),
+    "slice from": (lambda x, n: x[n:] * 2, COUNTS),
+    "slice between": (lambda x, a, b: x[a:b], ENDS),
+    "slice by a step": (lambda x, a, b: x[a:b:2] + 1, ENDS),
+    "slice backwards": (lambda x, a, b: x[b:a:-1] + 1, ENDS),
+    "slice of columns": (lambda x, n: df.reshape(x, [3, 4])[1:, :n, None] * 2, COUNTS),
+    "zeros beside a slice": (zeros_beside, COUNTS),
+    "mask": (lambda x, t: x[x > t], BOUNDS),
+    "mask of rows": (lambda x, t: df.boolean_mask(df.reshape(x, [4, 3]), x[:4] > t), BOUNDS),
+    "mask of columns": (lambda x, t: df.boolean_mask(df.reshape(x, [3, 4]), x[:4] > t, axis=1), BOUNDS),
+    "mask and a chain": (normalised, [BOUNDS[0], BOUNDS[2]]),
+    "softmax of a mask": (lambda x, t: df.nn.softmax(df.boolean_mask(x, x > t)), BOUNDS),
+    "two masks": (two_masks, BOUNDS),
+    "products of rows": (masked_product, BOUNDS),
+    "where": (lambda x, t: df.where(df.reshape(x, [3, 2, 2]) > t), BOUNDS),
+    "gather where": (lambda x, t: df.gather(x, df.where(x > t)[:, 0]) * 3.0, BOUNDS),
+    "how many": (lambda x, t: df.shape(df.boolean_mask(x, x > t))[0] * 2, BOUNDS),
+    "mask of a mask": (lambda x, t: (y := x[x > t])[y < 4.0], BOUNDS),
+    "parts joined": (lambda x, t: df.concat([x[x > t], x[x < t], x[:1]], 0), BOUNDS),
+    "parts stacked": (lambda x, t: df.stack([(y := x[x > t]), y * 2], 1), BOUNDS),
+    "parts transposed": (
+        lambda x, t: df.transpose(df.boolean_mask(df.reshape(x, [4, 3]), x[:4] > t)),
+        BOUNDS,
+    ),
+    "sums of columns": (
+        lambda x, t: df.reduce_sum(df.boolean_mask(df.reshape(x, [4, 3]), x[:4] > t), 0),
+        BOUNDS,
+    ),
+    "reshape by a number": (lambda x, n: df.reduce_sum(df.reshape(x, [n, -1]), 1), COUNTS[1:2] + COUNTS[3:]),
+    "reshape by a tensor": (lambda x, n: df.reshape(x, df.stack([-1, n])), COUNTS[1:2] + COUNTS[3:]),
+    "flattened": (lambda x, n: df.reshape(df.reshape(x, [3, 4])[:, :n], [-1]), COUNTS),
+    "padding": (lambda x, n: df.pad(x, [[n, 1]], constant_values=2.0), COUNTS),
+    "tile": (lambda x, n: df.tile(df.reshape(x, [3, 4]), [n, 2]), COUNTS),
+    "broadcast": (lambda x, n: df.broadcast_to(x, [n, 12]), COUNTS),
+    "repeat": (lambda x, n: df.repeat(x, n), COUNTS),
+    "repeat each": (lambda x, n: df.repeat(x[:3], df.stack([n, 0, 2])), COUNTS),
+    "sequence mask": (lambda x, n: df.sequence_mask(df.stack([n, 1, 3])), COUNTS),
+    "one hot": (lambda x, n: df.one_hot([0, 1, 2], n), COUNTS),
+    "identity": (lambda x, n: df.eye(n), COUNTS),
+    "linspace": (lambda x, n: df.linspace(0.0, 1.0, n + 1), COUNTS),
+}
+
+
+def traced(name):
+    return df.function(PROGRAMS[name][0])
+
+
+def as_tensors(values):
+    return [df.constant(x) for x in values]
+
+
+def assert_same(found, expected):
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        assert a.dtype is b.dtype
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_trace_of_machine_code_gives_what_eager_gives_for_all_sizes(name):
+    program, cases = PROGRAMS[name]
+    f = traced(name)
+    for values in cases:
+        given = as_tensors(values)
+        assert_same(f(*given), program(*given))
+    assert f.experimental_get_tracing_count() == 1
+    (concrete,) = f.concrete_functions
+    assert [part.kind for part in concrete.parts] == [PartKind.NATIVE]
+
+
+SLOPES = [
+    "slice to",
+    "slice between",
+    "slice by a step",
+    "slice backwards",
+    "mask",
+    "mask of rows",
+    "mask and a chain",
+    "two masks",
+    "products of rows",
+    "gather where",
+    "parts joined",
+    "flattened",
+    "padding",
+    "tile",
+    "broadcast",
+    "repeat",
+]
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_gradients_are_those_of_eager(name):
+    program, cases = PROGRAMS[name]
+
+    def slope(x, *rest):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            found = sum(df.reduce_sum(df.sin(y)) for y in leaves(program(x, *rest)))
+        return tape.gradient(found, x)
+
+    f = df.function(slope)
+    for values in cases:
+        given = as_tensors([values[0].astype(np.float64), *values[1:]])
+        assert_same(f(*given), slope(*given))
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
+@pytest.mark.parametrize("name", ["mask", "slice between", "repeat"])
+def test_a_tape_outside_differentiates_the_compiled_call(name):
+    program, cases = PROGRAMS[name]
+    f = traced(name)
+    for values in cases:
+        x, *rest = as_tensors(values)
+        slopes = []
+        for called in (f, program):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = df.reduce_sum(called(x, *rest) ** 2)
+            slopes.append(tape.gradient(y, x))
+        assert_same(*slopes)
+
+
+STEPS = {
+    "mask": lambda x, n, t: x[x > t],
+    "head": lambda x, n, t: x[:n],
+    "tail": lambda x, n, t: x[n:],
+    "backwards": lambda x, n, t: x[::-1],
+    "every other": lambda x, n, t: x[n::2],
+    "exp": lambda x, n, t: df.exp(-df.abs(x)),
+    "twice": lambda x, n, t: df.concat([x, x], 0),
+    "repeated": lambda x, n, t: df.repeat(x, 2),
+    "with zeros": lambda x, n, t: x + df.zeros(df.shape(x)),
+    "by its sum": lambda x, n, t: x / (1.0 + df.reduce_sum(df.abs(x))),
+    "padded": lambda x, n, t: df.pad(x, [[1, n]]),
+    "positions": lambda x, n, t: df.cast(df.range(df.shape(x)[0]), df.float32) * x,
+    "where": lambda x, n, t: df.cast(df.where(x > t)[:, 0], df.float32),
+    "rows": lambda x, n, t: df.reduce_sum(df.reshape(df.tile(x, [2]), [2, -1]), 0),
+}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),
+    sizes=st.lists(st.tuples(st.integers(0, 6), st.floats(-2, 2, width=32)), min_size=1, max_size=3),
+)
+def test_random_programs_give_what_eager_gives(steps, sizes):
+    def program(x, n, t):
+        for step in steps:
+            x = STEPS[step](x, n, t)
+        return x, df.reduce_sum(x)
+
+    f = df.function(program)
+    for n, t in sizes:
+        given = df.constant(X), df.constant(n), df.constant(np.float32(t))
+        assert_same(f(*given), program(*given))
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [
+        (-1, df.errors.InvalidArgumentError),
+        (1 << 40, df.errors.ResourceExhaustedError),
+        (1 << 50, df.errors.ResourceExhaustedError),
+    ],
+)
+def test_a_size_that_can_not_be_is_an_error_and_variables_hold_what_eager_would_have_left(size, error):
+    v, w = df.Variable(1.0), df.Variable(1.0)
+
+    @df.function
+    def f(n):
+        v.assign_add(2.0)
+        found = df.ones([n]) * v
+        w.assign_add(2.0)
+        return found
+
+    with pytest.raises(error):
+        f(df.constant(size))
+    assert (v.numpy(), w.numpy()) == (3.0, 1.0)
+    f(df.constant(3, df.int64 if size > 1 << 31 else df.int32))
+    assert (v.numpy(), w.numpy()) == (5.0, 3.0)
+
+
+def test_sizes_that_do_not_fit_together_are_an_error():
+    f = df.function(lambda x, n, m: df.zeros([n]) + x[:m])
+    x = df.constant(X)
+    assert f(x, df.constant(3), df.constant(3)).shape == [3]
+    with pytest.raises(df.errors.InvalidArgumentError):
+        f(x, df.constant(3), df.constant(4))
+
+
+def test_an_index_outside_of_a_part_is_an_error_of_the_users_line():
+    f = df.function(lambda x, n: df.gather(x[:n], 3))
+    x = df.constant(X)
+    assert f(x, df.constant(4)).numpy() == X[3]
+    with pytest.raises(df.errors.OutOfRangeError):
+        f(x, df.constant(3))
+
+
+def test_counts_below_zero_are_an_error():
+    f = df.function(lambda x, r: df.repeat(x, r))
+    with pytest.raises(df.errors.InvalidArgumentError, match="0 times or more"):
+        f(df.constant([1.0, 2.0]), df.constant([3, -1]))
+
+
+def test_a_range_without_a_step_is_an_error():
+    f = df.function(lambda n: df.range(0, 5, n))
+    with pytest.raises(df.errors.InvalidArgumentError, match="delta other than 0"):
+        f(df.constant(0))
+
+
+# Memory and threads
+
+
+def test_results_keep_their_memory():
+    f = traced("mask")
+    given = as_tensors(BOUNDS[3])
+    found = [f(*given) for _ in range(3)]
+    for x in found:
+        np.testing.assert_array_equal(x, X[X > 0])
+    f(df.constant(-X), df.constant(np.float32(0)))
+    np.testing.assert_array_equal(found[0], X[X > 0])
+
+
+def test_a_part_of_a_variable_is_what_it_was_before_the_update():
+    v = df.Variable(X)
+
+    @df.function
+    def f(n):
+        part = v[:n]
+        v.assign(v * 0.0)
+        return part
+
+    np.testing.assert_array_equal(f(df.constant(4)), X[:4])
+    assert not v.numpy().any()
+
+
+def test_threads_share_the_program():
+    f = df.function(lambda n: df.reduce_sum(df.cast(df.range(n), df.float64)))
+    f(df.constant(1))
+    wrong = []
+
+    def call(first):
+        sums = {n: f(df.constant(n)).numpy() for n in range(first, 3000, 7)}
+        wrong.extend(n for n, found in sums.items() if found != n * (n - 1) / 2)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_large_sizes_are_shared_between_threads_and_small_ones_are_not_wrong():
+    f = df.function(lambda n: df.reduce_sum(df.sqrt(df.cast(df.range(n), df.float64))))
+    for n in (0, 1, 10, 1000, 1_000_000):
+        np.testing.assert_allclose(f(df.constant(n)), np.sqrt(np.arange(n)).sum(), rtol=1e-12)
+
+
+# Seen from outside
+
+
+def test_the_graph_and_the_program_can_be_printed():
+    f = traced("mask")
+    f(*as_tensors(BOUNDS[0]))
+    (concrete,) = f.concrete_functions
+    assert "measure" in str(concrete.optimised_graph)
+    assert "boolean_mask" in concrete.kernels
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_other_backends_give_the_same(backend):
+    program, cases = PROGRAMS["mask and a chain"]
+    f = df.function(program, backend=backend)
+    for values in cases:
+        given = as_tensors(values)
+        assert_same(f(*given), program(*given))
+
+
+def test_a_part_that_only_numpy_computes_stands_between_native_ones():
+    f = df.function(lambda x, t: df.reduce_sum(df.sort(x[x > t]) * 2.0))
+    for x, t in BOUNDS:
+        assert f(df.constant(x), df.constant(t)).numpy() == 2 * x[x > t].sum()
+    kinds = [part.kind for part in f.concrete_functions[0].parts]
+    assert set(kinds) == {PartKind.NATIVE, PartKind.NUMPY}

@@ -1,0 +1,139 @@
+"""``df.nest``: flattening and packing are each other's inverse, and what is alike is told from what isn't."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualflow as df
+
+nest = df.nest
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+Pair = collections.namedtuple("Pair", "a b")
+SPARSE = df.SparseTensor([[0]], [1.0], [2])
+
+
+@dataclasses.dataclass
+class Point:
+    """No structure for ``df.nest``."""
+
+    x: int = 0
+
+
+leaves = st.none() | st.integers() | st.text() | st.just(frozenset({1}))
+structures = st.recursive(
+    leaves,
+    lambda parts: (
+        st.lists(parts, max_size=3)
+        | st.tuples(parts, parts)
+        | st.dictionaries(st.sampled_from("abc"), parts)
+        | st.builds(Pair, parts, parts)
+    ),
+    max_leaves=6,
+)
+
+
+@given(structures)
+def test_what_is_flattened_is_packed_again(x: Any) -> None:
+    flat = nest.flatten(x)
+    assert not any(map(nest.is_nested, flat))
+    assert nest.pack_sequence_as(x, flat) == x
+    assert nest.map_structure(lambda leaf: leaf, x) == x
+    nest.assert_same_structure(x, nest.map_structure(lambda _: 0, x))
+
+
+def test_leaves_come_from_left_to_right_and_by_sorted_key() -> None:
+    assert nest.flatten({"b": [1, 2], "a": (3, None)}) == [3, None, 1, 2]
+    assert nest.flatten(Pair(1, [2])) == [1, 2]
+    assert nest.flatten(5) == [5]
+
+
+@pytest.mark.parametrize("leaf", [None, "abc", {1, 2}, 1, np.ones(2), df.ones([2]), SPARSE, Point()])
+def test_a_leaf_is_no_structure(leaf: Any) -> None:
+    assert not nest.is_nested(leaf)
+    assert nest.flatten(leaf)[0] is leaf
+
+
+@pytest.mark.parametrize("value", [[], (), {}, Pair(1, 2), range(3), {}.values(), collections.OrderedDict()])
+def test_a_structure_may_be_empty(value: Any) -> None:
+    assert nest.is_nested(value)
+
+
+def test_composites_are_opened_where_that_is_asked_for() -> None:
+    found = nest.flatten([SPARSE, 3], expand_composites=True)
+    assert found[0] is SPARSE.indices
+    assert found[1] is SPARSE.values
+    assert found[-1] == 3
+    doubled = nest.map_structure(lambda x: x * 2, [SPARSE], expand_composites=True)
+    assert doubled[0].values.numpy().tolist() == [2.0]
+
+
+def test_a_function_of_leaves_of_several_structures() -> None:
+    assert nest.map_structure(lambda x, y: x + y, {"a": [1, 2]}, {"a": [10, 20]}) == {"a": [11, 22]}
+    assert nest.map_structure(lambda x, y: x + y, [1, 2], (10, 20), check_types=False) == [11, 22]
+
+
+def test_structures_that_are_alike() -> None:
+    nest.assert_same_structure([1, (2, 3)], [4, (5, 6)])
+    nest.assert_same_structure([1], (1,), check_types=False)
+    nest.assert_same_structure({"a": 1}, collections.OrderedDict(a=1))
+
+
+CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
+    "no function": (lambda: nest.map_structure(3, [1]), Wrong, "got: 3", "the function first"),
+    "no structure": (
+        lambda: nest.map_structure(abs),
+        Invalid,
+        "at least one structure",
+        "behind the function",
+    ),
+    "another keyword": (
+        lambda: nest.map_structure(abs, [1], strict=True),
+        Invalid,
+        r"not: \['strict'\]",
+        "functools.partial",
+    ),
+    "a number to pack": (lambda: nest.pack_sequence_as([0], 5), Wrong, "not 5", "a list or a tuple"),
+    "too few to pack": (lambda: nest.pack_sequence_as([0, 0], [1]), Invalid, "had 2 atoms", "had 1 items"),
+    "lengths": (lambda: nest.assert_same_structure([1, 2], [3]), Invalid, "2 and 1 parts", r"\[3\]"),
+    "depths": (
+        lambda: nest.assert_same_structure([1, [2]], [3, 4]),
+        Invalid,
+        "single value",
+        r"\[1, \[2\]\]",
+    ),
+    "keys": (lambda: nest.assert_same_structure({"a": 1}, {"b": 1}), Invalid, "the keys", r"\('b',\)"),
+    "kinds": (
+        lambda: nest.assert_same_structure([1], (1,)),
+        Wrong,
+        "list stands beside tuple",
+        "check_types",
+    ),
+    "kinds of records": (
+        lambda: nest.assert_same_structure(Pair(1, 2), (1, 2)),
+        Wrong,
+        "Pair",
+        "check_types",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case: str) -> None:
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+    assert {f.filename for f in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case: Any) -> None:
+    assert raises_without_case(["nest.py"], [case[0] for case in CASES.values()]) == []
