@@ -16,6 +16,7 @@ from dualflow import config as config
 from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
+from dualflow.core.after_import import import_after as _import_after
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -190,6 +191,7 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 _install_drawing()
+_import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
 qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
