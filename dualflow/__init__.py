@@ -206,6 +206,7 @@ if TYPE_CHECKING:
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
     from dualflow import image as image
+    from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest

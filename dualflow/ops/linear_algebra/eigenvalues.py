@@ -20,11 +20,10 @@ from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.diagonals import diag, lower_half
+from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
 from dualflow.ops.linear_algebra.matrices import require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
-from dualflow.ops.positions import one_hot
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.samples import Domain, Sample
@@ -190,7 +189,8 @@ def _without_scale(vectors: Any, g: Any) -> Any:
     """
     along = expand_dims(reduce_sum(g * vectors, -2), -2)
     largest = argmax(masked(equal(imag(vectors), 0), abs(vectors)), -2)
-    pivot = cast(matrix_transpose(one_hot(largest, vectors.shape[-1])), vectors.dtype)
+    row, _ = places(size_of(vectors, -2), 1)
+    pivot = cast(equal(row, expand_dims(cast(largest, row.dtype), -2)), vectors.dtype)
     size = expand_dims(reduce_sum(vectors * pivot, -2), -2)
     turn = cast(imag(along), vectors.dtype) * 1j
     return g - conj(vectors) * cast(real(along), vectors.dtype) - pivot * turn / size
