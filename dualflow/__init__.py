@@ -220,6 +220,7 @@ if TYPE_CHECKING:
     from dualflow import test as test
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
+    from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad

@@ -444,6 +444,12 @@ CASES = {
     # losses
     # output
     "a stream": (lambda: df.print(V, output_stream=3), Wrong, "not 3", "an open text file"),
+    "floats of 8 bits": (
+        lambda: df.exp(df.cast(V, "float8_e5m2")),
+        Wrong,
+        "exp does not compute with float8_e5m2",
+        "cast it to bfloat16 or float32",
+    ),
     # tensors
     "a tensor's hash": (lambda: hash(V), Wrong, "have no hash", "use x.ref()"),
     "a tensor's part": (lambda: V.__setitem__(0, 1.0), Wrong, "do not change", "a df.Variable"),
