@@ -40,6 +40,7 @@ NAMESPACES: dict[str, Any] = {
     "df.eager": df.eager,
     "df.errors": df.errors,
     "df.image": df.image,
+    "df.initializers": df.initializers,
     "df.keras": df.keras,
     "df.keras.activations": df.keras.activations,
     "df.linalg": df.linalg,
