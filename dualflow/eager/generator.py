@@ -204,7 +204,7 @@ class Generator:
 
 
 def _moved(state: Any, delta: Any, back: bool) -> Any:
-    """A state as many draws later or earlier; what its counter's first number can't hold, the second counts."""
+    """A state so many draws later, or earlier; the counter's first number carries into the second."""
     low, step = cast(state[0], uint64), cast(delta, uint64) * constant(_RESERVED, uint64)
     if back:
         return stack([cast(low - step, int64), state[1] - cast(low < step, int64), state[2]])
