@@ -205,6 +205,8 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import image as image
+    from dualflow import initializers as initializers
     from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
@@ -248,6 +250,11 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
+    from dualflow.ops.initializers.drawn import RandomNormal as _RandomNormal
+    from dualflow.ops.initializers.drawn import RandomUniform as _RandomUniform
+    from dualflow.ops.initializers.fixed import Ones as _Ones
+    from dualflow.ops.initializers.fixed import OwnConstant as _OwnConstant
+    from dualflow.ops.initializers.fixed import Zeros as _Zeros
     from dualflow.ops.linear_algebra.eigenvalues import eig as eig
     from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
     from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
@@ -283,12 +290,26 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
+    constant_initializer = _OwnConstant
     matrix_square_root = _sqrtm
+    ones_initializer = _Ones
+    random_normal_initializer = _RandomNormal
+    random_uniform_initializer = _RandomUniform
     space_to_batch_nd = space_to_batch
+    zeros_initializer = _Zeros
 
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=("TYPE_CHECKING", "annotations", "_sqrtm"),
+    internal=(
+        "TYPE_CHECKING",
+        "annotations",
+        "_Ones",
+        "_OwnConstant",
+        "_RandomNormal",
+        "_RandomUniform",
+        "_Zeros",
+        "_sqrtm",
+    ),
     deferred=True,
 )

@@ -39,6 +39,8 @@ NAMESPACES: dict[str, Any] = {
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,
     "df.errors": df.errors,
+    "df.image": df.image,
+    "df.initializers": df.initializers,
     "df.keras": df.keras,
     "df.keras.activations": df.keras.activations,
     "df.linalg": df.linalg,

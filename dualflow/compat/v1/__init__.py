@@ -67,16 +67,19 @@ Graph = ExplicitGraph
 Variable = VariableV1
 
 if TYPE_CHECKING:
-    from dualflow import *  # type: ignore[assignment]  # noqa: F403  # what _own finds; Variable is version 1's
+    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _own finds; Variable is version 1's
+else:  # version 1's defaults, which a type checker doesn't see
+    constant_initializer = initializers.constant
+    ones_initializer = initializers.ones
+    random_normal_initializer = initializers.random_normal
+    random_uniform_initializer = initializers.random_uniform
+    zeros_initializer = initializers.zeros
 
-constant_initializer = initializers.Constant
 glorot_normal_initializer = initializers.GlorotNormal
 glorot_uniform_initializer = initializers.GlorotUniform
-ones_initializer = initializers.Ones
-random_normal_initializer = initializers.RandomNormal
-random_uniform_initializer = initializers.RandomUniform
-truncated_normal_initializer = initializers.TruncatedNormal
-zeros_initializer = initializers.Zeros
+orthogonal_initializer = initializers.Orthogonal
+truncated_normal_initializer = initializers.TruncatedNormalV1
+variance_scaling_initializer = initializers.VarianceScaling
 
 argmax = named(dualflow.argmax, "input axis name dimension output_type")
 argmin = named(dualflow.argmin, "input axis name dimension output_type")

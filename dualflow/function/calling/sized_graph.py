@@ -95,7 +95,8 @@ class _Sizing:
         if isinstance(form, Sized):
             given = [self.tracer.symbol(v) for v in inputs]
             found = form.resolve(self, *given, **node.attrs)
-            self.now[node.output] = self.tracer.adopt(found)._value
+            made_of = found if isinstance(found, tuple) else (found,)
+            self.now.update(zip(node.outputs, [self.tracer.adopt(x)._value for x in made_of], strict=True))
             return
         try:
             made = self.tracer.builder.add(node.op, inputs, node.attrs, node.origin)
