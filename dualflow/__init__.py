@@ -16,6 +16,7 @@ from dualflow import config as config
 from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
+from dualflow.core.after_import import import_after as _import_after
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -190,8 +191,10 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 _install_drawing()
+_import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
+qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
 TensorShape = Shape
 newaxis = None
 
@@ -202,17 +205,23 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import image as image
+    from dualflow import initializers as initializers
+    from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest
     from dualflow import nn as nn
+    from dualflow import quantization as quantization
     from dualflow import random as random
+    from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
+    from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
@@ -241,6 +250,11 @@ if TYPE_CHECKING:
     from dualflow.ops.elementary.quotients import truncatediv as truncatediv
     from dualflow.ops.elementary.values import bitcast as bitcast
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
+    from dualflow.ops.initializers.drawn import RandomNormal as _RandomNormal
+    from dualflow.ops.initializers.drawn import RandomUniform as _RandomUniform
+    from dualflow.ops.initializers.fixed import Ones as _Ones
+    from dualflow.ops.initializers.fixed import OwnConstant as _OwnConstant
+    from dualflow.ops.initializers.fixed import Zeros as _Zeros
     from dualflow.ops.linear_algebra.eigenvalues import eig as eig
     from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
     from dualflow.ops.linear_algebra.matrix_functions import sqrtm as _sqrtm
@@ -276,12 +290,26 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
+    constant_initializer = _OwnConstant
     matrix_square_root = _sqrtm
+    ones_initializer = _Ones
+    random_normal_initializer = _RandomNormal
+    random_uniform_initializer = _RandomUniform
     space_to_batch_nd = space_to_batch
+    zeros_initializer = _Zeros
 
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=("TYPE_CHECKING", "annotations", "_sqrtm"),
+    internal=(
+        "TYPE_CHECKING",
+        "annotations",
+        "_Ones",
+        "_OwnConstant",
+        "_RandomNormal",
+        "_RandomUniform",
+        "_Zeros",
+        "_sqrtm",
+    ),
     deferred=True,
 )

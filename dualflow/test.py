@@ -1,6 +1,7 @@
-"""What tests ask of the machine: ``df.test``."""
+"""For tests: ``df.test``."""
 
 from dualflow.core.namespace import publish as _publish
+from dualflow.function.inspect.check_gradients import check_gradients as check_gradients
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: object = None) -> bool:

@@ -35,7 +35,7 @@ def as_session(block: str) -> str:
     return "\n".join(typed)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/array_api.md"])
 def test_the_python_of_a_document_runs(document: str, tmp_path: Path) -> None:
     session = "\n\n".join(map(as_session, blocks(document, "python")))
     assert ">>>" in session

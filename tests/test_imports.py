@@ -62,12 +62,14 @@ TYPES_ONLY = {
     ("dualflow.core.dispatch", "dualflow.ops.record"): "an engine's methods take an op",
     ("dualflow.core.delegating_engine", "dualflow.ops.record"): "and so do those that hand it on",
     ("dualflow.core.dispatch", "dualflow.ops.tensor"): "and return a tensor, which has all operators",
+    ("dualflow.ops.widening", "dualflow.ops.record"): "a record's call hands itself over",
     ("dualflow", "dualflow.compat"): "a program says whether it wants it; a type checker sees it anyway",
 }
 """Arrows against the order that only a type checker sees."""
 
 LATE = {
     "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
+    "ml_dtypes": "0.02 s: only bfloat16 and floats of 8 bits need it",
     "networkx": "0.1 s: only a person's question about a graph needs it",
     "numba": "0.2 s: only a user's own numba code needs it",
     "scipy": "0.05 s: only the ops that call its LAPACK or its special functions need it",

@@ -21,7 +21,9 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.tensor import Tensor
 
 _SCALARS: Final = (bool, int, float, complex)
-_OPERANDS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic, *_SCALARS)
+_ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
+_NUMPY: Final = (np.ndarray, np.generic)
+_OPERANDS: Final = (*_ARRAYS, *_NUMPY, *_SCALARS)
 _OTHER: Final[Any] = NotImplemented
 
 
@@ -321,14 +323,14 @@ class Array(AbstractComposite):
 
 
 def tensor_of(x: Any) -> Tensor:
-    """The tensor of an array, a tensor, a variable or an array of NumPy's.
+    """The tensor of an array, a tensor, a variable, or an array or number of NumPy's.
 
     Raises:
         DTypeError: anything else, such as a list, which ``asarray`` takes.
     """
     if type(x) is Array:
         return x.tensor
-    if isinstance(x, _OPERANDS) and not isinstance(x, _SCALARS):
+    if isinstance(x, (*_ARRAYS, *_NUMPY)):
         return convert_to_tensor(x)
     raise DTypeError(
         f"The functions of the Array API take arrays, not {type(x).__name__}; convert it with asarray first."
@@ -342,24 +344,25 @@ def in_floats(x: Any) -> Tensor:
 
 
 def operands(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """The tensors of two arrays, of which one may be a Python number that adapts to the other's dtype.
+    """The tensors of two arrays, of which one may be a number, or NumPy's, that adapts to the other's dtype.
 
     Beside integers, Python's floats and complex numbers have the default dtypes, float64 and complex128.
 
     Raises:
         DTypeError: neither is an array.
     """
-    if type(x1) in _SCALARS:
-        y = tensor_of(x2)
-        return _beside(x1, y), y
-    x = tensor_of(x1)
-    return x, _beside(x2, x) if type(x2) in _SCALARS else tensor_of(x2)
+    if isinstance(x1, _ARRAYS):
+        x = tensor_of(x1)
+        return x, _beside(x2, x)
+    y = tensor_of(x2)
+    return _beside(x1, y), y
 
 
-def _beside(number: Any, tensor: Tensor) -> Any:
-    """A Python number as the operand beside ``tensor``."""
-    if type(number) is float and not tensor.dtype.is_inexact:
-        return np.float64(number)
-    if type(number) is complex and not tensor.dtype.is_inexact:
-        return np.complex128(number)
-    return number
+def _beside(value: Any, tensor: Tensor) -> Any:
+    """What stands beside ``tensor`` for an operand."""
+    if isinstance(value, _NUMPY):
+        return value
+    if isinstance(value, _SCALARS):
+        exact = tensor.dtype.is_inexact or not isinstance(value, float | complex)
+        return value if exact else np.asarray(value)
+    return tensor_of(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow.array_api.array import Array, in_floats, operands, tensor_of
-from dualflow.array_api.products import floor_quotient
+from dualflow.array_api.products import exponential_minus_1, floor_quotient
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import (
@@ -91,7 +91,9 @@ tan = _of_one("tan", trigonometric.tan, "Tangent.", ("[0.0]", "[0.0]"), floats=T
 tanh = _of_one("tanh", trigonometric.tanh, "Hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
 
 exp = _of_one("exp", exponential.exp, "e to the power ``x``.", ("[0.0]", "[1.0]"), floats=True)
-expm1 = _of_one("expm1", exponential.expm1, "``exp(x) - 1``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
+expm1 = _of_one(
+    "expm1", exponential_minus_1, "``exp(x) - 1``, exact near 0.", ("[0.0]", "[0.0]"), floats=True
+)
 log = _of_one("log", powers.log, "Natural logarithm.", ("[1.0]", "[0.0]"), floats=True)
 log1p = _of_one("log1p", exponential.log1p, "``log(1 + x)``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
 log2 = _of_one("log2", logarithms.log2, "Logarithm to the base 2.", ("[8.0]", "[3.0]"), floats=True)

@@ -1,17 +1,22 @@
-"""Products and quotients whose rules are the standard's own."""
+"""Products, quotients and exponentials whose rules are the standard's own."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops import contraction
-from dualflow.ops.arithmetic import divide, floordiv
+from dualflow.ops.arithmetic import divide, floordiv, multiply, square, subtract
 from dualflow.ops.arrangement import expand_dims, squeeze
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import isinf
+from dualflow.ops.comparison import equal, isfinite, isinf
+from dualflow.ops.complex_numbers import complex as complex_of
+from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import stop_gradient
+from dualflow.ops.exponential import exp, expm1
 from dualflow.ops.record import agreed
+from dualflow.ops.trigonometric import cos, sin
 
 
 def matrix_product(x: Any, y: Any) -> Any:
@@ -42,3 +47,19 @@ def floor_quotient(x: Any, y: Any) -> Any:
     if not x.dtype.is_floating:
         return found
     return where(isinf(x) | isinf(y), stop_gradient(divide(x, y)), found)
+
+
+def exponential_minus_1(x: Any) -> Any:
+    """``exp(x) - 1``, exact near 0; of complex numbers with the standard's results at infinities and nan.
+
+    NumPy has nan in some of these. With ``x = a + b j``, the real part is ``exp(a) cos(b) - 1``.
+    """
+    if not x.dtype.is_complex:
+        return expm1(x)
+    a, b = real(x), imag(x)
+    on_axis, grows, vanishes = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
+    turned = where(isfinite(b), b, 0)  # what is chosen where b is not finite says where below
+    across = subtract(multiply(expm1(a), cos(turned)), 2 * square(sin(turned / 2)))
+    across = where(isfinite(b), across, where(grows, a, where(vanishes, -1.0, b - b)))
+    along = where(isfinite(b), multiply(exp(a), sin(turned)), where(vanishes, 0.0, b - b))
+    return complex_of(where(on_axis, expm1(a) + 0.0, across), where(on_axis, b, along))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import DType, as_dtype, complex128, float32, int32, int64
+from dualflow.core.dtypes import DType, as_dtype, complex128, float32, int32, int64, is_narrow
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
 
@@ -75,7 +75,7 @@ def refuse_mask(value: Any) -> None:
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
     refuse_mask(value)
     array = np.asarray(value)
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufc" and not is_narrow(array.dtype):
         raise DTypeError(
             f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first."
         )

@@ -92,15 +92,15 @@ class Engine:
 
     def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
-        return self.run(op, op.prepare((x,), self), {})
+        return op.run_on(self, (x,), {})
 
     def binary(self, op: Op, x: Any, y: Any) -> Tensor:
         """Run a two-input op without attributes on values of any kind."""
-        return self.run(op, op.prepare((x, y), self), {})
+        return op.run_on(self, (x, y), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Tensor:
         """Run ``op`` on values of any kind. What ops of several outputs give is unpacked as a tensor is."""
-        return self.run(op, op.prepare(inputs, self), attrs)
+        return op.run_on(self, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs.

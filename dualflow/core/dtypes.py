@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.errors import DTypeError
+from dualflow.core.locks import imported
 
 
 class DType:
@@ -18,24 +19,41 @@ class DType:
     Equal to all that :func:`as_dtype` takes for it: its name, its NumPy dtype, a Python type. NumPy takes it
     wherever it takes a dtype.
 
+    Attributes:
+        narrow: whether it is a float of the package ml_dtypes, which ops compute in float32.
+        computes: whether floating functions compute in it as it is.
+
     >>> float32 == "float32", float32 == np.float32, float32.size
     (True, True, 4)
     >>> np.zeros(2, dtype=float32).dtype
     dtype('float32')
     """
 
-    __slots__ = ("char", "dtype", "is_complex", "is_floating", "is_integer", "is_unsigned", "kind", "name")
+    __slots__ = (
+        "char",
+        "computes",
+        "dtype",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "is_unsigned",
+        "kind",
+        "name",
+        "narrow",
+    )
 
     def __init__(self, numpy_dtype: Any) -> None:
         dtype = np.dtype(numpy_dtype)
         self.dtype: Final = dtype
         self.name: Final[str] = dtype.name
-        self.kind: Final[str] = dtype.kind
+        self.narrow: Final = dtype.name in _NARROW
+        self.kind: Final[str] = "f" if self.narrow else dtype.kind
         self.char: Final[str] = dtype.char
-        self.is_floating: Final = dtype.kind == "f"
+        self.is_floating: Final = self.kind == "f"
         self.is_integer: Final = dtype.kind in "iu"
         self.is_unsigned: Final = dtype.kind == "u"
         self.is_complex: Final = dtype.kind == "c"
+        self.computes: Final = self.kind in "fc" and not self.narrow
 
     @property
     def as_numpy_dtype(self) -> type[np.generic]:
@@ -89,12 +107,12 @@ class DType:
     @property
     def min(self) -> Any:
         """The smallest finite value."""
-        return np.finfo(self.dtype).min if self.is_inexact else np.iinfo(self.dtype).min
+        return finfo(self).min if self.is_inexact else np.iinfo(self.dtype).min
 
     @property
     def max(self) -> Any:
         """The largest finite value."""
-        return np.finfo(self.dtype).max if self.is_inexact else np.iinfo(self.dtype).max
+        return finfo(self).max if self.is_inexact else np.iinfo(self.dtype).max
 
     def __eq__(self, other: object) -> bool:
         return self is (other if isinstance(other, DType) else _find(other))
@@ -110,6 +128,12 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
+
+
+PACKAGED: Final = 256
+"""The ``num`` of NumPy's dtypes from which on they are those of packages."""
+_NARROW: Final = {"bfloat16": 14, "float8_e5m2": 24, "float8_e4m3fn": 25}
+"""Names and numbers of the narrow floats, which are registered when one is first asked for."""
 
 
 def _numeric_types() -> dict[np.dtype[Any], DType]:
@@ -146,6 +170,7 @@ _NUMBERS: Final = {
     23: uint64,
 }
 """TensorFlow's numbers of dtypes, which its saved graphs and old programs use."""
+_BY_NUMBER: Final = {number: name for name, number in _NARROW.items()}
 _NAMED: Final[dict[Any, DType]] = {
     **{t.name: t for t in ALL},
     **_NUMBERS,
@@ -176,21 +201,49 @@ def as_dtype(type_value: Any) -> DType:
         return type_value
     found = _find(type_value)
     if found is None:
-        known = ", ".join(t.name for t in ALL)
+        known = ", ".join([*(t.name for t in ALL), *_NARROW])
         raise DTypeError(f"{type_value!r} is not a dtype that tensors can have; use one of {known}.")
     return found
+
+
+def narrow_float(name: str) -> DType:
+    """The dtype of a float of the package ml_dtypes, which is imported and registered here.
+
+    >>> narrow_float("bfloat16").max > narrow_float("float8_e5m2").max
+    np.True_
+    """
+    known = _NAMED.get(name)
+    if known is None:
+        made = DType(getattr(imported("ml_dtypes"), name))
+        known = _TYPES.setdefault(made.dtype, made)
+        _NUMBERS[_NARROW[name]] = known
+        _NAMED.update({name: known, _NARROW[name]: known})
+    return known
+
+
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype of NumPy's is a narrow float."""
+    return dtype.num >= PACKAGED and dtype.name in _NARROW
+
+
+def finfo(dtype: DType) -> Any:
+    """The limits of a floating or complex dtype, as ``np.finfo``."""
+    return imported("ml_dtypes").finfo(dtype.dtype) if dtype.narrow else np.finfo(dtype.dtype)
 
 
 def _find(value: Any) -> DType | None:
     """The dtype that ``value`` stands for, which may be anything."""
     if isinstance(value, np.dtype):
-        return _TYPES.get(value) or _TYPES.get(value.newbyteorder("="))
+        found = _TYPES.get(value) or _TYPES.get(value.newbyteorder("="))
+        return narrow_float(value.name) if found is None and value.name in _NARROW else found
     if isinstance(value, str | int | None):
-        return None if isinstance(value, bool) else _NAMED.get(value)
+        known = None if isinstance(value, bool) else _NAMED.get(value)
+        named = _BY_NUMBER.get(value, value) if isinstance(value, int) else value
+        return narrow_float(named) if known is None and named in _NARROW else known
     if isinstance(value, type) and value in _NAMED:
         return _NAMED[value]
     try:
-        return _TYPES.get(np.dtype(value).newbyteorder("="))
+        return _find(np.dtype(value))
     except (TypeError, ValueError):
         return None
 
@@ -213,10 +266,23 @@ def promote(x: DType, y: DType) -> DType:
         return x
     if y.is_inexact and not x.is_inexact:
         return y
+    if x.narrow or y.narrow:
+        return _promote_narrow(x, y)
     meet = _TYPES[np.result_type(x.dtype, y.dtype)]
     if meet.is_inexact and x.is_integer:
         raise DTypeError(f"{x.name} and {y.name} have no common integer dtype; cast one of them first.")
     return meet
+
+
+def _promote_narrow(x: DType, y: DType) -> DType:
+    """The float in which a narrow one meets another: the wider, and float32 for the two of 16 bits."""
+    if x.size == y.size == 1:
+        raise DTypeError(
+            f"{x.name} and {y.name} have no common dtype; cast them to bfloat16 or float32 first."
+        )
+    if x.size == y.size:
+        return float32
+    return x if x.size > y.size else y
 
 
 def float_for(dtype: DType) -> DType:

@@ -52,6 +52,12 @@ class UnassignedError(InvalidArgumentError, UnboundLocalError):
     """A Python variable read that no turn of the loop which assigns it has assigned."""
 
 
+class GradientCheckError(DualflowError, AssertionError):
+    """A derivative that is not the slope of the function's values."""
+
+    error_code = 13
+
+
 class DTypeError(DualflowError, TypeError):
     """A Python object or dtype of the wrong kind."""
 

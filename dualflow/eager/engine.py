@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractTensor, Engine
-from dualflow.core.dtypes import ALL, of_array
+from dualflow.core.dtypes import ALL, PACKAGED, of_array
 from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.numpy_warnings import quiet
 from dualflow.eager import updates
@@ -28,6 +28,8 @@ _new: Final = object.__new__
 _asarray: Final = np.asarray
 _ndarray: Final = np.ndarray
 _float32: Final = np.dtype("float32")
+_FLOATS: Final = "efdFD"
+"""The characters of NumPy's own floating and complex dtypes."""
 
 
 class EagerEngine(Engine):
@@ -45,7 +47,11 @@ class EagerEngine(Engine):
         if type(x) is EagerTensor:
             array = x._array
             dtype = array.dtype
-            if dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT:
+            if (
+                dtype is _float32
+                or dtype.char in _FLOATS
+                or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+            ):
                 try:
                     result = quiet().run(op.kernel, array)
                 except Exception as error:
@@ -54,16 +60,20 @@ class EagerEngine(Engine):
                 tensor = _new(EagerTensor)
                 tensor._array = result if type(result) is _ndarray else _asarray(result)
                 return tensor
-        return self.run(op, op.prepare((x,), self), {})
+        return op.run_on(self, (x,), {})
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             x, y = pair(self, x, y)
             if type(x) is not EagerTensor or type(y) is not EagerTensor:
-                return self.run(op, op.prepare((x, y), self), {})
+                return op.run_on(self, (x, y), {})
         a, b = x._array, y._array
         dtype = a.dtype
-        if dtype is b.dtype and (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT):
+        if dtype is b.dtype and (
+            dtype is _float32
+            or dtype.char in _FLOATS
+            or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+        ):
             try:
                 result = quiet().run(op.kernel, a, b)
             except Exception as error:
@@ -72,13 +82,13 @@ class EagerEngine(Engine):
             tensor = _new(EagerTensor)
             tensor._array = result if type(result) is _ndarray else _asarray(result)
             return tensor
-        return self.run(op, op.prepare((x, y), self), {})
+        return op.run_on(self, (x, y), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if not ready(op, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
             if not ready(op, inputs):
-                inputs = op.prepare(inputs, self)
+                return op.run_on(self, inputs, attrs)
         return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -131,8 +141,10 @@ class EagerEngine(Engine):
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
-    """Whether ``op`` computes inputs of ``dtype`` in another one."""
-    return not (dtype is _float32 or dtype.kind in "fc" or op.promotion not in _TO_FLOAT)
+    """Whether ``op`` computes inputs of ``dtype`` in another one: integers, or narrow floats."""
+    return not (
+        dtype is _float32 or dtype.char in _FLOATS or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+    )
 
 
 def alike(op: Op, x: Any, y: Any) -> bool:
@@ -150,6 +162,8 @@ def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
         if type(x) is not EagerTensor:
             return False
         dtype = x._array.dtype
+        if dtype.num >= PACKAGED:
+            return False
         if first is None:
             first = dtype
         elif first is not dtype and op.promotion is not Promotion.NONE:

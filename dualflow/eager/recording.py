@@ -110,21 +110,21 @@ class Recording(DelegatingEngine):
         if type(x) is Variable:
             x = self.read(x)
         if type(x) is not EagerTensor or not self.eager or needs_float(op, x._array.dtype):
-            (x,) = op.prepare((x,), self)
+            return op.run_on(self, (x,), _NOTHING)
         return self._note(op, (x,), _NOTHING, self.base.unary(op, x))
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             x, y = pair(self, x, y)
         if not self.eager or not alike(op, x, y):
-            x, y = op.prepare((x, y), self)
+            return op.run_on(self, (x, y), _NOTHING)
         return self._note(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if not self.eager or not ready(op, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
             if not self.eager or not ready(op, inputs):
-                inputs = op.prepare(inputs, self)
+                return op.run_on(self, inputs, attrs)
         return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

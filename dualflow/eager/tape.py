@@ -334,7 +334,7 @@ def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
 
 def _one(target: Any) -> Any:
     """Ones like the target; the one of a scalar is made once."""
-    if type(target) is EagerTensor and not target.ndim and target.dtype.is_inexact:
+    if type(target) is EagerTensor and not target.ndim and target.dtype.computes:
         return fit(1.0, target._array.dtype)
     return ones_like(target)
 

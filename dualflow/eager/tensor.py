@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dtypes import DType, of_array
+from dualflow.core.dtypes import DType, as_dtype, of_array
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -242,7 +242,7 @@ def wrap(array: Array) -> EagerTensor:
 
 def _restore(array: Array) -> EagerTensor:
     """An unpickled tensor: its array's dtype is the interned one that fast paths compare by identity."""
-    return wrap(array.view(of_array(array.dtype).dtype))
+    return wrap(array.view(as_dtype(array.dtype).dtype))
 
 
 def _readonly(array: Array) -> Array:

@@ -120,7 +120,7 @@ def _place(g: Any, x: Any, key: Key) -> Any:
 
 def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
     place = _getitem_infer(x, key).shape
-    if broadcast([place, part.shape]) != place:
+    if not broadcast([place, part.shape]).is_compatible_with(place):
         raise InvalidArgumentError(
             f"a value of shape {part.shape} does not broadcast to the part's shape {place}; reshape it first."
         )

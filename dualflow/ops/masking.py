@@ -82,7 +82,7 @@ def _number_of(counts: Any) -> Any:
     return reduce_sum(cast(counts, int64))
 
 
-def _all_positions(read: Any, counts: Any) -> Any:
+def all_positions(read: Any, counts: Any) -> Any:
     """The positions of ``counts``, of which there are as many as it counts together."""
     if counts.dtype.kind == "i":
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
@@ -96,7 +96,7 @@ REPEATED = register(
         doc="""The place of each element of ``counts``, as often as it says.""",
         infer=lambda counts: _positions_infer(counts, None),
         kernel=lambda counts: _repeated(counts, None),
-        form=Sized(_all_positions),
+        form=Sized(all_positions),
         samples=(Sample((_MASK,)), Sample((Domain(0, 4, "i", (4,), values=np.array([0, 2, 3, 1])),))),
     )
 )
@@ -111,7 +111,7 @@ def _flat(x: Any, mask: Any) -> Any:
 
 
 def _picked(read: Any, x: Any, mask: Any) -> Any:
-    return gather(_flat(x, mask), _all_positions(read, mask))
+    return gather(_flat(x, mask), all_positions(read, mask))
 
 
 def _put(read: Any, values: Any, mask: Any) -> Any:
@@ -123,15 +123,15 @@ def _put(read: Any, values: Any, mask: Any) -> Any:
 
 def _places(read: Any, mask: Any) -> Any:
     """Positions in all elements as positions on each axis."""
-    at = _all_positions(read, not_equal(mask, np.zeros((), mask.dtype.dtype)))
+    at = all_positions(read, not_equal(mask, np.zeros((), mask.dtype.dtype)))
     columns = []
     for size in reversed(mask.shape[1:]):
-        columns.append(mod(at, _as_tensor(size)))
-        at = floordiv(at, _as_tensor(size))
+        columns.append(mod(at, size_as_tensor(size)))
+        at = floordiv(at, size_as_tensor(size))
     return dispatch.current().apply(REGISTRY["stack"], (at, *reversed(columns)), {"axis": 1})
 
 
-def _as_tensor(size: int) -> Any:
+def size_as_tensor(size: int) -> Any:
     """A size as a scalar."""
     if type(size) is int:
         return dispatch.current().constant(np.array(size, np.int64))

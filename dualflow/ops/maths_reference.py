@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.dtypes import DType, as_dtype, is_narrow
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.ops.error_function import erf as erf
 from dualflow.ops.error_function import erfc as erfc
@@ -75,9 +75,12 @@ def sigmoid(x: Any) -> Any:
 def cast(x: Any, dtype: DType) -> Any:
     """``x`` in another dtype: of a complex number the real part, of a float the integer part.
 
-    Where C leaves the integer undefined, the nearest end of the dtype; nan gives 0.
+    Where C leaves the integer undefined, the nearest end of the dtype; nan gives 0. Narrow floats are cast
+    from and to float32.
     """
     array = np.asarray(x)
+    if is_narrow(array.dtype) or (dtype.narrow and array.dtype.kind != "c"):
+        array = array.astype(np.float32)
     if array.dtype.kind == "c" and dtype.kind != "c":
         array = array.real
     if array.dtype.kind == "f" and dtype.is_integer:

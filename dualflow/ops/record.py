@@ -23,6 +23,7 @@ from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
+from dualflow.ops.widening import carries, run_widened
 
 if TYPE_CHECKING:
     from dualflow.ops.forms import Form
@@ -109,6 +110,14 @@ class Op:
     def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
         """Values of any kind as tensors of ``engine``, of dtypes that agree."""
         return _prepare(self.promotion, inputs, engine)
+
+    def run_on(self, engine: Engine, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Run on values of any kind, whose tensors may be of narrow floats."""
+        tensors = _prepare(self.promotion, inputs, engine)
+        for x in tensors:
+            if x.dtype.narrow and not carries(self):
+                return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
+        return engine.run(self, tensors, attrs)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
         """The output specs; errors name the op and what it was given."""

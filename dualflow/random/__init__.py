@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from dualflow.eager.generator import get_global_generator as get_global_generator
     from dualflow.eager.generator import set_global_generator as set_global_generator
     from dualflow.eager.generator import set_seed as set_seed
-    from dualflow.ops.neural.sampling import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+    from dualflow.ops.neural.candidates import all_candidate_sampler as all_candidate_sampler
+    from dualflow.ops.neural.candidates import (
+        fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    )
+    from dualflow.ops.neural.candidates import (
+        learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    )
+    from dualflow.ops.neural.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+    from dualflow.ops.neural.candidates import uniform_candidate_sampler as uniform_candidate_sampler
     from dualflow.ops.random_numbers.functions import categorical as categorical
     from dualflow.ops.random_numbers.functions import gamma as gamma
     from dualflow.ops.random_numbers.functions import normal as normal

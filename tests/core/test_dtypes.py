@@ -47,7 +47,7 @@ def test_a_name_means_what_it_means_to_tensorflow(name: Any, dtype: df.DType) ->
     "name",
     [
         *["int", "uint", "long", "complex", "f4", "<f8", "hello", "", "a,b"],
-        *[0, 7, 14, -1, True, None, object, str, np.str_, [1], {}, ("f4", -1), 1.5],
+        *[0, 7, 21, -1, True, None, object, str, np.str_, [1], {}, ("f4", -1), 1.5],
     ],
     ids=repr,
 )

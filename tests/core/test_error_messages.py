@@ -22,6 +22,12 @@ class Huge:
 
 
 CASES = {
+    "two floats of 8 bits": (
+        lambda: df.concat([df.cast([1.0], "float8_e5m2"), df.cast([1.0], "float8_e4m3fn")], 0),
+        Wrong,
+        "float8_e5m2 and float8_e4m3fn have no common dtype",
+        "cast them to bfloat16 or float32",
+    ),
     "an object": (lambda: df.constant(object()), Wrong, "type object can't become a tensor", "<object"),
     "a text": (lambda: df.constant("a"), Wrong, "Strings can't become tensors: 'a'", "computes with numbers"),
     "texts": (lambda: df.constant(np.array(["a"])), Wrong, "dtype <U1", "convert them to numbers"),

@@ -12,7 +12,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Take, View
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Sized, Take, View
 from dualflow.ops.record import REGISTRY, Promotion
 from dualflow.ops.testing.cases import cases
 
@@ -112,6 +112,8 @@ def test_the_kernel_does_what_the_form_says(case):
     form = case.op.form
     if isinstance(form, Opaque):
         assert form.reason
+        return
+    if isinstance(form, Sized):  # is other ops, where it is compiled
         return
     (spec,), (out,) = case.op.specs(specs, case.attrs), outputs
     match form:

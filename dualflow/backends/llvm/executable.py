@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import choice
@@ -23,6 +22,7 @@ from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.spec import TensorSpec
+from dualflow.core.strided import strided
 from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -262,7 +262,7 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     if None in shape:  # a host call made it, and told the size
         return buffers[layout.buffer]
     flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
-    return as_strided(flat, shape, [s * flat.itemsize for s in layout.strides], writeable=False)  # type: ignore[arg-type]
+    return strided(flat, shape, layout.strides)  # type: ignore[arg-type]  # no size is open
 
 
 def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime import jit
 from dualflow.core.extent import Atom, is_fixed, number_of, with_numbers
 from dualflow.core.spec import TensorSpec
+from dualflow.core.strided import strided
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
@@ -106,7 +106,7 @@ class SizedCall:
         extent = sum((d - 1) * abs(s) for d, s in zip(shape, strides, strict=True)) + dtype.itemsize
         memory = (ctypes.c_char * extent).from_address(start + before)
         flat = np.ndarray((1,), dtype, memory, -before)
-        return as_strided(flat, shape, strides, writeable=False)
+        return strided(flat, shape, [s // dtype.itemsize for s in strides])
 
 
 def run_host_kernel(node: Node, given: Sequence[Array], trail: Trail | None) -> Sequence[Array]:

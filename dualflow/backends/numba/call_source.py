@@ -96,10 +96,10 @@ class Shelf:
 
 
 def renders(node: Node) -> bool:
-    """Whether a fused node can be a kernel: Numba computes with no float16."""
+    """Whether a fused node can be a kernel: Numba computes with no floats of 16 bits."""
     body: Graph = node.attrs["body"]
     values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
-    return all(v.spec.dtype.char != "e" for v in values)
+    return all(v.spec.dtype.char != "e" and not v.spec.dtype.narrow for v in values)
 
 
 def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> NumbaNest:

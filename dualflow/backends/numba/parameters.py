@@ -32,5 +32,5 @@ def dtype_name(dtype: DType) -> str:
     ('f32', 'np.complex64')
     """
     if dtype.char not in "?bBhHiIlLqQfd":
-        return f"np.{dtype.name}"
+        return f"np.dtype({dtype.name!r})" if dtype.narrow else f"np.{dtype.name}"
     return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))

@@ -110,7 +110,9 @@ class ProgramSource(CallWriter):
 
     def buffer(self, buffer: int, dtype: DType) -> str:
         if buffer == self.plan.arena:
-            return self._arena.setdefault(dtype, f"arena_{dtype_name(dtype).removeprefix('np.')}")
+            return self._arena.setdefault(
+                dtype, f"arena_{dtype.name if dtype.narrow else dtype_name(dtype).removeprefix('np.')}"
+            )
         return self.shelf.names[buffer]
 
     def number(self, number: int) -> str:

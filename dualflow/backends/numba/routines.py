@@ -38,7 +38,9 @@ ROUTINES: Final = {
     "array": '''
 def array(flat, offset, shape, strides):
     """The elements of a flat array that lie at these distances, as an array of this shape."""
-    return np.lib.stride_tricks.as_strided(flat[offset:], shape, [s * flat.itemsize for s in strides])
+    bits = flat.view(f"u{flat.itemsize}") if flat.dtype.num >= 256 else flat  # which as_strided can spell
+    seen = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
+    return seen if bits is flat else seen.view(flat.dtype)
 ''',
     "grown": '''
 @njit(error_model="numpy", cache=True)

@@ -67,16 +67,19 @@ Graph = ExplicitGraph
 Variable = VariableV1
 
 if TYPE_CHECKING:
-    from dualflow import *  # type: ignore[assignment]  # noqa: F403  # what _own finds; Variable is version 1's
+    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _own finds; Variable is version 1's
+else:  # version 1's defaults, which a type checker doesn't see
+    constant_initializer = initializers.constant
+    ones_initializer = initializers.ones
+    random_normal_initializer = initializers.random_normal
+    random_uniform_initializer = initializers.random_uniform
+    zeros_initializer = initializers.zeros
 
-constant_initializer = initializers.Constant
 glorot_normal_initializer = initializers.GlorotNormal
 glorot_uniform_initializer = initializers.GlorotUniform
-ones_initializer = initializers.Ones
-random_normal_initializer = initializers.RandomNormal
-random_uniform_initializer = initializers.RandomUniform
-truncated_normal_initializer = initializers.TruncatedNormal
-zeros_initializer = initializers.Zeros
+orthogonal_initializer = initializers.Orthogonal
+truncated_normal_initializer = initializers.TruncatedNormalV1
+variance_scaling_initializer = initializers.VarianceScaling
 
 argmax = named(dualflow.argmax, "input axis name dimension output_type")
 argmin = named(dualflow.argmin, "input axis name dimension output_type")
@@ -175,8 +178,33 @@ zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
 disable_v2_behavior = disable_eager_execution
 
 
+_OLDER_LINALG = """\
+cholesky             cholesky
+cholesky_solve       cholesky_solve
+cross                cross
+diag                 tensor_diag
+diag_part            tensor_diag_part
+matrix_determinant   det
+matrix_diag          diag
+matrix_diag_part     diag_part
+matrix_inverse       inv
+matrix_set_diag      set_diag
+matrix_solve         solve
+matrix_solve_ls      lstsq
+matrix_triangular_solve triangular_solve
+qr                   qr
+self_adjoint_eig     eigh
+self_adjoint_eigvals eigvalsh
+svd                  svd
+"""
+_OF_LINALG = dict(line.split() for line in _OLDER_LINALG.splitlines())
+"""Functions of ``df.linalg`` under their names here; they are imported when asked for."""
+
+
 def _own(name: str) -> Any:
     """dualflow's own value of a name, as TensorFlow 1 has it."""
+    if name in _OF_LINALG:
+        return named(getattr(dualflow.linalg, _OF_LINALG[name]))
     found = getattr(dualflow, name, ABSENT)
     return found if found is ABSENT else named(found)
 
@@ -196,6 +224,6 @@ _publish(
         "set_seed",
         "shuffle",
     ),
-    others=dir(dualflow),
+    others=[*dir(dualflow), *_OF_LINALG],
     fallback=_own,
 )

@@ -99,7 +99,9 @@ class _Sizing:
         form, add = node.op.form, self.tracer.builder.add
         if isinstance(form, Sized):
             given = [self.tracer.symbol(v) for v in inputs]
-            return [self.tracer.adopt(form.resolve(self, *given, **node.attrs))._value]
+            found = form.resolve(self, *given, **node.attrs)
+            results = found if isinstance(found, tuple) else (found,)
+            return [self.tracer.adopt(x)._value for x in results]
         if isinstance(form, Choice):
             return self._choice(node, inputs)
         if isinstance(form, Loop):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import finfo
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.function.control.raising import KEPT_BYTES, require
@@ -165,7 +166,7 @@ def assert_near(
         raise InvalidArgumentError(
             f"assert_near compares floats, not {first.dtype.name}; use assert_equal for integers."
         )
-    step = 10 * float(np.finfo(first.dtype.dtype).eps)
+    step = 10 * float(finfo(first.dtype).eps)
     relative, absolute = (step if given is None else given for given in (rtol, atol))
 
     def near(x: Any, y: Any) -> Any:

@@ -95,9 +95,9 @@ class Tracer(SymbolicEngine):
     # what ops ask of an engine
 
     def unary(self, op: Op, x: Any) -> Any:
-        if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.is_inexact:
+        if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.computes:
             return Symbol(self.builder.add(op, (x._value,), _NOTHING, caller()).outputs[0], self)
-        return self.run(op, op.prepare((x,), self), _NOTHING)
+        return op.run_on(self, (x,), _NOTHING)
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         a = x._value if type(x) is Symbol and x._tracer is self else None
@@ -106,9 +106,9 @@ class Tracer(SymbolicEngine):
             b = self._number(y, a.spec.dtype)
         elif b is not None and a is None:
             a = self._number(x, b.spec.dtype)
-        if a is not None and b is not None and a.spec.dtype is b.spec.dtype and a.spec.dtype.is_inexact:
+        if a is not None and b is not None and a.spec.dtype is b.spec.dtype and a.spec.dtype.computes:
             return Symbol(self.builder.add(op, (a, b), _NOTHING, caller()).outputs[0], self)
-        return self.run(op, op.prepare((x, y), self), _NOTHING)
+        return op.run_on(self, (x, y), _NOTHING)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         node = self.builder.add(op, [x._value for x in inputs], attrs, caller())

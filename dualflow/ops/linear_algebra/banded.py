@@ -7,7 +7,6 @@ read.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,8 +58,11 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
     sides = np.broadcast_to(b, (*batch, size, columns))
     out = np.empty(sides.shape, b.dtype)
     solve = _tridiagonal if band == (-1, 1) else _triangular
-    for at in np.ndindex(*batch) if math.prod(out.shape) else ():
-        out[at] = solve(all_bands[at], sides[at], band, transpose)
+    for at in np.ndindex(*batch) if out.size else ():
+        found = solve(all_bands[at], sides[at], band, transpose)
+        if found is None:
+            raise not_invertible(at)
+        out[at] = found
     return out
 
 
@@ -70,9 +72,7 @@ def _triangular(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
 
     tbtrs = getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[bands.dtype.char] + "tbtrs")
     x, failed = tbtrs(bands[::-1], b, uplo="U" if band[1] == 0 else "L", trans="N" if transpose else "T")
-    if failed:
-        raise not_invertible(np.zeros((1, 1)))
-    return x
+    return None if failed else x
 
 
 def _tridiagonal(bands: Any, b: Any, band: Band, transpose: bool) -> Any:

@@ -8,33 +8,52 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
+from dualflow.ops.arithmetic import minimum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import masked, where
-from dualflow.ops.comparison import equal, logical_and
+from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.bands import as_band, construct, extract
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
 from dualflow.ops.record import agreed
-from dualflow.ops.static import static_int
+from dualflow.ops.static import int_or_symbol
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _places(rows: int, columns: int) -> tuple[Any, Any]:
+def size_of(x: Any, axis: int) -> Any:
+    """The size of an axis: a number, or a tensor if only the run will tell."""
+    known = x.shape[axis]
+    return sizes_of(x)[axis] if known is None else known
+
+
+def places(rows: Any, columns: Any) -> tuple[Any, Any]:
     """The numbers of the rows, as a column, and of the columns, as a row."""
     return iota((rows, 1), 0, int32), iota((1, columns), 1, int32)
 
 
-def _matrices(x: Any) -> tuple[Any, int, int]:
+def _matrices(x: Any) -> Any:
     x = convert_to_tensor(x)
-    if len(x.shape) < 2 or None in x.shape[-2:]:
+    if len(x.shape) < 2:
+        raise InvalidArgumentError(f"takes matrices, but the shape is {x.shape}; give it two axes or more.")
+    return x
+
+
+def _places_of(x: Any) -> tuple[Any, Any]:
+    return places(size_of(x, -2), size_of(x, -1))
+
+
+def _known_sizes(x: Any) -> tuple[int, int]:
+    if None in x.shape[-2:]:
         raise InvalidArgumentError(
-            f"takes matrices of known size, but the shape is {x.shape}; give it two axes or more."
+            f"diagonals beside the main one are those of matrices of known size, but the shape is {x.shape}; "
+            "give the sizes in input_signature."
         )
-    return x, x.shape[-2], x.shape[-1]
+    return x.shape[-2], x.shape[-1]
 
 
 def diag(
@@ -69,14 +88,13 @@ def diag(
     [[9, 1, 9], [9, 9, 2], [9, 9, 9]]
     """
     x = convert_to_tensor(diagonal)
-    if not len(x.shape) or x.shape[-1] is None:
-        raise InvalidArgumentError(
-            f"diag takes vectors of known size, but the shape is {x.shape}; give it an axis."
-        )
+    if not len(x.shape):
+        raise InvalidArgumentError(f"diag takes vectors, but the shape is {x.shape}; give it an axis.")
     band = as_band(k)
     if band != (0, 0) or not num_rows == num_cols == -1:
         return construct(x, band, num_rows, num_cols, padding_value, align)
-    return where(equal(*_places(x.shape[-1], x.shape[-1])), expand_dims(x, -1), cast(padding_value, x.dtype))
+    size = size_of(x, -1)
+    return where(equal(*places(size, size)), expand_dims(x, -1), cast(padding_value, x.dtype))
 
 
 def diag_part(
@@ -95,7 +113,8 @@ def diag_part(
         Of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is a pair.
 
     Raises:
-        InvalidArgumentError: no matrices, or of unknown size; a ``k`` outside of them; an unknown ``align``.
+        InvalidArgumentError: no matrices; a ``k`` outside of them, or other than 0 for unknown sizes; an
+            unknown ``align``.
 
     >>> import dualflow as df
     >>> df.linalg.diag_part([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
@@ -103,13 +122,13 @@ def diag_part(
     >>> df.linalg.diag_part([[1, 2], [3, 4]], k=(-1, 1)).numpy().tolist()
     [[0, 2], [1, 4], [3, 0]]
     """
-    x, rows, columns = _matrices(input)
-    band = as_band(k)
+    x, band = _matrices(input), as_band(k)
     if band != (0, 0):
-        return extract(x, rows, columns, band, padding_value, align)
-    side = min(rows, columns)
+        return extract(x, *_known_sizes(x), band, padding_value, align)
+    rows, columns = size_of(x, -2), size_of(x, -1)
+    side = min(rows, columns) if None not in x.shape[-2:] else minimum(rows, columns)
     square = x[..., :side, :side]
-    return reduce_sum(masked(equal(*_places(side, side)), square), -1)
+    return reduce_sum(masked(equal(*places(side, side)), square), -1)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -119,8 +138,8 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     >>> int(df.linalg.trace([[1, 2], [3, 4]]))
     5
     """
-    x, rows, columns = _matrices(x)
-    return reduce_sum(masked(equal(*_places(rows, columns)), x), (-2, -1))
+    x = _matrices(x)
+    return reduce_sum(masked(equal(*_places_of(x)), x), (-2, -1))
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
@@ -136,18 +155,28 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     >>> df.linalg.band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
     [[1, 0], [3, 4]]
     """
-    x, rows, columns = _matrices(input)
-    lower, upper = static_int(num_lower, "num_lower"), static_int(num_upper, "num_upper")
-    row, column = _places(rows, columns)
-    below = row - column <= (lower if lower >= 0 else rows)
-    above = column - row <= (upper if upper >= 0 else columns)
-    return masked(logical_and(below, above), x)
+    x = _matrices(input)
+    row, column = _places_of(x)
+    below = _within(row - column, int_or_symbol(num_lower, "num_lower"))
+    above = _within(column - row, int_or_symbol(num_upper, "num_upper"))
+    if below is None or above is None:
+        inside = above if below is None else below
+    else:
+        inside = logical_and(below, above)
+    return x if inside is None else masked(inside, x)
+
+
+def _within(distance: Any, most: Any) -> Any:
+    """Where a distance is not more than ``most``; None where that is negative, which means anywhere."""
+    if isinstance(most, int):
+        return None if most < 0 else distance <= most
+    return logical_or(most < 0, distance <= most)
 
 
 def strictly_lower(x: Any) -> Any:
     """What stands below the diagonal of matrices, zeros elsewhere."""
-    x, rows, columns = _matrices(x)
-    row, column = _places(rows, columns)
+    x = _matrices(x)
+    row, column = _places_of(x)
     return masked(row > column, x)
 
 
@@ -178,48 +207,46 @@ def set_diag(
     [[7, 1], [1, 8]]
     """
     x, values = agreed(input, diagonal)
-    x, rows, columns = _matrices(x)
-    low, high = as_band(k)
+    x, (low, high) = _matrices(x), as_band(k)
     batch = values.shape[: -1 if low == high else -2]
     if not Shape(batch).is_compatible_with(x.shape[:-2]):
         raise InvalidArgumentError(
             f"diagonals of shape {values.shape} do not fit matrices of shape {x.shape}; give each its own."
         )
-    row, column = _places(rows, columns)
-    if low == high == 0 and rows == columns == values.shape[-1]:
+    row, column = _places_of(x)
+    if low == high == 0 and (None in x.shape[-2:] or x.shape[-2] == x.shape[-1] == values.shape[-1]):
         return where(equal(row, column), expand_dims(values, -1), x)
     distance = column - row
     inside = logical_and(distance >= low, distance <= high)
-    return where(inside, construct(values, (low, high), rows, columns, 0, align), x)
+    return where(inside, construct(values, (low, high), *_known_sizes(x), 0, align), x)
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the axes, whose element ``[i..., i...]`` is ``diagonal[i...]``, and zeros elsewhere.
 
     Args:
-        diagonal: of one axis or more, of known sizes.
+        diagonal: of one axis or more.
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: no axis, or a size that is unknown.
+        InvalidArgumentError: no axis.
 
     >>> import dualflow as df
     >>> df.linalg.tensor_diag([[1, 2]]).shape
     (1, 2, 1, 2)
     """
     x = convert_to_tensor(diagonal)
-    if not len(x.shape) or not x.shape.is_static:
-        raise InvalidArgumentError(
-            f"tensor_diag takes one axis or more, of known sizes, but the shape is {x.shape}."
-        )
-    return reshape(diag(reshape(x, [-1])), (*x.shape, *x.shape))
+    if not len(x.shape):
+        raise InvalidArgumentError(f"tensor_diag takes one axis or more, but the shape is {x.shape}.")
+    sizes = [size_of(x, axis) for axis in range(len(x.shape))]
+    return reshape(diag(reshape(x, [-1])), [*sizes, *sizes])
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     """The elements ``input[i..., i...]``: the reverse of :func:`tensor_diag`.
 
     Args:
-        input: of an even number of axes, whose first half is of the sizes of the second, all known.
+        input: of an even number of axes, whose first half is of the sizes of the second.
         name: ignored; as in TensorFlow.
 
     Raises:
@@ -230,10 +257,11 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     [1, 4]
     """
     x = convert_to_tensor(input)
-    half = x.shape[: len(x.shape) // 2]
-    if not x.shape.is_static or (*half, *half) != x.shape:
+    count = len(x.shape) // 2
+    if len(x.shape) % 2 or not Shape(x.shape[:count]).is_compatible_with(x.shape[count:]):
         raise InvalidArgumentError(
-            f"tensor_diag_part takes twice the same sizes, which are known, but the shape is {x.shape}."
+            f"tensor_diag_part takes twice the same sizes, but the shape is {x.shape}."
         )
-    count = math.prod(half)
-    return reshape(diag_part(reshape(x, (count, count))), half)
+    sizes = [size_of(x, axis) for axis in range(count)]
+    side = math.prod(sizes)
+    return reshape(diag_part(reshape(x, [side, side])), sizes)

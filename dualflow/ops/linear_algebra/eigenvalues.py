@@ -20,14 +20,14 @@ from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.diagonals import diag, lower_half
+from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
-from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
-from dualflow.ops.positions import one_hot
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -116,7 +116,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     [1.0, 3.0]
     """
     values, vectors = dispatch.current().apply(EIGH, (tensor,), {"compute_v": True})
-    return cast(values, vectors.dtype), vectors
+    return cast(values, vectors.dtype) if vectors.dtype.is_complex else values, vectors
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
@@ -137,13 +137,9 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     >>> df.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy().round(5).tolist()
     [1.0, 3.0]
     """
-    (x,) = EIGH.prepare((tensor,), dispatch.current())
-    (values,) = _several(dispatch.current().apply(EIGH, (x,), {"compute_v": False}))
-    return cast(values, x.dtype)
-
-
-def _several(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
+    values = only(dispatch.current().apply(EIGH, (tensor,), {"compute_v": False}))
+    dtype = dtype_of(tensor)
+    return cast(values, dtype) if dtype.is_complex else values
 
 
 # matrices of any kind
@@ -189,7 +185,8 @@ def _without_scale(vectors: Any, g: Any) -> Any:
     """
     along = expand_dims(reduce_sum(g * vectors, -2), -2)
     largest = argmax(masked(equal(imag(vectors), 0), abs(vectors)), -2)
-    pivot = cast(matrix_transpose(one_hot(largest, vectors.shape[-1])), vectors.dtype)
+    row, _ = places(size_of(vectors, -2), 1)
+    pivot = cast(equal(row, expand_dims(cast(largest, row.dtype), -2)), vectors.dtype)
     size = expand_dims(reduce_sum(vectors * pivot, -2), -2)
     turn = cast(imag(along), vectors.dtype) * 1j
     return g - conj(vectors) * cast(real(along), vectors.dtype) - pivot * turn / size
@@ -235,7 +232,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> values.numpy().tolist()
     [1j, -1j]
     """
-    values, vectors = _several(dispatch.current().apply(EIG, (tensor,), {"compute_v": True}))
+    values, vectors = dispatch.current().apply(EIG, (tensor,), {"compute_v": True})
     return values, vectors
 
 
@@ -257,5 +254,4 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     >>> df.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().tolist()
     [1j, -1j]
     """
-    (values,) = _several(dispatch.current().apply(EIG, (tensor,), {"compute_v": False}))
-    return values
+    return only(dispatch.current().apply(EIG, (tensor,), {"compute_v": False}))

@@ -13,9 +13,15 @@ from dualflow.ops.complex_numbers import complex, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.exponential import exp
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.linear_algebra.matrices import (
+    first_singular,
+    not_invertible,
+    only,
+    require_squares,
+    same_squares,
+    squares,
+)
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -30,17 +36,12 @@ _SAMPLES = (
 )
 
 
-def _infer_same(x: TensorSpec) -> TensorSpec:
-    squares(x)
-    return x
-
-
 def _inv(x: Any) -> Any:
     require_squares(x)
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        raise not_invertible(x) from None
+        raise not_invertible(first_singular(x)) from None
 
 
 def _inv_vjp(g: Any, out: Any, x: Any) -> Any:
@@ -51,7 +52,7 @@ INV = register(
     Op(
         name="inv",
         doc="""The inverse of square matrices.""",
-        infer=_infer_same,
+        infer=same_squares,
         kernel=_inv,
         form=Opaque("LAPACK inverts matrices"),
         vjp=(_inv_vjp,),
@@ -80,37 +81,44 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     return matrix_transpose(found, conjugate=True) if adjoint else found
 
 
-def _slogdet_infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
+def _determinant_infer(x: TensorSpec, log: bool) -> tuple[TensorSpec, ...]:
     batch, _ = squares(x)
-    return TensorSpec.of(batch, x.dtype.real), TensorSpec.of(batch, x.dtype)
+    found = TensorSpec.of(batch, x.dtype)
+    return (TensorSpec.of(batch, x.dtype.real), found) if log else (found,)
 
 
-def _slogdet(x: Any) -> tuple[Any, ...]:
+def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
     require_squares(x)
-    sign, log = np.linalg.slogdet(x)
-    return log, sign
+    if not log:
+        return (np.linalg.det(x),)
+    sign, logarithm = np.linalg.slogdet(x)
+    return logarithm, sign
 
 
-def _slogdet_pullback(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
+def _determinant_pullback(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
     """The logarithm grows by the real part of the trace of ``inv(x) @ dx``; the sign turns by the other."""
-    (log, sign), (g_log, g_sign) = out, g
-    back = zeros_like(log) if g_log is None else g_log
-    if x.dtype.is_complex:
-        back = complex(back, zeros_like(log) if g_sign is None else imag(g_sign * sign))
-    factor = expand_dims(expand_dims(back, -1), -1)
-    return (factor * matrix_transpose(inv(x)),)
+    if not log:
+        back = g * out
+    else:
+        (logarithm, sign), (g_logarithm, g_sign) = out, g
+        back = zeros_like(logarithm) if g_logarithm is None else g_logarithm
+        if x.dtype.is_complex:
+            back = complex(back, zeros_like(logarithm) if g_sign is None else imag(g_sign * sign))
+    return (expand_dims(expand_dims(back, -1), -1) * matrix_transpose(inv(x)),)
 
 
-SLOGDET = register(
+DETERMINANT = register(
     Op(
-        name="slogdet",
-        doc="""The logarithm of the absolute value of the determinant of square matrices, and its sign.""",
-        infer=_slogdet_infer,
-        kernel=_slogdet,
+        name="determinant",
+        doc="""The determinant of square matrices; with ``log`` the logarithm of its size, and its sign.""",
+        infer=_determinant_infer,
+        kernel=_determinant,
         form=Opaque("LAPACK factors matrices"),
-        pullback=_slogdet_pullback,
-        outputs=2,
-        samples=_SAMPLES,
+        pullback=_determinant_pullback,
+        outputs=None,
+        samples=tuple(
+            Sample(sample.inputs, {"log": log}) for sample in _SAMPLES[:2] for log in (False, True)
+        ),
     )
 )
 
@@ -146,8 +154,8 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     >>> [float(x) for x in df.linalg.slogdet([[0.0, 1.0], [1.0, 0.0]])]
     [-1.0, 0.0]
     """
-    log, sign = dispatch.current().apply(SLOGDET, (input,), {})
-    return LogMatrixDeterminant(sign, cast(log, sign.dtype))
+    log, sign = dispatch.current().apply(DETERMINANT, (input,), {"log": True})
+    return LogMatrixDeterminant(sign, cast(log, sign.dtype) if sign.dtype.is_complex else log)
 
 
 def det(input: Any, name: str | None = None) -> Tensor:
@@ -168,5 +176,4 @@ def det(input: Any, name: str | None = None) -> Tensor:
     >>> float(df.linalg.det([[0.0, 1.0], [1.0, 0.0]]))
     -1.0
     """
-    log, sign = dispatch.current().apply(SLOGDET, (input,), {})
-    return sign * cast(exp(log), sign.dtype)
+    return only(dispatch.current().apply(DETERMINANT, (input,), {"log": False}))

@@ -9,7 +9,7 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.linear_algebra.cholesky import cholesky, cholesky_solve
-from dualflow.ops.linear_algebra.singular_values import cut_off, svd
+from dualflow.ops.linear_algebra.singular_values import above, svd
 from dualflow.ops.positions import eye
 from dualflow.ops.record import agreed
 
@@ -66,9 +66,6 @@ def _gram(a: Any, of_columns: bool, weight: Any) -> Any:
 
 def _by_singular_values(a: Any, b: Any, weight: Any) -> Any:
     s, u, v = svd(a)
-    inverse = (
-        cut_off(s, a)
-        if isinstance(weight, int | float) and weight == 0
-        else s / (s * s + cast(weight, s.dtype))
-    )
+    plain = isinstance(weight, int | float) and weight == 0
+    inverse = 1.0 / above(s, a) if plain else s / (s * s + cast(weight, s.dtype))
     return matmul(v, cast(expand_dims(inverse, -1), a.dtype) * matmul(u, b, adjoint_a=True))

@@ -9,15 +9,22 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape, broadcast
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import matrix_transpose
-from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.comparison import equal
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.diagonals import band_part, diag_part, set_diag, strictly_lower
+from dualflow.ops.linear_algebra.diagonals import (
+    band_part,
+    diag_part,
+    places,
+    set_diag,
+    size_of,
+    strictly_lower,
+)
 from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.positions import eye
@@ -44,7 +51,7 @@ def _kernel(x: Any) -> tuple[Any, ...]:
     for at in np.ndindex(*x.shape[:-2]) if x.size else ():
         found[at], exchanged, failed = getrf(x[at])
         if failed > 0:
-            raise not_invertible(x)
+            raise not_invertible(at)
         order = list(range(len(exchanged)))
         for i, j in enumerate(exchanged.tolist()):
             order[i], order[j] = order[j], order[i]
@@ -87,7 +94,12 @@ LU = register(
 
 def _rows(x: Any, order: Any) -> Any:
     """The rows of matrices in another order."""
-    return gather(x, order, axis=-2, batch_dims=len(order.shape) - 1)
+    if x.shape.is_static:
+        return gather(x, order, axis=-2, batch_dims=len(order.shape) - 1)
+    _, column = places(
+        1, size_of(x, -2)
+    )  # a product that picks rows has a gradient for any number of matrices
+    return matmul(cast(equal(expand_dims(order, -1), column), x.dtype), x)
 
 
 def _unit_lower(factors: Any) -> Any:
@@ -163,10 +175,9 @@ def lu_solve(
         raise InvalidArgumentError(
             f"rhs is of matrices, but the shape is {side.shape}; give it a second axis with df.expand_dims."
         )
-    batch = broadcast([Shape(order.shape[:-1]), Shape(side.shape[:-2])])
-    if len(batch):
-        order = broadcast_to(order, (*batch, order.shape[-1]))
-        side = broadcast_to(side, (*batch, *side.shape[-2:]))
+    if order.shape[:-1] != side.shape[:-2]:  # adding zeros broadcasts also what only the run will tell
+        side = side + cast(zeros_like(expand_dims(order, -1)), side.dtype)
+        order = order + cast(zeros_like(side[..., 0]), order.dtype)
     below = triangular_solve(_unit_lower(factors), _rows(side, order))
     return triangular_solve(factors, below, lower=False)
 
@@ -190,7 +201,7 @@ def lu_matrix_inverse(
     [[0.0, 0.25], [0.5, 0.0]]
     """
     factors, order = _factors(lower_upper, perm)
-    return lu_solve(factors, order, eye(factors.shape[-1], dtype=factors.dtype))
+    return lu_solve(factors, order, eye(size_of(factors, -1), dtype=factors.dtype))
 
 
 def lu_reconstruct(

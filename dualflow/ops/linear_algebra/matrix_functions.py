@@ -16,6 +16,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
+from dualflow.ops.linear_algebra.diagonals import size_of
 from dualflow.ops.linear_algebra.matrices import require_squares, squares
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -55,12 +56,12 @@ def _kernel(x: Any, function: str) -> Any:
 
 
 def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
-    """A block of the function of a matrix twice as large (Higham, "Functions of Matrices", 2008, 3.6).
+    """A block of the function of a matrix twice as large; Higham, "Functions of Matrices" (2008), thm. 3.6.
 
     For a matrix and a direction that block is the derivative; for the transposed matrix and a cotangent it is
     the cotangent of the matrix.
     """
-    size = x.shape[-1]
+    size = size_of(x, -1)
     largest = stop_gradient(reduce_max(abs(g), (-2, -1), keepdims=True))
     scale = cast(where(largest > 0, largest, maximum(largest, 1)), g.dtype)
     turned = matrix_transpose(x)
@@ -129,7 +130,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Of the shape of ``input``; nan for matrices with inf or nan. By inverse scaling and squaring (Al-Mohy
-        and Higham, 2012).
+        and Higham, 2012). SciPy warns of singular matrices, which have no logarithm.
 
     Raises:
         InvalidArgumentError: a matrix is not square.
@@ -154,7 +155,8 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Of the shape of ``input``; nan for real matrices whose root is not real, and for matrices with inf or
-        nan. By the Schur decomposition (Björck and Hammarling, 1983).
+        nan. By the Schur decomposition (Björck and Hammarling, 1983). SciPy warns of singular matrices, which
+        may have no root.
 
     Raises:
         InvalidArgumentError: a matrix is not square.

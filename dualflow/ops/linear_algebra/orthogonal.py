@@ -16,7 +16,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
-from dualflow.ops.linear_algebra.diagonals import lower_half
+from dualflow.ops.linear_algebra.diagonals import lower_half, size_of
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.record import Op, register
@@ -44,21 +44,17 @@ def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tup
     """After Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020)."""
     q, r = out
     g_q, g_r = (zeros_like(y) if c is None else conj(c) for c, y in zip(g, out, strict=True))
-    rows, inner, columns = q.shape[-2], q.shape[-1], r.shape[-1]
-    if rows is None or inner is None or columns is None:
-        raise InvalidArgumentError(
-            f"the gradient of qr needs matrices of known size, but the shape is {x.shape}; give the sizes in "
-            "input_signature."
-        )
-    if inner > columns:
+    inner, columns = q.shape[-1], r.shape[-1]
+    if inner is not None and columns is not None and inner > columns:
         raise InvalidArgumentError(
             f"qr has no gradient with full_matrices=True for more rows than columns (shape {x.shape}), since "
             "any basis serves for the other columns of q; use full_matrices=False."
         )
-    if inner == columns:
+    if inner is not None and inner == columns:
         return (conj(_of_tall(q, r, g_q, g_r)),)
-    beside, g_beside = x[..., inner:], g_r[..., inner:]
-    inside = _of_tall(q, r[..., :inner], g_q + matmul(beside, g_beside, adjoint_b=True), g_r[..., :inner])
+    side = size_of(q, -1)
+    beside, g_beside = x[..., side:], g_r[..., side:]
+    inside = _of_tall(q, r[..., :side], g_q + matmul(beside, g_beside, adjoint_b=True), g_r[..., :side])
     return (conj(concat([inside, matmul(q, g_beside)], -1)),)
 
 

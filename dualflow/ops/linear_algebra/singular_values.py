@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, diag_part
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
-from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
+from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
@@ -128,8 +129,7 @@ def _svd(x: Any, full_matrices: bool = False) -> Any:
 
 def singular_values(x: Any) -> Any:
     """The singular values of each matrix, from the largest to the smallest."""
-    found = dispatch.current().apply(SVD, (x,), {"compute_uv": False, "full_matrices": False})
-    return found[0] if isinstance(found, tuple) else found
+    return only(dispatch.current().apply(SVD, (x,), {"compute_uv": False, "full_matrices": False}))
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
@@ -193,16 +193,17 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     """
     x = as_float(a)
     s, u, v = _svd(x)
-    inverse = cut_off(s, x, rcond)
-    return matmul(v * cast(expand_dims(inverse, -2), x.dtype), u, adjoint_b=True)
+    return matmul(v / cast(expand_dims(above(s, x, rcond), -2), x.dtype), u, adjoint_b=True)
 
 
-def cut_off(s: Any, x: Any, rcond: Any = None) -> Any:
-    """The reciprocals of the singular values of ``x``, 0 for those that count as 0; see :func:`pinv`."""
+def above(s: Any, x: Any, rcond: Any = None) -> Any:
+    """The singular values of ``x``, but inf for those that count as 0; see :func:`pinv`."""
     if rcond is None:
-        rcond = cast(_larger_size(x), s.dtype) * (10 * _unit(s))
-    kept = s > cast(expand_dims(rcond, -1), s.dtype) * reduce_max(s, -1, keepdims=True)
-    return where(kept, 1.0 / where(kept, s, 1.0), 0.0)
+        limit: Any = _larger_size(x)
+        limit = (limit if isinstance(limit, int) else cast(limit, s.dtype)) * (10 * _unit(s))
+    else:
+        limit = expand_dims(cast(rcond, s.dtype), -1)
+    return where(s > limit * reduce_max(s, -1, keepdims=True), s, math.inf)
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
@@ -229,5 +230,10 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     x = as_float(a)
     s = singular_values(x)
     if tol is None:
-        tol = reduce_max(s, -1, keepdims=True) * (cast(_larger_size(x), s.dtype) * _unit(s))
+        size = _larger_size(x)
+        tol = (
+            reduce_max(s, -1, keepdims=True)
+            * (size if isinstance(size, int) else cast(size, s.dtype))
+            * _unit(s)
+        )
     return reduce_sum(cast(s > tol, int32), -1)

@@ -11,11 +11,17 @@ from dualflow.core.dtypes import as_dtype, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.comparison import equal, logical_or, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.forms import Sized
+from dualflow.ops.masking import POSITIONS, all_positions, size_as_tensor
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -38,6 +44,8 @@ class UniqueWithCounts(NamedTuple):
 
 
 def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
+    if x.dtype.kind not in "biuf":
+        raise DTypeError(f"takes real numbers, not {x.dtype.name}; give the parts one by one.")
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"takes a vector, not shape {x.shape}; reshape it to [-1] first.")
     several = TensorSpec.of(Shape([None]), int32)
@@ -46,13 +54,40 @@ def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
 
 def _places(x: Any) -> tuple[Any, ...]:
     """Where each distinct element is first, the place of each element among them, and how often it occurs."""
-    if x.ndim != 1:
-        raise ValueError("takes a vector")
+    if x.ndim != 1 or x.dtype.kind == "c":
+        raise TypeError("takes a vector of real numbers")
     _, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
     order = first.argsort()
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return tuple(a.astype(np.int32) for a in (first[order], place[inverse], counts[order]))
+
+
+def _by_sorting(read: Any, x: Any) -> tuple[Any, ...]:
+    """The same of neighbours in sorted order, where equal elements keep theirs."""
+    number, order = x.shape[0], argsort(x, stable=True)
+    ordered, place, end = gather(x, order), _positions(_true(order), number), size_as_tensor(number) - 1
+    before, behind = gather(ordered, maximum(place - 1, 0)), gather(ordered, minimum(place + 1, end))
+    starts = all_positions(read, logical_or(equal(place, 0), not_equal(ordered, before)))
+    count = starts.shape[0]
+    sizes = _positions(logical_or(equal(place, end), not_equal(ordered, behind)), count) + 1 - starts
+    first = gather(order, starts)
+    firsts = _positions(_put(not_equal(order, order), first, _true(first)), count)
+    rank = gather(_put(order * 0, firsts, cast(_positions(_true(first), count), int32)), first)
+    places = _put(order * 0, order, gather(rank, _positions(sizes, number)))
+    return cast(firsts, int32), places, _put(rank * 0, rank, cast(sizes, int32))
+
+
+def _put(x: Any, places: Any, values: Any) -> Any:
+    return tensor_scatter_nd_update(x, expand_dims(places, 1), values)
+
+
+def _true(integers: Any) -> Any:
+    return equal(integers, integers)
+
+
+def _positions(counts: Any, size: Any) -> Any:
+    return dispatch.current().apply(POSITIONS, (counts,), {"size": size})
 
 
 UNIQUE = register(
@@ -61,7 +96,7 @@ UNIQUE = register(
         doc="""Where distinct elements are first, the place of each element among them, and their counts.""",
         infer=_infer,
         kernel=_places,
-        form=Opaque("how many distinct elements there are is known only when it runs"),
+        form=Sized(_by_sorting),
         outputs=3,
         samples=(Sample((Domain(-3, 3, "iub", (7,)),)), Sample((Domain(-3, 3, "fi", (0,)),))),
     )

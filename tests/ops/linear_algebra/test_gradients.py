@@ -221,3 +221,46 @@ def test_compiled_functions_say_which_parts_lapack_computes() -> None:
     )
     native(MATRIX)
     assert "numpy:" not in native.status()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        L.cholesky,
+        L.inv,
+        L.det,
+        L.logdet,
+        L.eigvalsh,
+        lambda x: L.eigh(x)[1],
+        lambda x: df.math.real(L.eig(x)[0]),
+        lambda x: L.svd(x)[1],
+        lambda x: L.qr(x[..., 1:])[0],
+        lambda x: L.qr(x[..., 1:, :])[1],
+        L.expm,
+        L.pinv,
+        lambda x: L.solve(x, x + 1),
+        lambda x: L.lu_solve(*L.lu(x), x),
+        lambda x: L.lu_matrix_inverse(*L.lu(x)),
+        lambda x: L.lstsq(x, x + 1),
+        L.trace,
+        L.diag,
+        L.diag_part,
+        L.tensor_diag,
+        lambda x: L.tensor_diag_part(x[0]),
+        lambda x: L.band_part(x, 1, 0),
+        lambda x: L.set_diag(x, x[..., 0]),
+        lambda x: L.norm(x, 2, axis=(-2, -1)),
+    ],
+)
+def test_one_trace_has_gradients_for_every_size(function: Callable[[Any], Any]) -> None:
+    def slope_of(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.square(function(x)))
+        return tape.gradient(y, x)
+
+    traced = df.function(slope_of, input_signature=[df.TensorSpec([None, None, None], "float64")])
+    for count, size in ((1, 2), (2, 3)):
+        x = df.constant(np.stack([POSITIVE.real, POSITIVE.real + np.eye(3)])[:count, :size, :size])
+        np.testing.assert_allclose(traced(x), slope_of(x), rtol=1e-9, atol=1e-9)
+    assert len(traced.concrete_functions) == 1

@@ -121,6 +121,73 @@ CASES = {
     ),
     "neighbours in a matrix": (lambda: nn.lrn(M), Invalid, r"not shape \(2, 3\)", "df.reshape"),
     "a radius": (lambda: nn.lrn(RGB, -1), Invalid, "not -1", "0 or more"),
+    # samples of classes
+    "no classes": (
+        lambda: df.random.uniform_candidate_sampler([[0]], 1, 1, True, 0),
+        Invalid,
+        "not 0",
+        "range_max is the number of classes",
+    ),
+    "weights of too few classes": (
+        lambda: nn.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 3, unigrams=[1.0, 2.0]),
+        Invalid,
+        "2 weights",
+        "range_max=3 classes",
+    ),
+    # fractional pooling
+    "a fraction of a matrix": (
+        lambda: nn.fractional_max_pool(M, 1.5),
+        Invalid,
+        r"not shape \(2, 3\)",
+        r"\(batch, height, width, channels\)",
+    ),
+    "a ratio": (lambda: nn.fractional_avg_pool(RGB, [1.0, 0.5, 1.5, 1.0]), Invalid, "0.5", "1 or more"),
+    # sparse tables
+    "a combiner": (
+        lambda: nn.embedding_lookup_sparse(M, df.sparse.eye(2), None, combiner="max"),
+        Invalid,
+        "not 'max'",
+        "'mean', 'sqrtn' or 'sum'",
+    ),
+    "dense ids": (
+        lambda: nn.safe_embedding_lookup_sparse(M, NUMBERS),
+        Wrong,
+        "takes SparseTensors",
+        "df.sparse.from_dense",
+    ),
+    "ids of open rows": (
+        lambda: df.function(
+            lambda n: nn.embedding_lookup_sparse(M, df.SparseTensor([[0, 0]], [1], df.stack([n, n])), None)
+        )(df.constant(2, df.int64)),
+        Invalid,
+        "the number of rows",
+        "while tracing",
+    ),
+    # decoding
+    "scores of no steps": (
+        lambda: nn.ctc_greedy_decoder(M, [3]),
+        Invalid,
+        r"float32 of shape \(2, 3\)",
+        r"\[steps, batch, classes\]",
+    ),
+    "a blank of the decoder": (
+        lambda: nn.ctc_greedy_decoder(df.ones([2, 1, 3]), [2], blank_index=3),
+        Invalid,
+        "blank_index 3",
+        "outside of the 3 classes",
+    ),
+    "more paths than beams": (
+        lambda: nn.ctc_beam_search_decoder(df.ones([2, 1, 3]), [2], 1, 2),
+        Invalid,
+        "not 2 of 1",
+        "a wider beam",
+    ),
+    "labels of no batch": (
+        lambda: nn.ctc_unique_labels(NUMBERS),
+        Invalid,
+        r"int32 of shape \(3,\)",
+        r"\[batch, labels\]",
+    ),
     # blocks
     "a block of one": (lambda: nn.space_to_depth(IMAGE, 1), Invalid, "and 1", "2 or more"),
     "a block that does not fit": (

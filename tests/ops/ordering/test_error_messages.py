@@ -14,6 +14,7 @@ V, M = df.ones([3]), df.ones([2, 3])
 math = df.math
 
 CASES = {
+    "distinct complex numbers": (lambda: df.unique([1j]), Wrong, "not complex128", "the parts"),
     "distinct rows": (lambda: df.unique(M), Invalid, r"\(2, 3\)", "reshape"),
     "places in short integers": (lambda: df.unique([1], df.int16), Wrong, "not int16", "int32 or int64"),
     "another side": (lambda: df.searchsorted(V, V, "middle"), Invalid, "'middle'", "'left' or 'right'"),

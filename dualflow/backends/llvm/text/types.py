@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dualflow.core.dtypes import narrow_float
 from dualflow.core.errors import DTypeError
 
 _SCALARS = {("f", 16): "half", ("f", 32): "float", ("f", 64): "double", ("p", 64): "ptr", ("v", 0): "void"}
@@ -15,7 +16,8 @@ _SCALARS = {("f", 16): "half", ("f", 32): "float", ("f", 64): "double", ("p", 64
 class Type:
     """An interned IR type: equal types are the same object.
 
-    `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void; a scalar has 1 lane.
+    `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void, 'w' bfloat16, whose
+    bits are an integer in registers too; a scalar has 1 lane.
     LLVM does not know signs: a value's kind chooses between, say, ``sdiv`` and ``udiv``.
 
     >>> str(Type("f", 32, 16)), str(I64), Type("f", 32).as_int is I32, F32.vector(8).suffix
@@ -57,21 +59,26 @@ class Type:
 
     @staticmethod
     def of_dtype(dtype: np.dtype[Any] | type, lanes: int = 1) -> Type:
-        """The type that holds one element of a NumPy dtype (bool, any int, float16/32/64).
+        """The type that holds one element of a NumPy dtype (bool, any int, float16/32/64, bfloat16).
 
         >>> str(Type.of_dtype(np.float64, 4)), Type.of_dtype(np.bool_) is BOOL
         ('<4 x double>', True)
         """
         given = np.dtype(dtype)
+        if given.kind == "V" and given.name == "bfloat16":
+            return Type("w", 16, lanes)
         if given.kind not in "fiub" or given.itemsize > 8:
             raise DTypeError(
-                f"no machine type for dtype {given}: only bool, integers and float16/32/64 have one"
+                f"no machine type for dtype {given}: only bool, integers, float16/32/64 and bfloat16 have one"
             )
         return Type(given.kind, 1 if given.kind == "b" else 8 * given.itemsize, lanes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of one element."""
+        if self.kind == "w":
+            brain: np.dtype[Any] = narrow_float("bfloat16").dtype
+            return brain
         if self.kind not in "fiub":
             raise DTypeError(f"no dtype holds a {self}")
         return np.dtype("?" if self.kind == "b" else f"{self.kind}{self.nbytes}")
@@ -98,6 +105,8 @@ class Type:
             text = _float_literal(self.bits, float(number))
         elif self.kind == "b":
             text = "true" if number else "false"
+        elif self.kind == "w":
+            text = str(int(np.array(number, self.dtype).view(np.uint16)))
         elif number == int(number):
             text = str(int(number) & ((1 << self.bits) - 1))
         else:

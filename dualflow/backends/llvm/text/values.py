@@ -313,6 +313,8 @@ class EmittedValue:
         if source.lanes != type.lanes:
             return self.cast(type.scalar).splat(type.lanes)
         kinds = source.kind, type.kind
+        if "w" in kinds:
+            return self._from_brain().cast(type) if source.kind == "w" else self._to_brain(type)
         if type.kind == "b":
             return self.ne(0)
         if kinds == ("f", "f"):
@@ -329,6 +331,19 @@ class EmittedValue:
             return EmittedValue(self.emitter, type, self.text)
         wider = "sext" if source.kind == "i" else "zext"
         return self._convert("trunc" if type.bits < source.bits else wider, type)
+
+    def _from_brain(self) -> EmittedValue:
+        """The float32 of a bfloat16, which is its upper half."""
+        wide = Type("i", 32, self.type.lanes)
+        return (self._convert("zext", wide) << 16).bitcast(F32.vector(self.type.lanes))
+
+    def _to_brain(self, type: Type) -> EmittedValue:
+        """The nearest bfloat16, of two the even one; nan stays nan."""
+        number = self.cast(F32.vector(type.lanes))
+        bits = number.bitcast(number.type.as_int)
+        even = (bits >> 16) & 1
+        quiet = (bits | 0x400000) >> 16
+        return number.ne(number).select(quiet, (bits + even + 0x7FFF) >> 16)._convert("trunc", type)
 
     def _as_float(self, type: Type) -> EmittedValue:
         if type.bits > self.type.bits:

@@ -23,6 +23,8 @@ from dualflow.ops.complex_numbers import complex as complex
 from dualflow.ops.conversion import cast as cast
 
 if TYPE_CHECKING:
+    from dualflow.core.narrow_floats import bfloat16 as bfloat16
+    from dualflow.dtypes import experimental as experimental
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
 
 bool, double, half = bool_, float64, float16

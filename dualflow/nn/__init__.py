@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.nn import experimental as experimental
     from dualflow.ops.clipping import l2_loss as l2_loss
     from dualflow.ops.counting.confusion import zero_fraction as zero_fraction
     from dualflow.ops.exponential import log_sigmoid as log_sigmoid
@@ -24,11 +25,23 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.blocks import depth_to_space as depth_to_space
     from dualflow.ops.neural.blocks import space_to_depth as space_to_depth
     from dualflow.ops.neural.blocks import with_space_to_batch as with_space_to_batch
+    from dualflow.ops.neural.candidates import all_candidate_sampler as all_candidate_sampler
+    from dualflow.ops.neural.candidates import compute_accidental_hits as compute_accidental_hits
+    from dualflow.ops.neural.candidates import (
+        fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    )
+    from dualflow.ops.neural.candidates import (
+        learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    )
     from dualflow.ops.neural.convolution import atrous_conv2d as atrous_conv2d
     from dualflow.ops.neural.convolution import conv1d as conv1d
     from dualflow.ops.neural.convolution import conv2d as conv2d
     from dualflow.ops.neural.convolution import conv3d as conv3d
     from dualflow.ops.neural.convolution import convolution as convolution
+    from dualflow.ops.neural.ctc_decoding import collapse_repeated as collapse_repeated
+    from dualflow.ops.neural.ctc_decoding import ctc_beam_search_decoder as ctc_beam_search_decoder
+    from dualflow.ops.neural.ctc_decoding import ctc_greedy_decoder as ctc_greedy_decoder
+    from dualflow.ops.neural.ctc_decoding import ctc_unique_labels as ctc_unique_labels
     from dualflow.ops.neural.depthwise import depthwise_conv2d as depthwise_conv2d
     from dualflow.ops.neural.depthwise import (
         depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
@@ -39,6 +52,8 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.depthwise import separable_conv2d as separable_conv2d
     from dualflow.ops.neural.dropout import dropout as dropout
     from dualflow.ops.neural.embedding import embedding_lookup as embedding_lookup
+    from dualflow.ops.neural.fractional_pooling import fractional_avg_pool as fractional_avg_pool
+    from dualflow.ops.neural.fractional_pooling import fractional_max_pool as fractional_max_pool
     from dualflow.ops.neural.losses import compute_average_loss as compute_average_loss
     from dualflow.ops.neural.losses import log_poisson_loss as log_poisson_loss
     from dualflow.ops.neural.losses import scale_regularization_loss as scale_regularization_loss
@@ -79,6 +94,10 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.pooling import pool as pool
     from dualflow.ops.neural.sampling import nce_loss as nce_loss
     from dualflow.ops.neural.sampling import sampled_softmax_loss as sampled_softmax_loss
+    from dualflow.ops.neural.sparse_embedding import embedding_lookup_sparse as embedding_lookup_sparse
+    from dualflow.ops.neural.sparse_embedding import (
+        safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+    )
     from dualflow.ops.neural.transposed_convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
     from dualflow.ops.neural.transposed_convolution import conv1d_transpose as conv1d_transpose
     from dualflow.ops.neural.transposed_convolution import conv2d_transpose as conv2d_transpose
@@ -90,6 +109,7 @@ if TYPE_CHECKING:
     from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
     from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
+    from dualflow.sequences.ctc import ctc_loss as ctc_loss
 
     lrn = local_response_normalization
     swish = silu

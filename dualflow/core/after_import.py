@@ -1,0 +1,65 @@
+"""Support for another library, loaded right after the library itself, which nothing here imports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def import_after(name: str, then: str) -> None:
+    """Import the module ``then`` as soon as the module ``name`` has been imported, which may be now.
+
+    >>> import sys
+    >>> import_after("json", "json.tool")  # which is loaded already
+    >>> "json.tool" in sys.modules
+    True
+    """
+    if name in sys.modules:
+        import_module(then)
+    else:
+        sys.meta_path.insert(0, _Awaiting(name, then))
+
+
+class _Awaiting(MetaPathFinder):
+    """Finds one module where the other finders find it, and lets ``then`` be imported behind it."""
+
+    def __init__(self, name: str, then: str) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Following(spec.loader, self._then)
+                return spec
+        return None
+
+
+class _Following(Loader):
+    """A module's own loader, for the length of the import, with another import behind it."""
+
+    def __init__(self, own: Loader, then: str) -> None:
+        self._own, self._then = own, then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._own
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._own
+        self._own.exec_module(module)
+        import_module(self._then)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)

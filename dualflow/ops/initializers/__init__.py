@@ -1,0 +1,1 @@
+"""How variables begin: functions of a shape and a dtype."""

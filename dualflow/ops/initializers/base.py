@@ -1,0 +1,99 @@
+"""What initializers have in common: their options, the numbers they draw, and how weights connect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype, float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entries, entry
+from dualflow.ops.random_numbers.draws import Source
+from dualflow.ops.random_numbers.streams import STREAMS, Stream
+from dualflow.ops.static import static_shape
+
+
+@entries
+@dataclass(frozen=True)
+class Initializer:
+    """A function of a shape that returns the first value of a variable.
+
+    A subclass defines ``__call__`` with these arguments.
+    """
+
+    @entry
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        """The value.
+
+        Args:
+            shape: the sizes, known ones.
+            dtype: of the value; by default what the initializer was made with, or float32.
+            kwargs: which part of a larger variable it is; not looked at.
+
+        Raises:
+            InvalidArgumentError: an open size, or a shape that the initializer does not make.
+            DTypeError: a dtype that it does not make.
+        """
+        target = getattr(self, "dtype", float32) if dtype is None else dtype
+        return self._value(known_sizes(shape), None if target is None else as_dtype(target))
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        raise NotImplementedError("An initializer defines __call__(shape, dtype=None, **kwargs).")
+
+    def get_config(self) -> dict[str, Any]:
+        """The options, by which :meth:`from_config` makes an equal one."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "dtype"}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The initializer of these options."""
+        return cls(**config)
+
+
+def floating(dtype: DType) -> DType:
+    """``dtype``, of floats."""
+    if not dtype.is_floating:
+        raise DTypeError(f"the numbers are floats, not {dtype.name}; take another initializer or df.float32.")
+    return dtype
+
+
+def source(seed: int | None) -> Source:
+    """What an initializer draws from: with a seed the same numbers each time, else new ones.
+
+    The ops of an explicit graph have streams of their own.
+    """
+    own: Source | None = dispatch.current().unrecorded.stream(seed)
+    if own is not None:
+        return own
+    if seed is None:
+        return STREAMS.of(None)
+    return Stream([STREAMS.seed or 0, seed])
+
+
+def known_sizes(shape: Any) -> tuple[int, ...]:
+    """The sizes of a variable.
+
+    Raises:
+        InvalidArgumentError: an open one.
+    """
+    sizes = list(shape) if isinstance(shape, list | tuple) else shape
+    if isinstance(sizes, list) and any(n is None for n in sizes):
+        raise InvalidArgumentError(
+            f"A variable of shape {sizes} can't be initialized: every size must be known."
+        )
+    return static_shape(sizes)
+
+
+def fans(shape: Sequence[int]) -> tuple[int, int]:
+    """How many inputs each output of a layer of such weights has, and how many outputs each input.
+
+    >>> fans([3, 4]), fans([5, 5, 3, 4])
+    ((3, 4), (75, 100))
+    """
+    if len(shape) < 2:
+        return (shape[0], shape[0]) if shape else (1, 1)
+    field = math.prod(shape[:-2])
+    return field * shape[-2], field * shape[-1]

@@ -1,0 +1,109 @@
+"""Initializers without chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entries
+from dualflow.ops import creation
+from dualflow.ops.initializers.base import Initializer
+from dualflow.ops.positions import eye
+
+
+@entries
+@dataclass(frozen=True)
+class Zeros(Initializer):
+    """All zeros.
+
+    >>> import dualflow as df
+    >>> df.zeros_initializer()([2]).numpy().tolist()
+    [0.0, 0.0]
+    """
+
+    dtype: Any = float32
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        return creation.zeros(sizes, dtype)
+
+
+@entries
+@dataclass(frozen=True)
+class Ones(Initializer):
+    """All ones.
+
+    >>> import dualflow as df
+    >>> df.ones_initializer()([2]).numpy().tolist()
+    [1.0, 1.0]
+    """
+
+    dtype: Any = float32
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        return creation.ones(sizes, dtype)
+
+
+@entries
+@dataclass(frozen=True)
+class Constant(Initializer):
+    """A value, or one number everywhere.
+
+    Args:
+        value: a number, or as many as the shape has elements.
+
+    >>> import dualflow as df
+    >>> df.initializers.Constant(3)([2]).numpy().tolist()
+    [3.0, 3.0]
+    """
+
+    value: Any = 0.0
+    dtype: Any = float32
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        return creation.constant(self.value, dtype, sizes)
+
+
+@entries
+@dataclass(frozen=True)
+class OwnConstant(Constant):
+    """A value, or one number everywhere, in the dtype that it has by itself.
+
+    Args:
+        value: a number, or as many as the shape has elements.
+        support_partition: ignored.
+
+    >>> import dualflow as df
+    >>> df.constant_initializer([1, 2])([2]).numpy()
+    array([1, 2], dtype=int32)
+    """
+
+    value: Any = 0
+    dtype: Any = None
+    support_partition: bool = False
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        return creation.constant(self.value, dtype, sizes)
+
+
+@entries
+@dataclass(frozen=True)
+class Identity(Initializer):
+    """A matrix with ``gain`` on its diagonal.
+
+    Args:
+        gain: the number.
+
+    >>> import dualflow as df
+    >>> df.initializers.Identity(2.0)([2, 3]).numpy().tolist()
+    [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
+    """
+
+    gain: float = 1.0
+    dtype: Any = float32
+
+    def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
+        if len(sizes) != 2:
+            raise InvalidArgumentError(f"Identity makes matrices, not shape {sizes}; give two sizes.")
+        return eye(*sizes, dtype=dtype) * self.gain

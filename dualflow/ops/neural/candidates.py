@@ -1,0 +1,400 @@
+"""Samples of classes, and how often a sample holds a class on average."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import float32, int32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, fill, ones_like
+from dualflow.ops.forms import Opaque
+from dualflow.ops.masking import WHERE_TRUE
+from dualflow.ops.positions import range as range_of
+from dualflow.ops.random_numbers.draws import Source
+from dualflow.ops.random_numbers.streams import stream
+from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.ops.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+class Candidates(NamedTuple):
+    """A sample of classes, and how often it holds a class on average."""
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+class AccidentalHits(NamedTuple):
+    """Where sampled classes are true ones: the row, the place in the sample, and a weight that hides it."""
+
+    indices: Tensor
+    ids: Tensor
+    weights: Tensor
+
+
+class _Distribution(Protocol):
+    """How classes are drawn."""
+
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
+        """So many classes, int64."""
+        ...
+
+    def chances(self, classes: Array) -> Array:
+        """How likely each class is."""
+        ...
+
+    def learn(self, classes: Array) -> None:
+        """Take note of true classes."""
+        ...
+
+    @property
+    def distinct(self) -> int:
+        """How many classes may be drawn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Zipf:
+    """Class ``c`` has the chance ``log((c + 2) / (c + 1)) / log(distinct + 1)``."""
+
+    distinct: int
+
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
+        powers = np.exp(generator.random(count) * math.log(self.distinct + 1))
+        return (powers.astype(np.int64) - 1) % self.distinct
+
+    def chances(self, classes: Array) -> Array:
+        return np.log1p(1.0 / (classes + 1.0)) / math.log(self.distinct + 1)
+
+    def learn(self, classes: Array) -> None:
+        """Zipf's law stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Equal:
+    """All classes have the same chance."""
+
+    distinct: int
+
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
+        return generator.integers(0, self.distinct, count)
+
+    def chances(self, classes: Array) -> Array:
+        return np.full(classes.shape, 1.0 / self.distinct)
+
+    def learn(self, classes: Array) -> None:
+        """All stay equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighted:
+    """Each class has a chance of its own."""
+
+    weights: tuple[float, ...]
+
+    @property
+    def distinct(self) -> int:
+        return sum(weight > 0 for weight in self.weights)
+
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
+        ends = np.cumsum(self.weights)
+        return np.searchsorted(ends, generator.random(count) * ends[-1], side="right").astype(np.int64)
+
+    def chances(self, classes: Array) -> Array:
+        whole = np.array(self.weights)
+        inside = (classes >= 0) & (classes < len(whole))
+        return np.where(inside, whole[np.where(inside, classes, 0)] / whole.sum(), 0.0)
+
+    def learn(self, classes: Array) -> None:
+        """The weights stay."""
+
+
+class _Counted:
+    """A class is as likely as it has been true, counted from 1 on."""
+
+    def __init__(self, classes: int) -> None:
+        self._counts = np.ones(classes)
+        self._lock = threading.Lock()
+
+    @property
+    def distinct(self) -> int:
+        return len(self._counts)
+
+    def _now(self) -> _Weighted:
+        with self._lock:
+            return _Weighted(tuple(self._counts.tolist()))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
+        return self._now().draw(generator, count)
+
+    def chances(self, classes: Array) -> Array:
+        return self._now().chances(classes)
+
+    def learn(self, classes: Array) -> None:
+        known = classes[(classes >= 0) & (classes < len(self._counts))]
+        with self._lock:
+            np.add.at(self._counts, known, 1.0)
+
+
+def _drawn(true: Array, count: int, unique: bool, distribution: _Distribution, generator: Source) -> Any:
+    philox = generator.philox
+    found = distribution.draw(philox, 2 * count)
+    tries = count
+    if unique:
+        while len(first := np.unique(found, return_index=True)[1]) < count:
+            found = np.append(found, distribution.draw(philox, 2 * count))
+        places = np.sort(first)[:count]
+        sampled, tries = found[places], int(places[-1]) + 1
+    else:
+        sampled = found[:count]
+
+    def expected(classes: Array) -> Array:
+        chance = distribution.chances(classes)
+        if tries == count:
+            return (chance * tries).astype(np.float32)
+        return (-np.expm1(tries * np.log1p(-chance))).astype(np.float32)
+
+    result = sampled, expected(true), expected(sampled)
+    distribution.learn(true)
+    return result
+
+
+def _infer(true: TensorSpec, count: int, **attrs: Any) -> tuple[TensorSpec, ...]:
+    sample = Shape([count])
+    return TensorSpec.of(sample, int64), TensorSpec.of(true.shape, float32), TensorSpec.of(sample, float32)
+
+
+SAMPLE: Final = register(
+    Op(
+        name="candidate_sample",
+        doc="""Classes drawn by a distribution, and how often a sample holds the true and the drawn ones.""",
+        infer=_infer,
+        kernel=_drawn,
+        form=Opaque("random numbers come from NumPy's generators"),
+        effect=Effect.RANDOM,
+        outputs=3,
+    )
+)
+
+
+def _sample(
+    true_classes: Any, num_sampled: Any, unique: bool, distribution: _Distribution, seed: int | None
+) -> Candidates:
+    count = static_int(num_sampled, "num_sampled")
+    if count < 1 or (unique and count > distribution.distinct):
+        raise InvalidArgumentError(
+            f"A sample of {count} classes can't be drawn from {distribution.distinct}; give num_sampled "
+            "from 1 to "
+            "the number of classes."
+        )
+    attrs = {"count": count, "unique": bool(unique), "distribution": distribution, "generator": stream(seed)}
+    return Candidates(*dispatch.current().apply(SAMPLE, (cast(true_classes, int64),), attrs))
+
+
+def _classes(range_max: Any) -> int:
+    count = static_int(range_max, "range_max")
+    if count < 1:
+        raise InvalidArgumentError(f"range_max is the number of classes, 1 or more, not {count}.")
+    return count
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes that are sorted by how common they are, by Zipf's law.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``, of which the expected counts are wanted too.
+        num_true: the number of true classes of each row.
+        num_sampled: how many classes to sample.
+        unique: whether a class is sampled once at most.
+        range_max: the number of classes.
+        seed: a stream of its own for the calls with this seed.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)``: classes ``[num_sampled]``, and
+        how often a sample holds the true and the sampled classes on average.
+
+    Raises:
+        InvalidArgumentError: no sample of this size can be drawn.
+
+    >>> import dualflow as df
+    >>> sampled, true_counts, _ = df.random.log_uniform_candidate_sampler([[0], [9]], 1, 5, True, 10)
+    >>> sampled.shape, bool(true_counts[0, 0] > true_counts[1, 0])
+    ((5,), True)
+    """
+    return _sample(true_classes, num_sampled, unique, _Zipf(_classes(range_max)), seed)
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes of equal chance; see :func:`log_uniform_candidate_sampler`.
+
+    >>> import dualflow as df
+    >>> sample = df.random.uniform_candidate_sampler([[0], [9]], 1, 5, False, 10)
+    >>> sample.true_expected_count.numpy().tolist()
+    [[0.5], [0.5]]
+    """
+    return _sample(true_classes, num_sampled, unique, _Equal(_classes(range_max)), seed)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes whose chances are given; see :func:`log_uniform_candidate_sampler`.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``.
+        num_true: the number of true classes of each row.
+        num_sampled: how many classes to sample.
+        unique: whether a class is sampled once at most.
+        range_max: the number of classes.
+        vocab_file: a file with a line for each class, whose last field after a comma is its weight.
+        distortion: the power of the weights to draw by: 0 makes them equal.
+        num_reserved_ids: so many classes come first and are never sampled.
+        num_shards: the sampler is for every so-manieth class.
+        shard: the first of these.
+        unigrams: the weights, in place of a file.
+        seed: a stream of its own for the calls with this seed.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: weights that are not one for each class, or no sample of this size.
+
+    >>> import dualflow as df
+    >>> f = df.nn.fixed_unigram_candidate_sampler
+    >>> f([[0, 1]], 2, 1, False, 2, unigrams=[1.0, 3.0]).true_expected_count.numpy().tolist()
+    [[0.25, 0.75]]
+    """
+    given = _weights_of(vocab_file) if vocab_file else [float(weight) for weight in unigrams]
+    weights = ([0.0] * num_reserved_ids + [weight**distortion for weight in given])[shard::num_shards]
+    if len(weights) != _classes(range_max) or min(weights) < 0 or not 0 <= shard < num_shards:
+        raise InvalidArgumentError(
+            f"{len(weights)} weights, with {num_reserved_ids} reserved classes, shard {shard} of "
+            f"{num_shards}, are "
+            f"not one of 0 or more for each of range_max={range_max} classes."
+        )
+    return _sample(true_classes, num_sampled, unique, _Weighted(tuple(weights)), seed)
+
+
+def _weights_of(path: str) -> list[float]:
+    with open(path, encoding="utf-8") as lines:
+        return [float(line.rpartition(",")[2]) for line in lines if line.strip()]
+
+
+_COUNTED: Final[dict[tuple[int, int | None], _Counted]] = {}
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """A sample of classes that are as likely as they have been true in calls before.
+
+    All calls with one ``range_max`` and ``seed`` count together, each class from 1 on; see
+    :func:`log_uniform_candidate_sampler`.
+
+    >>> import dualflow as df
+    >>> sample = df.nn.learned_unigram_candidate_sampler([[0]], 1, 2, True, 3)
+    >>> sample.sampled_candidates.shape
+    (2,)
+    """
+    classes = _classes(range_max)
+    counted = _COUNTED.setdefault((classes, seed), _Counted(classes))
+    return _sample(true_classes, num_sampled, unique, counted, seed)
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: Any = None,
+) -> Candidates:
+    """All ``num_sampled`` classes: what another sampler's results are compared with.
+
+    >>> import dualflow as df
+    >>> df.nn.all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy().tolist()
+    [0, 1, 2]
+    """
+    sampled = cast(range_of(_classes(num_sampled)), int64)
+    return Candidates(sampled, ones_like(cast(true_classes, float32)), ones_like(cast(sampled, float32)))
+
+
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: Any = None
+) -> AccidentalHits:
+    """Where sampled classes are true ones of a row.
+
+    Args:
+        true_classes: integers ``[batch, num_true]``.
+        sampled_candidates: integers ``[num_sampled]``.
+        num_true: the number of true classes of each row.
+        seed: ignored: nothing is drawn.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``(indices, ids, weights)`` of each hit: its row, its place in the sample, and the least float32, to
+        be added to the logit there.
+
+    >>> import dualflow as df
+    >>> indices, ids, _ = df.nn.compute_accidental_hits([[1, 2], [3, 7]], [1, 3, 5], 2)
+    >>> indices.numpy().tolist(), ids.numpy().tolist()
+    ([0, 1], [0, 1])
+    """
+    true = reshape(cast(true_classes, int64), [-1, num_true])
+    hit = equal(expand_dims(true, 2), cast(convert_to_tensor(sampled_candidates), int64))
+    places = dispatch.current().apply(WHERE_TRUE, (hit,), {})
+    weights = fill(shape_tensor(places)[:1], float32.min)
+    return AccidentalHits(cast(places[:, 0], int32), places[:, 2], weights)

@@ -1,0 +1,293 @@
+"""From class scores of steps to labels, and labels without their repetitions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import int32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arrangement import expand_dims, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, greater_equal, less, logical_and, not_equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.masking import WHERE_TRUE
+from dualflow.ops.positions import range as range_of
+from dualflow.ops.record import Op, register
+from dualflow.ops.reduction import argmax, reduce_max, reduce_min
+from dualflow.ops.samples import Domain, Sample, reals
+from dualflow.ops.scans import cumsum
+from dualflow.ops.scattering import gather_nd
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.static import static_int
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _scores(inputs: Any, what: str) -> Any:
+    x = convert_to_tensor(inputs)
+    if len(x.shape) != 3 or not x.dtype.is_floating or x.shape[2] is None:
+        raise InvalidArgumentError(
+            f"{what} takes float scores [steps, batch, classes], with known classes, not {x.dtype.name} "
+            "of shape "
+            f"{x.shape}."
+        )
+    return x
+
+
+def _sparse(kept: Any, values: Any) -> SparseTensor:
+    """The kept values of each row one after another."""
+    rank = cumsum(cast(kept, int64), 1) - 1
+    places = dispatch.current().apply(WHERE_TRUE, (kept,), {})
+    indices = stack([places[:, 0], gather_nd(rank, places)], 1)
+    longest = reduce_max(concat([reduce_sum(cast(kept, int64), 1), convert_to_tensor([0], int64)], 0))
+    sizes = stack([cast(shape_tensor(kept)[0], int64), longest])
+    return SparseTensor(indices, gather_nd(values, places), sizes)
+
+
+def ctc_greedy_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    merge_repeated: bool = True,
+    blank_index: Any = None,
+    name: str | None = None,
+) -> tuple[list[SparseTensor], Tensor]:
+    """The labels of the best path, the most likely class of each step.
+
+    Args:
+        inputs: float logits ``[steps, batch, classes]``.
+        sequence_length: how many steps each sequence has, integers ``[batch]``.
+        merge_repeated: whether a class that repeats is one label.
+        blank_index: the class that is no label: the last by default; below 0 counted from the last.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        A list of one SparseTensor ``[batch, most labels]`` of int64, and minus the sum of the largest logits,
+        ``[batch, 1]``.
+
+    Raises:
+        InvalidArgumentError: shapes that do not match, or a blank that is no class.
+
+    >>> import dualflow as df
+    >>> steps = df.one_hot([[0], [0], [2], [0], [1]], 3)
+    >>> (decoded,), _ = df.nn.ctc_greedy_decoder(steps, [5])
+    >>> decoded.values.numpy().tolist()
+    [0, 0, 1]
+    """
+    x = _scores(inputs, "ctc_greedy_decoder")
+    classes = x.shape[2]
+    blank = static_int(classes - 1 if blank_index is None else blank_index, "blank_index")
+    blank += classes if blank < 0 else 0
+    if not 0 <= blank < classes:
+        raise InvalidArgumentError(f"blank_index {blank_index} is outside of the {classes} classes.")
+    best = transpose(argmax(x, 2))
+    steps = expand_dims(convert_to_tensor(sequence_length), 1)
+    there = less(cast(range_of(x.shape[0]), steps.dtype), steps)
+    kept = logical_and(there, not_equal(best, blank))
+    if merge_repeated:
+        kept = logical_and(kept, _changes(best))
+    scores = reduce_sum(where(there, transpose(reduce_max(x, 2)), 0), 1, keepdims=True)
+    return [_sparse(kept, best)], -scores
+
+
+def _changes(ids: Any) -> Any:
+    """Whether each element of a row differs from the one before."""
+    first = equal(ids[:, :1], ids[:, :1])
+    return concat([first, not_equal(ids[:, 1:], ids[:, :-1])], 1)
+
+
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Labels of which each run is one.
+
+    Args:
+        labels: integers ``[batch, most labels]``.
+        seq_length: how many labels each row has, integers ``[batch]``.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The labels ``[batch, most labels left]``, 0 behind those of a row, and how many each row has.
+
+    Raises:
+        InvalidArgumentError: labels that are no matrix.
+
+    >>> import dualflow as df
+    >>> left, lengths = df.nn.collapse_repeated([[1, 1, 2], [3, 3, 0]], [3, 2])
+    >>> left.numpy().tolist(), lengths.numpy().tolist()
+    ([[1, 2], [3, 0]], [2, 1])
+    """
+    ids, lengths = convert_to_tensor(labels), convert_to_tensor(seq_length)
+    _check_matrix(ids, "collapse_repeated")
+    at = range_of(ids.shape[1])
+    kept = logical_and(less(cast(at, lengths.dtype), expand_dims(lengths, 1)), _changes(ids))
+    counts = reduce_sum(cast(kept, lengths.dtype), 1)
+    return _compact(ids, kept)[:, : cast(reduce_max(counts), int32)], counts
+
+
+def _check_matrix(ids: Any, what: str) -> None:
+    if len(ids.shape) != 2 or not ids.dtype.is_integer or ids.shape[1] is None:
+        raise InvalidArgumentError(
+            f"{what} takes integers [batch, labels], with a known number of labels, not {ids.dtype.name} "
+            "of shape "
+            f"{ids.shape}."
+        )
+
+
+def _compact(ids: Any, kept: Any) -> Any:
+    """The kept elements of each row moved to its beginning, 0 behind them."""
+    rank = cumsum(cast(kept, int32), 1) - 1
+    goes = logical_and(expand_dims(kept, 2), equal(expand_dims(rank, 2), range_of(ids.shape[1])))
+    return reduce_sum(where(goes, expand_dims(ids, 2), 0), 1)
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The different labels of each row in order, and which of them each label is.
+
+    Args:
+        labels: integers ``[batch, labels]``.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        The different labels ``[batch, labels]``, 0 behind them, and int32 ``[batch, labels]``.
+
+    Raises:
+        InvalidArgumentError: labels that are no matrix.
+
+    >>> import dualflow as df
+    >>> different, which = df.nn.ctc_unique_labels([[3, 4, 4, 3]])
+    >>> different.numpy().tolist(), which.numpy().tolist()
+    ([[3, 4, 0, 0]], [[0, 1, 1, 0]])
+    """
+    ids = convert_to_tensor(labels)
+    _check_matrix(ids, "ctc_unique_labels")
+    count = ids.shape[1]
+    same = equal(expand_dims(ids, 2), expand_dims(ids, 1))
+    first = reduce_min(where(same, range_of(count), count), 2)
+    kept = equal(first, range_of(count))
+    rank = cumsum(cast(kept, int32), 1) - 1
+    return _compact(ids, kept), gather(rank, first, axis=1, batch_dims=1)
+
+
+# The search
+
+
+def _search(scores: Any, lengths: Any, beam_width: int, top_paths: int) -> Any:
+    """The most likely label sequences of each row, -1 behind them, and the logs of their chances."""
+    steps, batch, classes = scores.shape
+    found = np.full((top_paths, batch, steps), -1, np.int64)
+    chances = np.full((batch, top_paths), -np.inf, scores.dtype)
+    for row in range(batch):
+        beams = _beams(scores[: lengths[row], row].astype(np.float64), classes - 1, beam_width)
+        for path, (labels, chance) in enumerate(beams[:top_paths]):
+            found[path, row, : len(labels)] = labels
+            chances[row, path] = chance
+    return found, chances
+
+
+def _beams(scores: Any, blank: int, beam_width: int) -> list[tuple[tuple[int, ...], float]]:
+    beams: dict[tuple[int, ...], tuple[float, float]] = {
+        (): (0.0, -math.inf)
+    }  # ends with a blank, with a label
+    for step in scores:
+        highest = step.max()
+        logs = (step - highest - math.log(np.exp(step - highest).sum())).tolist()
+        after: dict[tuple[int, ...], list[float]] = {}
+        for prefix, (by_blank, by_label) in beams.items():
+            either = _log_add(by_blank, by_label)
+            _add(after, prefix, 0, either + logs[blank])
+            last = prefix[-1] if prefix else -1
+            for label, chance in enumerate(logs):
+                if label == blank:
+                    continue
+                if label == last:
+                    _add(after, prefix, 1, by_label + chance)
+                _add(after, (*prefix, label), 1, (by_blank if label == last else either) + chance)
+        best = sorted(after.items(), key=lambda item: -_log_add(*item[1]))[:beam_width]
+        beams = {prefix: (ends[0], ends[1]) for prefix, ends in best}
+    return [(prefix, _log_add(*ends)) for prefix, ends in beams.items()]
+
+
+def _add(after: dict[tuple[int, ...], list[float]], prefix: tuple[int, ...], end: int, chance: float) -> None:
+    ends = after.setdefault(prefix, [-math.inf, -math.inf])
+    ends[end] = _log_add(ends[end], chance)
+
+
+def _log_add(x: float, y: float) -> float:
+    high, low = (x, y) if x > y else (y, x)
+    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+
+
+def _search_infer(
+    scores: TensorSpec, lengths: TensorSpec, beam_width: int, top_paths: int
+) -> tuple[TensorSpec, ...]:
+    steps, batch, _ = scores.shape
+    return (
+        TensorSpec.of(Shape([top_paths, batch, steps]), int64),
+        TensorSpec.of(Shape([batch, top_paths]), scores.dtype),
+    )
+
+
+SEARCH: Final = register(
+    Op(
+        name="ctc_beam_search",
+        doc="""The most likely label sequences, by a beam search, and the logs of their chances.""",
+        infer=_search_infer,
+        kernel=_search,
+        form=Opaque("the beams are a dictionary of label sequences"),
+        outputs=2,
+        samples=(
+            Sample(
+                (reals(-3, 3, shape=(4, 2, 3)), Domain(0, 5, "i", (2,), values=np.array([4, 2]))),
+                {"beam_width": 4, "top_paths": 2},
+            ),
+        ),
+    )
+)
+
+
+@entry
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
+    """The most likely sequences of labels, by a search that keeps the best prefixes of each step.
+
+    Args:
+        inputs: float logits ``[steps, batch, classes]``; the last class is the blank.
+        sequence_length: how many steps each sequence has, integers ``[batch]``.
+        beam_width: how many prefixes to keep.
+        top_paths: how many sequences to return.
+
+    Returns:
+        A list of SparseTensors ``[batch, most labels]`` of int64, the most likely first, and the logs of
+        their chances, ``[batch, top_paths]``.
+
+    Raises:
+        InvalidArgumentError: shapes that do not match, or more paths than the beam is wide.
+
+    >>> import dualflow as df
+    >>> steps = 9.0 * df.one_hot([[0], [2], [0]], 3)
+    >>> (decoded,), _ = df.nn.ctc_beam_search_decoder(steps, [3])
+    >>> decoded.values.numpy().tolist()
+    [0, 0]
+    """
+    x = _scores(inputs, "ctc_beam_search_decoder")
+    width, paths = static_int(beam_width, "beam_width"), static_int(top_paths, "top_paths")
+    if not 1 <= paths <= width:
+        raise InvalidArgumentError(
+            f"top_paths is from 1 to beam_width, not {paths} of {width}; give a wider beam."
+        )
+    attrs = {"beam_width": width, "top_paths": paths}
+    found, chances = dispatch.current().apply(SEARCH, (x, cast(sequence_length, int32)), attrs)
+    return [_sparse(greater_equal(found[i], 0), found[i]) for i in range(paths)], chances

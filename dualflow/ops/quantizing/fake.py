@@ -1,0 +1,206 @@
+"""Floats rounded to those that few bits can tell apart, with the gradients of quantisation-aware training.
+
+The grid is that of B. Jacob et al., "Quantization and training of neural networks for efficient
+integer-arithmetic-only inference" (2018): its ends are moved so that 0 is on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.quantizing.grids import along, clamped, floats, half_up, straight_through
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+class _Grid(NamedTuple):
+    """The ends of a grid, the distance of its points, how many make 1, and whether it is 0 alone."""
+
+    low: Any
+    high: Any
+    step: Any
+    per_unit: Any
+    nothing: Any
+
+
+def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
+    bits = static_int(num_bits, "num_bits")
+    if not 2 <= bits <= 16:
+        raise InvalidArgumentError(f"num_bits is 2..16, not {bits}.")
+    first, last = (1.0 if narrow_range else 0.0), 2.0**bits - 1
+    nothing = logical_and(equal(low, 0), equal(high, 0))
+    step = where(nothing, 1, (high - low) / (last - first))
+    zero = first - low / step
+    zero = where(less(zero, first), first, where(greater(zero, last), last, half_up(zero)))
+    per_unit = (last - first) / where(nothing, 1, high - low)
+    return _Grid((first - zero) * step, (last - zero) * step, step, per_unit, nothing)
+
+
+def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> Any:
+    grid = _grid(low, high, num_bits, narrow_range)
+    kept = clamped(x, straight_through(grid.low, low), straight_through(grid.high, high))
+    zero = half_up(-grid.low * grid.per_unit)
+    places = half_up((clamped(x, grid.low, grid.high) - grid.low) * grid.per_unit - zero)
+    return where(grid.nothing, straight_through(zeros_like(x), x), straight_through(places * grid.step, kept))
+
+
+def _slopes(g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> tuple[Any, Any, Any]:
+    """What of ``g`` goes to ``x``, and to the lower and the upper end, before it is summed for these."""
+    grid = _grid(low, high, num_bits, narrow_range)
+    inside = logical_and(greater_equal(x, grid.low), less_equal(x, grid.high))
+    to_x = where(grid.nothing, g, where(inside, g, 0))
+    to_low = where(grid.nothing, 0, where(less(x, grid.low), g, 0))
+    to_high = where(grid.nothing, 0, where(greater(x, grid.high), g, 0))
+    return to_x, to_low, to_high
+
+
+def _ends(low: float, high: float) -> tuple[float, float]:
+    if not low < high:
+        raise InvalidArgumentError(f"min should be less than max, not {low} and {high}.")
+    return float(low), float(high)
+
+
+def fake_quant_with_min_max_args(
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Floats rounded to the nearest of the ``2**num_bits`` points of a grid from ``min`` to ``max``.
+
+    The grid is moved by less than a step so that 0 is on it. The gradient is 1 inside of the grid, else 0.
+
+    Args:
+        inputs: real numbers, of any shape.
+        min: the lower end.
+        max: the upper end.
+        num_bits: 2 to 16.
+        narrow_range: leave out the lowest point, so that the grid is symmetric.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``min`` is not less than ``max``, or another ``num_bits``.
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> df.quantization.fake_quant_with_min_max_args([-0.3, 0.4, 9.0], 0.0, 3.0, num_bits=2).numpy()
+    array([0., 0., 3.], dtype=float32)
+    """
+    low, high = _ends(min, max)
+    x = floats(inputs)
+    ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
+    return _rounded(x, *ends, num_bits, narrow_range)
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """What of ``gradients`` goes through :func:`fake_quant_with_min_max_args` to its ``inputs``.
+
+    >>> import dualflow as df
+    >>> df.quantization.fake_quant_with_min_max_args_gradient([1.0, 1.0], [-7.0, 0.0]).numpy()
+    array([0., 1.], dtype=float32)
+    """
+    low, high = _ends(min, max)
+    x = floats(inputs)
+    ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
+    return _slopes(floats(gradients), x, *ends, num_bits, narrow_range)[0]
+
+
+def fake_quant_with_min_max_vars(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """:func:`fake_quant_with_min_max_args` with ends that are tensors, to which gradients flow.
+
+    The gradients of the inputs below the grid are summed for ``min``, of those above for ``max``. Where both
+    ends are 0, so is the result, and the gradient goes to the inputs.
+
+    Raises:
+        InvalidArgumentError: an end is not one number, or another ``num_bits``.
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> df.quantization.fake_quant_with_min_max_vars([-0.3, 0.4, 9.0], 0.0, 3.0, num_bits=2).numpy()
+    array([0., 0., 3.], dtype=float32)
+    """
+    x = floats(inputs)
+    ends = (along(x, min, None, "min"), along(x, max, None, "max"))
+    return _rounded(x, *ends, num_bits, narrow_range)
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What goes through :func:`fake_quant_with_min_max_vars` to its inputs, ``min`` and ``max``.
+
+    >>> import dualflow as df
+    >>> slope_of = df.quantization.fake_quant_with_min_max_vars_gradient
+    >>> slopes = slope_of([1.0, 2.0, 4.0], [-7.0, 0.0, 7.0], -5.0, 6.0)
+    >>> [slope.numpy().tolist() for slope in slopes]
+    [[0.0, 2.0, 0.0], 1.0, 4.0]
+    """
+    x = floats(inputs)
+    ends = (along(x, min, None, "min"), along(x, max, None, "max"))
+    to_x, to_low, to_high = _slopes(floats(gradients), x, *ends, num_bits, narrow_range)
+    return to_x, reduce_sum(to_low), reduce_sum(to_high)
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """:func:`fake_quant_with_min_max_vars` with ends of their own for each place of the last axis.
+
+    >>> import dualflow as df
+    >>> rounded = df.quantization.fake_quant_with_min_max_vars_per_channel
+    >>> rounded([[9.0, 9.0]], [0.0, 0.0], [3.0, 6.0]).numpy()
+    array([[3., 6.]], dtype=float32)
+    """
+    x = floats(inputs)
+    ends = (along(x, min, -1, "min"), along(x, max, -1, "max"))
+    return _rounded(x, *ends, num_bits, narrow_range)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What goes through :func:`fake_quant_with_min_max_vars_per_channel` to inputs, ``min`` and ``max``.
+
+    >>> import dualflow as df
+    >>> slopes = df.quantization.fake_quant_with_min_max_vars_per_channel_gradient(
+    ...     [[1.0, 2.0]], [[-7.0, 2.0]], [-1.0, 0.0], [2.0, 6.0]
+    ... )
+    >>> [slope.numpy().tolist() for slope in slopes]
+    [[[0.0, 2.0]], [1.0, 0.0], [0.0, 0.0]]
+    """
+    x = floats(inputs)
+    ends = (along(x, min, -1, "min"), along(x, max, -1, "max"))
+    to_x, to_low, to_high = _slopes(floats(gradients), x, *ends, num_bits, narrow_range)
+    before = list(range(len(x.shape) - 1))
+    return to_x, reduce_sum(to_low, before), reduce_sum(to_high, before)

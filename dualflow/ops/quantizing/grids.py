@@ -1,0 +1,140 @@
+"""What quantisation is made of: rounding, a result whose gradient is another's, and ranges along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import broadcast, normalize_axis
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import abs as magnitude
+from dualflow.ops.arithmetic import maximum, minimum, sign
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import greater, greater_equal, less
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Element
+from dualflow.ops.record import Op, register
+from dualflow.ops.rounding import floor, trunc
+from dualflow.ops.rounding import round as round_to_even
+from dualflow.ops.samples import Domain, Sample
+
+STRAIGHT_THROUGH = register(
+    Op(
+        name="straight_through",
+        doc="""``value``, whose gradient goes to ``x`` as if that had been the result.""",
+        infer=lambda value, x: TensorSpec.of(broadcast([value.shape, x.shape]), value.dtype),
+        kernel=lambda value, x: np.broadcast_arrays(value, x)[0],
+        form=Element(lambda m, value, x: value),
+        vjp=(None, lambda g, out, value, x: g),
+        samples=(Sample((Domain(-5, 5, "f"), Domain(-5, 5, "f"))),),
+    )
+)
+
+
+def straight_through(value: Any, x: Any) -> Any:
+    """``value``, whose gradient goes to ``x``, of the same dtype, as if that had been the result."""
+    return dispatch.current().apply(STRAIGHT_THROUGH, (value, x), {})
+
+
+def half_away(x: Any) -> Any:
+    """The nearest integers; halves go away from 0."""
+    whole = trunc(x)
+    return where(greater_equal(magnitude(x - whole), 0.5), whole + sign(x), whole)
+
+
+def half_up(x: Any) -> Any:
+    """The nearest integers; halves go up."""
+    return floor(x + 0.5)
+
+
+ROUNDINGS: Final[dict[str, Callable[[Any], Any]]] = {
+    "HALF_AWAY_FROM_ZERO": half_away,
+    "HALF_TO_EVEN": round_to_even,
+    "HALF_UP": half_up,
+}
+STORED = ("int8", "uint8", "int16", "uint16", "int32")
+"""The dtypes of quantised numbers, which TensorFlow calls qint8 and so on."""
+
+
+def stored(dtype: Any) -> DType:
+    """A dtype of quantised numbers.
+
+    Raises:
+        DTypeError: another one.
+    """
+    found = as_dtype(dtype)
+    if found.name not in STORED:
+        raise DTypeError(f"quantised numbers are {', '.join(STORED)}, not {found.name}.")
+    return found
+
+
+def floats(x: Any) -> Any:
+    """Real numbers as floats.
+
+    Raises:
+        DTypeError: complex numbers.
+    """
+    found = convert_to_tensor(x)
+    if found.dtype.is_complex:
+        raise DTypeError(f"only real numbers are quantised, not {found.dtype.name}; take their parts.")
+    return found if found.dtype.is_floating else cast(found, "float32")
+
+
+def choice(value: str, what: str, choices: tuple[str, ...]) -> str:
+    """One of several names.
+
+    Raises:
+        InvalidArgumentError: another one.
+    """
+    if value not in choices:
+        raise InvalidArgumentError(f"{what} is one of {', '.join(choices)}, not {value!r}.")
+    return value
+
+
+def along(x: Any, values: Any, axis: int | None, what: str) -> Any:
+    """The end of a range in the dtype of ``x``: one number, or one for each place of an axis.
+
+    Raises:
+        InvalidArgumentError: another shape.
+    """
+    found = cast(convert_to_tensor(values), x.dtype)
+    if axis is None:
+        if len(found.shape):
+            raise InvalidArgumentError(
+                f"{what} is one number, not of shape {found.shape}; give the axis that it belongs to."
+            )
+        return found
+    where_axis = normalize_axis(axis, len(x.shape))
+    if len(found.shape) != 1 or found.shape[0] not in (x.shape[where_axis], None):
+        raise InvalidArgumentError(
+            f"{what} is one number for each place of axis {where_axis} of shape {x.shape}, not of shape "
+            f"{found.shape}."
+        )
+    return reshape(found, [-1 if a == where_axis else 1 for a in range(len(x.shape))])
+
+
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    """``x`` between two ends, to which the gradients of what is outside go; nan stays."""
+    return where(less(x, low), low, where(greater(x, high), high, x))
+
+
+def grid_around_zero(low: Any, high: Any, first: float, last: float) -> tuple[Any, Any]:
+    """How many steps of a grid around 0 make 1, so that it spans both ends, and the length of a step.
+
+    Where there is no range, these are the most there are and 0.
+    """
+    most = float(low.dtype.max)
+
+    def side(end: Any, place: float) -> tuple[Any, Any]:
+        ok = greater(end * place, 0)
+        return where(ok, place / where(ok, end, 1), most), where(ok, end / (place or 1.0), 0)
+
+    (below, step_below), (above, step_above) = side(low, first), side(high, last)
+    return minimum(below, above), maximum(step_below, step_above)

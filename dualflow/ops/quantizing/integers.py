@@ -1,0 +1,212 @@
+"""Floats as integers of 8, 16 or 32 bits, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dualflow.core.dtypes import DType, as_dtype, float32, float64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import abs as magnitude
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, less_equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import concat
+from dualflow.ops.quantizing.grids import (
+    ROUNDINGS,
+    along,
+    choice,
+    clamped,
+    floats,
+    grid_around_zero,
+    half_away,
+    stored,
+)
+from dualflow.ops.reduction import reduce_all
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
+
+
+class Quantized(NamedTuple):
+    """Integers, and the range that they stand for."""
+
+    output: Any
+    output_min: Any
+    output_max: Any
+
+
+def quantize(
+    input: Any,
+    min_range: Any,
+    max_range: Any,
+    T: Any,
+    mode: str = "MIN_COMBINED",
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+    ensure_minimum_range: float = 0.01,
+) -> Quantized:
+    """Floats as integers, whose lowest and highest stand for the ends of a range.
+
+    Args:
+        input: real numbers, of any shape; those outside of the range become its ends.
+        min_range: the lower end, one number, or one for each place of ``axis``; at most 0 is taken.
+        max_range: the upper end; at least 0, and more than the lower end, is taken.
+        T: the dtype: int8, uint8, int16, uint16 or int32, or ``df.qint8`` and so on, which are these.
+        mode: "MIN_COMBINED" lays the integers evenly over the range, "MIN_FIRST" so that 0 is one of them
+            exactly, "SCALED" so that 0 stands for 0.
+        round_mode: "HALF_AWAY_FROM_ZERO", or for "SCALED" also "HALF_TO_EVEN".
+        name: ignored; as in TensorFlow.
+        narrow_range: leave out the lowest integer; for "SCALED".
+        axis: the axis whose places have ranges of their own.
+        ensure_minimum_range: the least width of the range, for ends of up to 1; relative to larger ones.
+
+    Returns:
+        ``output``, ``output_min`` and ``output_max``: the integers, and the range that they stand for.
+
+    Raises:
+        InvalidArgumentError: a range backwards or of another shape, or another mode.
+        DTypeError: another dtype, or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.quantization.quantize([-1.0, 0.5, 7.0], 0.0, 6.0, df.quint8).output.numpy()
+    array([  0,  21, 255], dtype=uint8)
+    """
+    x, dtype = floats(input), stored(T)
+    choice(mode, "mode", _MODES)
+    rounding = ROUNDINGS[choice(round_mode, "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"))]
+    if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
+        raise InvalidArgumentError(f"round_mode HALF_TO_EVEN is of mode SCALED, not of {mode}.")
+    low, high = along(x, min_range, axis, "min_range"), along(x, max_range, axis, "max_range")
+    low = required(low, reduce_all(less_equal(low, high)), "min_range is not more than max_range.")
+    least = maximum(maximum(magnitude(low), magnitude(high)), 1) * ensure_minimum_range
+    low = minimum(low, 0)
+    high = maximum(maximum(high, low + least), 0)
+    if mode == "SCALED":
+        first, last = float(dtype.min) + narrow_range, float(dtype.max)
+        scale, _ = grid_around_zero(low, high, first, last)
+        low, high = first / scale, last / scale
+        found = rounding(clamped(x, low, high) * scale)
+    elif mode == "MIN_FIRST":
+        scale = cast(1 / _step(low, high, dtype), x.dtype)
+        found = half_away(x * scale) - (half_away(low * scale) - float(dtype.min))
+    else:
+        scale = (float(dtype.max) - float(dtype.min)) / (high - low)
+        found = half_away((clamped(x, low, high) - low) * scale - _half_range(dtype))
+    return Quantized(cast(found, dtype), _flat(low, axis), _flat(high, axis))
+
+
+def dequantize(
+    input: Any,
+    min_range: Any,
+    max_range: Any,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    axis: int | None = None,
+    narrow_range: bool = False,
+    dtype: Any = float32,
+) -> Tensor:
+    """The floats that integers stand for: :func:`quantize` backwards.
+
+    Args:
+        input: integers of a dtype of quantised numbers.
+        min_range: the lower end of the range, one number, or one for each place of ``axis``.
+        max_range: the upper end.
+        mode: as :func:`quantize` was given.
+        name: ignored; as in TensorFlow.
+        axis: the axis whose places have ranges of their own.
+        narrow_range: whether the lowest integer is left out; for "SCALED".
+        dtype: of the result.
+
+    Raises:
+        InvalidArgumentError: a range of another shape, or another mode.
+        DTypeError: other dtypes.
+
+    >>> import dualflow as df
+    >>> df.quantization.dequantize(df.constant([0, 128, 255], df.quint8), 0.0, 6.0).numpy().round(4)
+    array([0.    , 3.0118, 6.    ], dtype=float32)
+    """
+    given = convert_to_tensor(input)
+    kind = stored(given.dtype)
+    x = cast(given, float32)
+    choice(mode, "mode", _MODES)
+    low, high = along(x, min_range, axis, "min_range"), along(x, max_range, axis, "max_range")
+    lowest, highest = float(kind.min), float(kind.max)
+    if mode == "SCALED":
+        first = lowest + narrow_range
+        found = x * (high / highest if not lowest else maximum(low / first, high / highest))
+    elif mode == "MIN_FIRST":
+        step = cast(_step(low, high, kind), float32)
+        none = equal(low, high)
+        start = where(none, low, half_away(low / where(none, 1, step)) * step)
+        exact = cast(start, float64) + (cast(x, float64) - lowest) * cast(step, float64)
+        found = cast(exact, float32)
+    else:
+        found = (x + _half_range(kind)) * ((high - low) / (highest - lowest)) + low
+    return cast(found, as_dtype(dtype))
+
+
+def quantized_concat(
+    concat_dim: Any,
+    values: Sequence[Any],
+    input_mins: Sequence[Any],
+    input_maxes: Sequence[Any],
+    name: str | None = None,
+) -> Quantized:
+    """Quantised tensors joined along an axis, in the range that all of theirs make up.
+
+    Args:
+        concat_dim: the axis.
+        values: integers of one dtype of quantised numbers.
+        input_mins: the lower end of the range of each.
+        input_maxes: the upper end of each.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: no values, or other numbers of ends.
+        DTypeError: another dtype.
+
+    >>> import dualflow as df
+    >>> parts = [df.constant([2, 4], df.quint8), df.constant([3], df.quint8)]
+    >>> df.quantization.quantized_concat(0, parts, [0.0, 0.0], [6.0, 12.0]).output.numpy()
+    array([1, 2, 3], dtype=uint8)
+    """
+    if not len(values) or len(values) != len(input_mins) or len(values) != len(input_maxes):
+        raise InvalidArgumentError(
+            f"quantized_concat takes a range for each of its values, not {len(input_mins)} and "
+            f"{len(input_maxes)} ends for {len(values)}."
+        )
+    dtype = stored(convert_to_tensor(values[0]).dtype)
+    lows, highs = ([cast(end, float32) for end in ends] for ends in (input_mins, input_maxes))
+    low, high = cast(0.0, float32), highs[0]
+    for end in lows:
+        low = minimum(low, end)
+    for end in highs:
+        high = maximum(high, end)
+    known = [dequantize(x, a, b, "MIN_FIRST") for x, a, b in zip(values, lows, highs, strict=True)]
+    return quantize(concat(known, concat_dim), low, high, dtype, "MIN_FIRST")
+
+
+def _step(low: Any, high: Any, dtype: DType) -> Any:
+    """The distance of two integers' floats, exactly rounded."""
+    return (cast(high, float64) - cast(low, float64)) / (_steps(dtype) - 1)
+
+
+def _steps(dtype: DType) -> float:
+    return 2.0 ** (8 * dtype.size)
+
+
+def _half_range(dtype: DType) -> float:
+    return 0.0 if dtype.is_unsigned else _steps(dtype) / 2
+
+
+def _flat(end: Any, axis: int | None) -> Any:
+    return end if axis is None else reshape(end, [-1])

@@ -1,0 +1,134 @@
+"""Floats rounded to a grid around 0, as integers of few bits would hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import greater_equal, less_equal, logical_and
+from dualflow.ops.quantizing.grids import (
+    ROUNDINGS,
+    along,
+    choice,
+    clamped,
+    floats,
+    grid_around_zero,
+    straight_through,
+)
+from dualflow.ops.reduction import reduce_all, reduce_max, reduce_min
+from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _there_and_back(
+    x: Any,
+    input_min: Any,
+    input_max: Any,
+    signed: bool,
+    num_bits: Any,
+    given: bool,
+    round_mode: str,
+    narrow: bool,
+    axis: int | None,
+) -> Any:
+    rounding = ROUNDINGS[choice(round_mode, "round_mode", ("HALF_TO_EVEN", "HALF_UP"))]
+    bits = static_int(num_bits, "num_bits")
+    if not (2 if signed else 1) <= bits <= 63:
+        raise InvalidArgumentError(f"num_bits is 1..63, and 2 or more for signed inputs, not {bits}.")
+    first = -(2.0 ** (bits - 1)) + narrow if signed else 0.0
+    last = 2.0 ** (bits - bool(signed)) - 1
+    if given:
+        low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
+        low = required(low, reduce_all(less_equal(low, high)), "input_min is not more than input_max.")
+    else:
+        others, each = _others(x, axis), axis is not None
+        low, high = reduce_min(x, others, keepdims=each), reduce_max(x, others, keepdims=each)
+    scale, back = grid_around_zero(low, high, first, last)
+    kept = clamped(x, first * back, last * back) if given else x
+    return rounding(kept * scale) * back
+
+
+def _others(x: Any, axis: int | None) -> list[int] | None:
+    """All axes but one."""
+    if axis is None:
+        return None
+    kept = normalize_axis(axis, len(x.shape))
+    return [a for a in range(len(x.shape)) if a != kept]
+
+
+def quantize_and_dequantize(
+    input: Any,
+    input_min: Any,
+    input_max: Any,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Tensor:
+    """:func:`quantize_and_dequantize_v2` with a gradient of 1 everywhere.
+
+    >>> import dualflow as df
+    >>> df.quantization.quantize_and_dequantize([-1.0, 0.3, 1.0], 0.0, 0.0, num_bits=3).numpy().round(4)
+    array([-1.    ,  0.3333,  1.    ], dtype=float32)
+    """
+    x = floats(input)
+    found = _there_and_back(
+        x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
+    )
+    return straight_through(found, x)
+
+
+def quantize_and_dequantize_v2(
+    input: Any,
+    input_min: Any,
+    input_max: Any,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Tensor:
+    """Floats rounded to the nearest point of a grid around 0, as integers of few bits would hold them.
+
+    Args:
+        input: real numbers, of any shape.
+        input_min: the lower end of the range, one number, or one for each place of ``axis``.
+        input_max: the upper end.
+        signed_input: whether the integers have a sign.
+        num_bits: how many bits these have.
+        range_given: take the range that is given; else the least and the largest input.
+        round_mode: "HALF_TO_EVEN" or "HALF_UP".
+        name: ignored; as in TensorFlow.
+        narrow_range: leave out the lowest integer, so that the grid is symmetric.
+        axis: the axis whose places have ranges of their own.
+
+    Returns:
+        Of the shape of ``input``. The gradient is 1 for inputs from ``input_min`` to ``input_max``, else 0.
+
+    Raises:
+        InvalidArgumentError: a range backwards or of another shape, another ``round_mode`` or ``num_bits``.
+        DTypeError: complex numbers.
+
+    >>> import dualflow as df
+    >>> x = df.constant([-2.0, 0.3, 7.0])
+    >>> df.quantization.quantize_and_dequantize_v2(x, -6.0, 6.0, num_bits=3, range_given=True).numpy()
+    array([-2.,  0.,  6.], dtype=float32)
+    """
+    x = floats(input)
+    found = _there_and_back(
+        x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
+    )
+    axis = axis if range_given else None
+    low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
+    inside = logical_and(greater_equal(x, low), less_equal(x, high))
+    return straight_through(found, where(inside, x, 0))

@@ -1,0 +1,1 @@
+"""Sets: the rows of tensors, whose order and repetitions don't count."""

@@ -1,0 +1,203 @@
+"""Intersections, unions and differences of sets, which are the rows along the last axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import concat
+from dualflow.ops.positions import iota
+from dualflow.ops.record import Op, register
+from dualflow.ops.reduction import reduce_max
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.segments.rows import counted_rows
+from dualflow.ops.sparse.places import place_numbers, places_of
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+_JOINED: Final[dict[str, Callable[[Array, Array], Array]]] = {
+    "intersection": np.intersect1d,
+    "union": np.union1d,
+    "difference": np.setdiff1d,
+}
+
+
+class _Sets(NamedTuple):
+    """Elements, the set that each is of, and the sizes of the axes along which the sets are."""
+
+    sets: Any
+    elements: Any
+    shape: tuple[int, ...]
+
+
+def _infer(
+    a_sets: TensorSpec, b_sets: TensorSpec, a: TensorSpec, b: TensorSpec, operation: str
+) -> tuple[TensorSpec, ...]:
+    if a.dtype is not b.dtype or a.dtype.kind not in "biuf":
+        raise DTypeError(f"sets are of real numbers of one dtype, not of {a.dtype.name} and {b.dtype.name}.")
+    several = TensorSpec.of(Shape([None]), int64)
+    return several, several, TensorSpec.of(Shape([None]), a.dtype)
+
+
+def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -> tuple[Array, ...]:
+    """The set of each element of the results, its place there, and the element; in order."""
+    if a.dtype != b.dtype or a.dtype.kind not in "biuf":
+        raise TypeError("sets are of real numbers of one dtype")
+    known, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    many = max(len(known), 1)
+    keys = np.concatenate([a_sets, b_sets]) * many + codes
+    found = _JOINED[operation](keys[: len(a)], keys[len(a) :]).astype(np.int64)
+    sets = found // many
+    first = np.searchsorted(sets, sets)
+    return sets, np.arange(len(found)) - first, known[found % many]
+
+
+SET_OPERATION = register(
+    Op(
+        name="set_operation",
+        doc="""The elements of joined sets: the set of each, its place there, and itself.""",
+        infer=_infer,
+        kernel=_operate,
+        form=Opaque("how many elements sets have in common is known only when it runs"),
+        outputs=3,
+        samples=tuple(
+            Sample(
+                (
+                    Domain(0, 2, "i", (6,), values=np.array([0, 0, 0, 1, 1, 1])),
+                    Domain(0, 2, "i", (4,), values=np.array([0, 0, 1, 1])),
+                    Domain(-3, 3, "i", (6,)),
+                    Domain(-3, 3, "i", (4,)),
+                ),
+                {"operation": operation},
+            )
+            for operation in _JOINED
+        ),
+    )
+)
+
+
+def _sets_of(x: Any) -> _Sets:
+    shape = Shape(x.shape)
+    if len(shape) < 2 or not shape[:-1].is_static:
+        raise InvalidArgumentError(
+            f"sets are the rows of two axes or more, of which all but the last have known sizes, not of "
+            f"shape {shape}; reshape it."
+        )
+    leading = tuple(int(d) for d in shape[:-1])
+    if isinstance(x, SparseTensor):
+        return _Sets(place_numbers(x.indices[:, :-1], leading), x.values, leading)
+    count = math.prod(leading)
+    numbers = iota((count, 1), 0, int64) + cast(reshape(x, [count, -1]) * 0, int64)
+    return _Sets(reshape(numbers, [-1]), reshape(x, [-1]), leading)
+
+
+def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
+    first, second = (x if isinstance(x, SparseTensor) else convert_to_tensor(x) for x in (a, b))
+    if isinstance(first, SparseTensor) and not isinstance(second, SparseTensor):
+        raise DTypeError("sets of a SparseTensor and a dense tensor: give the dense one first.")
+    one, other = _sets_of(first), _sets_of(second)
+    if one.shape != other.shape:
+        raise InvalidArgumentError(
+            f"sets of shapes {first.shape} and {second.shape} should have the same sizes before the last "
+            "axis."
+        )
+    given = (one.sets, other.sets, one.elements, other.elements)
+    sets, places, elements = dispatch.current().apply(SET_OPERATION, given, {"operation": operation})
+    indices = concat([places_of(sets, one.shape), reshape(places, [-1, 1])], 1)
+    longest = reshape(reduce_max(concat([places, [-1]], 0)) + 1, [1])
+    found = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
+    found.set_shape([*one.shape, None])
+    return found
+
+
+@entry
+def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """What each set of ``a`` and the set of ``b`` at the same place have in common.
+
+    Args:
+        a: real numbers, of two axes or more: the rows along the last axis are sets. A dense tensor or a
+            SparseTensor, whose stored elements are taken.
+        b: of the same dtype, and of the same sizes before the last axis; a SparseTensor if ``a`` is one.
+        validate_indices: ignored: elements may come in any order.
+
+    Returns:
+        A SparseTensor with the elements of each result in order along the last axis, which is as long as the
+        largest.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes, or other sizes.
+        DTypeError: other dtypes, or a dense ``b`` behind a sparse ``a``.
+
+    >>> import dualflow as df
+    >>> df.sparse.to_dense(df.sets.intersection([[1, 2, 3]], [[4, 3, 2]])).numpy()
+    array([[2, 3]], dtype=int32)
+    """
+    return _operation(a, b, "intersection")
+
+
+@entry
+def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """What is in each set of ``a``, in the set of ``b`` at the same place, or in both.
+
+    See :func:`intersection`.
+
+    >>> import dualflow as df
+    >>> df.sparse.to_dense(df.sets.union([[1, 2, 3]], [[4, 3, 2]])).numpy()
+    array([[1, 2, 3, 4]], dtype=int32)
+    """
+    return _operation(a, b, "union")
+
+
+@entry
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """What is in each set of ``a`` and not in the set of ``b`` at the same place.
+
+    See :func:`intersection`.
+
+    Args:
+        a: sets.
+        b: sets.
+        aminusb: False for what is in ``b`` and not in ``a``.
+        validate_indices: ignored: elements may come in any order.
+
+    >>> import dualflow as df
+    >>> df.sparse.to_dense(df.sets.difference([[1, 2, 3]], [[4, 3, 2]])).numpy()
+    array([[1]], dtype=int32)
+    """
+    return _operation(a, b, "difference") if aminusb else _operation(b, a, "difference")
+
+
+@entry
+def size(a: Any, validate_indices: bool = True) -> Tensor:
+    """How many different elements each set of a SparseTensor has, in int32.
+
+    Raises:
+        DTypeError: a dense tensor.
+
+    >>> import dualflow as df
+    >>> df.sets.size(df.sets.union([[1, 2, 2]], [[4, 3, 2]])).numpy()
+    array([4], dtype=int32)
+    """
+    if not isinstance(a, SparseTensor):
+        raise DTypeError("sets.size takes a SparseTensor; see df.sparse.from_dense.")
+    own = _sets_of(a)
+    given = (own.sets, own.sets, own.elements, own.elements)
+    sets, _, _ = dispatch.current().apply(SET_OPERATION, given, {"operation": "union"})
+    return reshape(counted_rows(reshape(sets, [-1, 1]), math.prod(own.shape), int32), own.shape)

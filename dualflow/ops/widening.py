@@ -1,0 +1,52 @@
+"""Ops on narrow floats: computed in float32 and rounded to nearest even, op by op.
+
+A narrow float is one of the package ml_dtypes: bfloat16, and those of 8 bits, which are for storage. What
+is recorded, differentiated and compiled is the cast, the op in float32 and the cast back; so eager and
+compiled code round at the same places, and no op has to know of narrow floats.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import DTypeError
+from dualflow.ops.forms import Assemble, Literal, Take, View
+
+if TYPE_CHECKING:
+    from dualflow.core.dispatch import Engine
+    from dualflow.core.dtypes import DType
+    from dualflow.ops.record import Op
+
+_MOVES: Final = (Assemble, Literal, Take, View)
+
+
+def carries(op: Op) -> bool:
+    """Whether an op takes narrow floats as they are: it moves, casts, or hands them to Python."""
+    return isinstance(op.form, _MOVES) or op.name == "cast" or op.effect is not None or op.outputs is None
+
+
+def run_widened(op: Op, cast: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], engine: Engine) -> Any:
+    """Run an op on tensors of which some are of narrow floats.
+
+    Raises:
+        DTypeError: floats of 8 bits, which no op computes with.
+    """
+
+    def converted(x: Any, dtype: DType) -> Any:
+        return x if x.dtype is dtype else engine.apply(cast, (x,), {"dtype": dtype})
+
+    for x in inputs:
+        if x.dtype.narrow and x.dtype.size == 1:
+            raise DTypeError(
+                f"{op.name} does not compute with {x.dtype.name}, in which numbers are stored; cast it to "
+                "bfloat16 or float32 with df.cast first."
+            )
+    specs = op.specs([x.spec for x in inputs], attrs)
+    wide = tuple([converted(x, float32) if x.dtype.narrow else x for x in inputs])
+    found = engine.apply(op, wide, attrs)
+    results = [
+        converted(y, spec.dtype) if spec.dtype.narrow else y
+        for y, spec in zip(found if isinstance(found, tuple) else (found,), specs, strict=True)
+    ]
+    return tuple(results) if isinstance(found, tuple) else results[0]

@@ -1,0 +1,30 @@
+"""Quantisation: ``df.quantization``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.ops.quantizing.fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+    from dualflow.ops.quantizing.fake import (
+        fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    )
+    from dualflow.ops.quantizing.fake import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+    from dualflow.ops.quantizing.fake import (
+        fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    )
+    from dualflow.ops.quantizing.fake import (
+        fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    )
+    from dualflow.ops.quantizing.fake import (
+        fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501  the name twice
+    )
+    from dualflow.ops.quantizing.integers import dequantize as dequantize
+    from dualflow.ops.quantizing.integers import quantize as quantize
+    from dualflow.ops.quantizing.integers import quantized_concat as quantized_concat
+    from dualflow.ops.quantizing.there_and_back import quantize_and_dequantize as quantize_and_dequantize
+    from dualflow.ops.quantizing.there_and_back import (
+        quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
+    )
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,1 @@
+"""Functions over sequences that loop over their steps."""

@@ -1,0 +1,80 @@
+"""What quantisation refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+V, C = df.ones([3]), df.constant([1j])
+quant = df.quantization
+both, rounded = quant.quantize_and_dequantize_v2, quant.fake_quant_with_min_max_args
+
+CASES = {
+    "bits of one": (lambda: rounded(V, num_bits=1), Invalid, "num_bits", "2..16"),
+    "ends backwards": (
+        lambda: rounded(V, 2.0, 1.0),
+        Invalid,
+        "min should be less",
+        "2.0 and 1.0",
+    ),
+    "complex numbers": (lambda: rounded(C), Wrong, "not complex128", "parts"),
+    "an end for each": (
+        lambda: quant.fake_quant_with_min_max_vars(V, [1.0], 2.0),
+        Invalid,
+        r"\(1,\)",
+        "the axis",
+    ),
+    "an end for all": (
+        lambda: quant.fake_quant_with_min_max_vars_per_channel(V, 1.0, 2.0),
+        Invalid,
+        "axis 0",
+        "each place",
+    ),
+    "integers of 64 bits": (lambda: quant.quantize(V, 0.0, 1.0, df.int64), Wrong, "not int64", "int8"),
+    "floats to dequantise": (lambda: quant.dequantize(V, 0.0, 1.0), Wrong, "not float32", "uint8"),
+    "another mode": (lambda: quant.quantize(V, 0.0, 1.0, df.qint8, "FIRST"), Invalid, "mode", "'FIRST'"),
+    "a rounding of another mode": (
+        lambda: quant.quantize(V, 0.0, 1.0, df.qint8, round_mode="HALF_TO_EVEN"),
+        Invalid,
+        "mode SCALED",
+        "MIN_COMBINED",
+    ),
+    "a range backwards": (lambda: quant.quantize(V, 6.0, 0.0, df.qint8), Invalid, "min_range", "not more"),
+    "values without ranges": (
+        lambda: quant.quantized_concat(0, [V], [], []),
+        Invalid,
+        "0 and 0 ends",
+        "for each",
+    ),
+    "no bits": (lambda: both(V, 0.0, 1.0, num_bits=0), Invalid, "num_bits", "not 0"),
+    "a given range backwards": (
+        lambda: both(V, 3.0, 0.0, range_given=True),
+        Invalid,
+        "input_min",
+        "not more",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/quantizing/*.py"], [case[0] for case in CASES.values()]) == []

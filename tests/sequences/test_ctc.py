@@ -1,0 +1,194 @@
+"""The CTC loss against the sum over all paths, and what it refuses."""
+
+import itertools
+import math
+import re
+import traceback
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(5, 3, 4))
+LABELS = np.array([[1, 2, 2], [3, 0, 0], [2, 1, 0]])
+LENGTHS, STEPS = np.array([3, 1, 2]), np.array([5, 4, 2])
+
+
+@pytest.fixture(params=["eager", "compiled"])
+def mode(request):
+    """``mode(f)`` runs ``f`` op by op, and in a second test compiled."""
+    return df.function if request.param == "compiled" else lambda f: f
+
+
+def collapsed(path, blank):
+    """A path without repetitions and blanks."""
+    return tuple(label for label, _ in itertools.groupby(path) if label != blank)
+
+
+def by_paths(logits, labels, lengths, steps, blank):
+    """Minus the log of the sum over every path that collapses to the labels."""
+    found = []
+    for row in range(logits.shape[1]):
+        x = logits[: steps[row], row].astype(np.float64)
+        x = x - np.log(np.exp(x).sum(-1, keepdims=True))
+        wanted = tuple(labels[row, : lengths[row]])
+        chance = sum(
+            math.exp(sum(x[t, c] for t, c in enumerate(path)))
+            for path in itertools.product(range(x.shape[1]), repeat=len(x))
+            if collapsed(path, blank) == wanted
+        )
+        found.append(-math.log(chance))
+    return found
+
+
+@pytest.mark.parametrize("blank", [0, -1, 2])
+@pytest.mark.parametrize("major", [True, False])
+def test_the_loss_is_the_sum_over_all_paths(mode, blank, major):
+    classes = [c for c in range(4) if c != blank % 4]
+    labels = np.array(classes)[np.clip(LABELS - 1, 0, 2)]
+    x = LOGITS if major else LOGITS.transpose(1, 0, 2)
+
+    def loss(x):
+        return df.nn.ctc_loss(labels, x, LENGTHS, STEPS, logits_time_major=major, blank_index=blank)
+
+    expected = by_paths(LOGITS, labels, LENGTHS, STEPS, blank % 4)
+    np.testing.assert_allclose(mode(loss)(df.constant(x)), expected, rtol=1e-9)
+
+
+def test_no_labels_are_only_blanks(mode):
+    def loss(x):
+        return df.nn.ctc_loss(np.zeros((3, 2), int), x, [0, 0, 0], STEPS)
+
+    expected = by_paths(LOGITS, np.zeros((3, 2), int), [0, 0, 0], STEPS, 0)
+    np.testing.assert_allclose(mode(loss)(df.constant(LOGITS)), expected, rtol=1e-9)
+    none = df.nn.ctc_loss(np.zeros((3, 0), int), LOGITS, [0, 0, 0], STEPS)
+    np.testing.assert_allclose(none, expected, rtol=1e-9)
+
+
+def gradient(x, order=1):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.nn.ctc_loss(LABELS, x, LENGTHS, STEPS)
+        if order == 2:
+            with df.GradientTape() as inner:
+                inner.watch(x)
+                y = df.nn.ctc_loss(LABELS, x, LENGTHS, STEPS)
+            y = inner.gradient(y, x) ** 2
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradients_are_the_slopes(mode, order):
+    u, step = RNG.normal(size=LOGITS.shape), 1e-6
+
+    def value(x):
+        if order == 1:
+            return float(df.reduce_sum(df.nn.ctc_loss(LABELS, x, LENGTHS, STEPS)))
+        return float(df.reduce_sum(gradient(df.constant(x)) ** 2))
+
+    slope = (value(LOGITS + step * u) - value(LOGITS - step * u)) / (2 * step)
+    found = mode(lambda x: gradient(x, order))(df.constant(LOGITS))
+    np.testing.assert_allclose(np.sum(found.numpy() * u), slope, rtol=1e-6)
+
+
+def test_steps_behind_a_sequence_have_no_gradient(mode):
+    found = mode(gradient)(df.constant(LOGITS)).numpy()
+    assert not found[4:, 1].any()
+    assert not found[2:, 2].any()
+    assert found[:2, 2].all()
+
+
+@pytest.mark.llvm
+def test_the_loss_and_its_gradient_are_compiled():
+    traced = df.function(gradient)
+    traced(df.constant(LOGITS))
+    assert "numpy:" not in str(traced.status())
+
+
+def test_labels_that_do_not_fit_have_a_large_finite_loss(mode):
+    found = mode(lambda x: df.nn.ctc_loss([[1, 1, 1]], x, [3], [4]))(df.zeros([5, 1, 4]))
+    assert 700 < float(found[0]) < 720
+    with df.GradientTape() as tape:
+        x = df.zeros([5, 1, 4])
+        tape.watch(x)
+        y = df.nn.ctc_loss([[1, 1, 1]], x, [3], [4])
+    assert np.isfinite(tape.gradient(y, x).numpy()).all()
+
+
+def test_padding_is_not_looked_at():
+    padded = np.where(np.arange(3) < LENGTHS[:, None], LABELS, -1)
+    np.testing.assert_array_equal(
+        df.nn.ctc_loss(padded, LOGITS, LENGTHS, STEPS), df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS)
+    )
+
+
+def test_sparse_labels_know_their_lengths():
+    sparse = df.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [2, 0], [2, 1]], [1, 2, 2, 3, 2, 1], [3, 3])
+    found = df.nn.ctc_loss(sparse, LOGITS, None, STEPS, blank_index=0)
+    np.testing.assert_allclose(found, df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS), rtol=1e-12)
+
+
+def test_the_loss_has_the_dtype_of_the_logits():
+    assert df.nn.ctc_loss(LABELS, LOGITS.astype(np.float32), LENGTHS, STEPS).dtype is df.float32
+    half = df.nn.ctc_loss(LABELS, LOGITS.astype(np.float16), LENGTHS, STEPS)
+    assert half.dtype is df.float16
+    np.testing.assert_allclose(half, df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS), rtol=2e-3)
+
+
+def test_values_of_tensorflow():
+    """Literal results of TensorFlow 2.21."""
+    x = df.reshape(df.range(24.0) % 5.0, [4, 2, 3])
+    found = df.nn.ctc_loss([[1, 2], [2, 2]], x, [2, 2], [4, 3], blank_index=0)
+    np.testing.assert_allclose(found, [2.9234984, 4.8000527], rtol=1e-6)
+
+
+Invalid, Outside = df.errors.InvalidArgumentError, df.errors.OutOfRangeError
+CASES = {
+    "a matrix": (
+        lambda: df.nn.ctc_loss(LABELS, LOGITS[0], LENGTHS, STEPS),
+        Invalid,
+        r"\(3, 4\)",
+        "steps, batch",
+    ),
+    "no blank": (
+        lambda: df.nn.ctc_loss(df.SparseTensor([[0, 0]], [1], [3, 3]), LOGITS, None, STEPS),
+        Invalid,
+        "needs blank_index",
+        "-1",
+    ),
+    "a blank": (
+        lambda: df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS, blank_index=4),
+        Invalid,
+        "blank_index 4",
+        "outside of the 4 classes",
+    ),
+    "batches": (
+        lambda: df.nn.ctc_loss(LABELS[:2], LOGITS, LENGTHS, STEPS),
+        Invalid,
+        r"\(2, 3\).*\(5, 3, 4\)",
+        "one batch",
+    ),
+    "a length": (lambda: df.nn.ctc_loss(LABELS, LOGITS, 3, STEPS), Invalid, "label_length", "each sequence"),
+    "a label": (lambda: df.nn.ctc_loss(LABELS + 2, LOGITS, LENGTHS, STEPS), Outside, "index", "use 0..3"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises((Invalid, Outside)) as caught:
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["sequences/*.py"], [case[0] for case in CASES.values()]) == []
