@@ -366,6 +366,12 @@ CASES = {
         r"\(1, 1, 3, 1\) does not fit",
         "product of the last two",
     ),
+    "outputs of a gradient": (
+        lambda: df.compat.v1.nn.conv2d_backprop_input([1, 4, 4, 1], DOT, RGB, 1, "SAME"),
+        Invalid,
+        r"not \(1, 4, 4, 3\)",
+        r"outputs of shape \(1, 4, 4, 1\)",
+    ),
     # pooling
     "windows along channels and an axis": (
         lambda: nn.max_pool2d(IMAGE, [1, 2, 1, 2], [1, 2, 1, 2], "VALID"),
