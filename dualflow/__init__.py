@@ -205,6 +205,7 @@ if TYPE_CHECKING:
     from dualflow import compat as compat
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import image as image
     from dualflow import initializers as initializers
     from dualflow import keras as keras
     from dualflow import linalg as linalg

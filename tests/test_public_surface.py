@@ -39,6 +39,7 @@ NAMESPACES: dict[str, Any] = {
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,
     "df.errors": df.errors,
+    "df.image": df.image,
     "df.initializers": df.initializers,
     "df.keras": df.keras,
     "df.keras.activations": df.keras.activations,
@@ -149,6 +150,8 @@ def test_errors_are_imported_by_name() -> None:
         ("df.compat.v1", "summary", "event files are not in this version"),
         ("df.compat.v1.nn", "rleu", "Did you mean 'relu'"),
         ("df.compat.v1.train", "Saver", "checkpoints are not in this version"),
+        ("df.array_api", "transpose", "use df.array_api.permute_dims."),
+        ("df.array_api", "cumsum", "use df.array_api.cumulative_sum."),
         ("df.linalg", "LinearOperatorDiag", "write the function that the operator stands for"),
     ],
 )

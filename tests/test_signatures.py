@@ -168,7 +168,59 @@ ARGUMENTS = {
     "input filters stride padding data_format dilations name": "nn.conv1d",
     "input filters strides padding data_format dilations name": "nn.conv2d nn.conv3d nn.convolution",
     "frame_step forward_window_fn name": "signal.inverse_stft_window_fn",
+    "a b max_val name": "image.psnr",
+    "boxes scores max_output_size iou_threshold score_threshold name": "image.non_max_suppression",
+    "boxes scores max_output_size iou_threshold score_threshold pad_to_max_output_size name sorted_input "
+    "canonicalized_coordinates tile_size": "image.non_max_suppression_padded",
+    "boxes scores max_output_size iou_threshold score_threshold soft_nms_sigma name": (
+        "image.non_max_suppression_with_scores"
+    ),
     "generator": "random.set_global_generator",
+    "image": (
+        "image.flip_left_right image.flip_up_down image.image_gradients image.per_image_standardization "
+        "image.sobel_edges"
+    ),
+    "image boxes box_indices crop_size method extrapolation_value name": "image.crop_and_resize",
+    "image central_fraction": "image.central_crop",
+    "image delta": "image.adjust_brightness",
+    "image delta name": "image.adjust_hue",
+    "image dtype saturate name": "image.convert_image_dtype",
+    "image gamma gain": "image.adjust_gamma",
+    "image k name": "image.rot90",
+    "image lower upper seed": (
+        "image.random_contrast image.random_saturation image.stateless_random_contrast "
+        "image.stateless_random_saturation"
+    ),
+    "image max_delta seed": (
+        "image.random_brightness image.random_hue image.stateless_random_brightness "
+        "image.stateless_random_hue"
+    ),
+    "image name": "image.transpose",
+    "image offset_height offset_width target_height target_width": (
+        "image.crop_to_bounding_box image.pad_to_bounding_box"
+    ),
+    "image saturation_factor name": "image.adjust_saturation",
+    "image seed": (
+        "image.random_flip_left_right image.random_flip_up_down image.stateless_random_flip_left_right "
+        "image.stateless_random_flip_up_down"
+    ),
+    "image target_height target_width": "image.resize_with_crop_or_pad",
+    "image target_height target_width method antialias": "image.resize_with_pad",
+    "images": "image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb image.yuv_to_rgb",
+    "images boxes colors name": "image.draw_bounding_boxes",
+    "images contrast_factor": "image.adjust_contrast",
+    "images name": (
+        "image.grayscale_to_rgb image.hsv_to_rgb image.rgb_to_grayscale image.rgb_to_hsv "
+        "image.total_variation"
+    ),
+    "images size method preserve_aspect_ratio antialias name": "image.resize",
+    "images sizes strides rates padding name": "image.extract_patches",
+    "img1 img2 max_val filter_size filter_sigma k1 k2 return_index_map": "image.ssim",
+    "img1 img2 max_val power_factors filter_size filter_sigma k1 k2": "image.ssim_multiscale",
+    "overlaps scores max_output_size overlap_threshold score_threshold name": (
+        "image.non_max_suppression_overlaps"
+    ),
+    "value size seed name": "image.random_crop image.stateless_random_crop",
     "input type n axis norm name": "signal.dct signal.idct",
     "input_tensor fft_length axes norm name": (
         "fftnd ifftnd irfftnd rfftnd signal.fftnd signal.ifftnd signal.irfftnd signal.rfftnd"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,9 +22,12 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.positions import meshgrid as grid
+from dualflow.ops.positions import range as positions
 from dualflow.ops.record import holds_tensors
-from dualflow.ops.static import static_shape
+from dualflow.ops.static import known_value, static_shape
 from dualflow.ops.tensor import Tensor
+
+_ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
@@ -56,7 +60,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         raise InvalidArgumentError(
             f"A value of type {type(obj).__name__} becomes an array only by a copy; leave copy=False out."
         )
-    if isinstance(obj, AbstractTensor | AbstractVariable | AbstractComposite):
+    if isinstance(obj, _ARRAYS):
         return Array(_converted(convert_to_tensor(obj), wanted))
     if isinstance(obj, list | tuple) and holds_tensors(obj):
         return Array(_converted(convert_to_tensor(_widened(obj)), wanted))
@@ -76,13 +80,15 @@ def _widened(rows: Any) -> Any:
 
 def _values(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     """Values without tensors among them, in ``dtype`` or the default one of their kind."""
+    if isinstance(obj, memoryview | bytearray | array.array):
+        obj = np.asarray(obj)  # whose elements have a dtype
     if dtype is not None:
         return as_array(obj, dtype)
-    array = as_array(obj)
+    found = as_array(obj)
     if isinstance(obj, np.ndarray | np.generic) or hasattr(obj, "__array__"):
-        return array
-    default = _DEFAULTS.get(array.dtype.kind)
-    return array if default is None or array.dtype == np.uint64 else as_array(obj, default)
+        return found
+    default = _DEFAULTS.get(found.dtype.kind)
+    return found if default is None else as_array(obj, default)
 
 
 _DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
@@ -271,7 +277,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     """``start``, ``start + step``, ... up to and without ``stop``; ``arange(n)`` starts at 0.
 
     Args:
-        start: the first number, or ``stop`` if that is not given.
+        start: the first number, or ``stop`` if that is not given; inside a traced function these may be
+            arrays whose value only the run will tell.
         stop: where to end.
         step: the distance of two numbers; 1 by default.
         dtype: int64, or float64 if one of the three is a float.
@@ -286,6 +293,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     """
     check_device(device)
     first, last = (0, start) if stop is None else (start, stop)
+    if any(isinstance(x, _ARRAYS) and known_value(x) is None for x in (first, last, step)):
+        begin, end, by = (x if isinstance(x, _ARRAYS) else asarray(x) for x in (first, last, step))
+        found = positions(begin, end, by)
+        return Array(_converted(found, None if dtype is None else as_dtype(dtype)))
     numbers = [_number(x) for x in (first, last, step)]
     if numbers[2] == 0:
         raise InvalidArgumentError("arange's step can't be 0.")
@@ -295,7 +306,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 def _number(x: Any) -> Any:
     """A Python number; of an array, its only element."""
-    if isinstance(x, AbstractComposite | AbstractTensor | AbstractVariable | np.ndarray | np.generic):
+    if isinstance(x, (*_ARRAYS, np.ndarray, np.generic)):
         return tensor_of(x).item()
     return x
 

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import DType, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -83,7 +83,7 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
     count = math.prod(n for n in x.shape if n is not None)
     position = read_item(reshape(iota((count,), 0, int64), x.shape), key)
     _check_fits(value, position.shape)
-    spread = broadcast_to(value, position.shape)
+    spread = broadcast_like(value, position)
     flat = tensor_scatter_nd_update(reshape(x, [count]), reshape(position, [-1, 1]), reshape(spread, [-1]))
     return reshape(flat, x.shape)
 

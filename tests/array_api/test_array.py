@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import copy
 import operator
 import pickle
@@ -203,6 +204,50 @@ def test_a_function_is_machine_code_and_traced_once() -> None:
         np.testing.assert_allclose(standardised(given), expected, atol=1e-13)
     assert standardised.experimental_get_tracing_count() == 1
     assert "numpy:" not in str(standardised.status())
+
+
+def test_a_condition_asks_an_array() -> None:
+    @df.function
+    def grown(x: Any, least: Any) -> Any:
+        x = xp.asarray(x)
+        while xp.sum(x) < least and not xp.any(x == 64.0):
+            x = x * 2.0
+        if xp.all(x > 10.0):
+            return x
+        return -x
+
+    assert grown(df.constant([1.0, 2.0]), df.constant(20.0)).tolist() == [-8.0, -16.0]
+    assert grown(df.constant([1.0, 2.0]), df.constant(90.0)).tolist() == [32.0, 64.0]
+    assert grown.experimental_get_tracing_count() == 1
+
+
+def test_sizes_that_the_data_tell() -> None:
+    @df.function
+    def found(x: Any, n: Any) -> Any:
+        x = xp.asarray(x)
+        return x[x > 1], xp.unique_values(x), xp.nonzero(x), xp.arange(n), xp.arange(1, n, 2)
+
+    x = np.array([3, 0, 1, 3, 2])
+    assert [y.tolist() for y in found(x, df.constant(4))[:2]] == [[3, 3, 2], [0, 1, 2, 3]]
+    assert found(x, df.constant(4))[2][0].tolist() == [0, 2, 3, 4]
+    assert [y.tolist() for y in found(x, df.constant(4))[3:]] == [[0, 1, 2, 3], [1, 3]]
+
+
+def test_a_mask_that_only_the_run_tells_takes_several_values() -> None:
+    @df.function
+    def put(x: Any, mask: Any, values: Any) -> Any:
+        x = xp.asarray(x, copy=True)
+        x[mask] = values
+        return x
+
+    mask = np.array([True, False, True])
+    assert put(np.zeros(3), mask, np.array([1.0, 2.0])).tolist() == [1.0, 0.0, 2.0]
+
+
+def test_buffers_have_a_dtype() -> None:
+    assert xp.asarray(memoryview(b"ab")).dtype == xp.uint8
+    assert xp.asarray(array.array("f", [1.0])).dtype == xp.float32
+    assert xp.asarray(range(3)).dtype == xp.int64
 
 
 def test_a_loop_carries_arrays() -> None:

@@ -19,6 +19,7 @@ from dualflow.function.autograph.merge_values import (
     is_undefined,
     spec_of,
     symbolic,
+    tested,
     truth,
     value_of,
     zeros,
@@ -64,6 +65,7 @@ def if_stmt(
         InvalidArgumentError: a variable is None or unassigned after one branch, or differs in shape.
         DTypeError: a variable differs in dtype between the branches, or can't be a tensor.
     """
+    condition = tested(condition)
     symbol = symbolic(condition)
     known = None if symbol is None else symbol.static_value()
     if symbol is None or (known is not None and not known.shape):
@@ -310,26 +312,28 @@ def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
 def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """``first() and second()``, where the second runs only if it is needed."""
     a = first()
-    if symbolic(a) is None:
+    symbol = symbolic(tested(a))
+    if symbol is None:
         return a and second()
-    return cond(truth(symbolic(a), "`and`"), lambda: _operand(second, "`and`"), lambda: False)
+    return cond(truth(symbol, "`and`"), lambda: _operand(second, "`and`"), lambda: False)
 
 
 def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """``first() or second()``, where the second runs only if it is needed."""
     a = first()
-    if symbolic(a) is None:
+    symbol = symbolic(tested(a))
+    if symbol is None:
         return a or second()
-    return cond(truth(symbolic(a), "`or`"), lambda: True, lambda: _operand(second, "`or`"))
+    return cond(truth(symbol, "`or`"), lambda: True, lambda: _operand(second, "`or`"))
 
 
 def not_(x: Any) -> Any:
     """``not x``."""
-    symbol = symbolic(x)
+    symbol = symbolic(tested(x))
     return not x if symbol is None else logical_not(truth(symbol, "`not`"))
 
 
 def _operand(operand: Callable[[], Any], what: str) -> Any:
-    found = operand()
+    found = tested(operand())
     symbol = symbolic(found)
     return truth(found if symbol is None else symbol, what)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
-from dualflow.function.autograph.merge_values import symbolic, truth
+from dualflow.function.autograph.merge_values import symbolic, tested, truth
 from dualflow.function.autograph.sequences import LoopTurns, Progression, enumerated, turns_of, zipped
 from dualflow.function.autograph.unpacking import items
 from dualflow.function.errors import here
@@ -52,7 +52,7 @@ def _float(x: Any = 0.0) -> Any:
 
 
 def _bool(x: Any = False) -> Any:
-    symbol = symbolic(x)
+    symbol = symbolic(tested(x))
     return bool(x) if symbol is None else truth(symbol, "bool()")
 
 

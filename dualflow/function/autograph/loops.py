@@ -23,6 +23,7 @@ from dualflow.function.autograph.merge_values import (
     is_unreturned,
     spec_of,
     symbolic,
+    tested,
     truth,
     value_of,
     zeros,
@@ -64,7 +65,7 @@ def while_stmt(
         return [], test()
 
     while True:
-        go_on = test()
+        go_on = tested(test())
         symbol = symbolic(go_on)
         if symbol is not None:
             _Loop(get_state, set_state, symbol_names).run(symbol, [], turn)
@@ -231,6 +232,7 @@ def _turned(
             following, go_on = turn(counters)
         except Ended as ended:
             raise stop(ended) from None
+        go_on = tested(go_on)
         symbol = symbolic(go_on)
         return following, truth(go_on if symbol is None else symbol, "a loop")
 

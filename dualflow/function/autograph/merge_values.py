@@ -9,7 +9,7 @@ from malt.operators.variables import Undefined, UndefinedReturnValue
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -33,6 +33,11 @@ def symbolic(x: Any) -> Symbol | None:
         found = dispatch.current().read(x)
         return found if type(found) is Symbol else None
     return None
+
+
+def tested(x: Any) -> Any:
+    """What a condition asks for its truth: of an array the tensor that it holds, else ``x``."""
+    return x.as_tensor() if isinstance(x, AbstractComposite) else x
 
 
 def truth(x: Any, what: str) -> Any:

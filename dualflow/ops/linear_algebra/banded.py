@@ -59,7 +59,10 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
     out = np.empty(sides.shape, b.dtype)
     solve = _tridiagonal if band == (-1, 1) else _triangular
     for at in np.ndindex(*batch) if out.size else ():
-        out[at] = solve(all_bands[at], sides[at], band, transpose)
+        found = solve(all_bands[at], sides[at], band, transpose)
+        if found is None:
+            raise not_invertible(at)
+        out[at] = found
     return out
 
 
@@ -69,9 +72,7 @@ def _triangular(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
 
     tbtrs = getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[bands.dtype.char] + "tbtrs")
     x, failed = tbtrs(bands[::-1], b, uplo="U" if band[1] == 0 else "L", trans="N" if transpose else "T")
-    if failed:
-        raise not_invertible(np.zeros((1, 1)))
-    return x
+    return None if failed else x
 
 
 def _tridiagonal(bands: Any, b: Any, band: Band, transpose: bool) -> Any:

@@ -8,14 +8,13 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
-from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.linear_algebra.matrices import require_squares, same_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, agreed, register
@@ -23,11 +22,6 @@ from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
-
-
-def _infer(x: TensorSpec) -> TensorSpec:
-    squares(x)
-    return x
 
 
 def _kernel(x: Any) -> Any:
@@ -47,7 +41,8 @@ def not_positive(x: Any) -> InvalidArgumentError:
         place = f" (matrix {[int(i) for i in first]} of the batch)"
     return InvalidArgumentError(
         "Cholesky decomposition was not successful. The input might not be valid: it is not positive "
-        f"definite{place}. Add a small multiple of the identity matrix, or use df.linalg.eigh."
+        f"definite{place}. Add a small multiple of the identity matrix, or use df.linalg.eigh, or for "
+        "df.linalg.lstsq fast=False."
     )
 
 
@@ -65,7 +60,7 @@ CHOLESKY = register(
     Op(
         name="cholesky",
         doc="""The lower triangular ``l`` with ``l @ adjoint(l) = x``, of positive definite matrices.""",
-        infer=_infer,
+        infer=same_squares,
         kernel=_kernel,
         form=Opaque("LAPACK factors matrices"),
         vjp=(_vjp,),

@@ -22,7 +22,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
-from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
@@ -137,13 +137,9 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     >>> df.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy().round(5).tolist()
     [1.0, 3.0]
     """
-    (values,) = _several(dispatch.current().apply(EIGH, (tensor,), {"compute_v": False}))
+    values = only(dispatch.current().apply(EIGH, (tensor,), {"compute_v": False}))
     dtype = dtype_of(tensor)
     return cast(values, dtype) if dtype.is_complex else values
-
-
-def _several(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
 
 
 # matrices of any kind
@@ -236,7 +232,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> values.numpy().tolist()
     [1j, -1j]
     """
-    values, vectors = _several(dispatch.current().apply(EIG, (tensor,), {"compute_v": True}))
+    values, vectors = dispatch.current().apply(EIG, (tensor,), {"compute_v": True})
     return values, vectors
 
 
@@ -258,5 +254,4 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     >>> df.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().tolist()
     [1j, -1j]
     """
-    (values,) = _several(dispatch.current().apply(EIG, (tensor,), {"compute_v": False}))
-    return values
+    return only(dispatch.current().apply(EIG, (tensor,), {"compute_v": False}))

@@ -14,7 +14,14 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.linear_algebra.matrices import (
+    first_singular,
+    not_invertible,
+    only,
+    require_squares,
+    same_squares,
+    squares,
+)
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -29,17 +36,12 @@ _SAMPLES = (
 )
 
 
-def _infer_same(x: TensorSpec) -> TensorSpec:
-    squares(x)
-    return x
-
-
 def _inv(x: Any) -> Any:
     require_squares(x)
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        raise not_invertible(x) from None
+        raise not_invertible(first_singular(x)) from None
 
 
 def _inv_vjp(g: Any, out: Any, x: Any) -> Any:
@@ -50,7 +52,7 @@ INV = register(
     Op(
         name="inv",
         doc="""The inverse of square matrices.""",
-        infer=_infer_same,
+        infer=same_squares,
         kernel=_inv,
         form=Opaque("LAPACK inverts matrices"),
         vjp=(_inv_vjp,),
@@ -174,5 +176,4 @@ def det(input: Any, name: str | None = None) -> Tensor:
     >>> float(df.linalg.det([[0.0, 1.0], [1.0, 0.0]]))
     -1.0
     """
-    found = dispatch.current().apply(DETERMINANT, (input,), {"log": False})
-    return found[0] if isinstance(found, tuple) else found
+    return only(dispatch.current().apply(DETERMINANT, (input,), {"log": False}))

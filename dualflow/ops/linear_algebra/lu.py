@@ -51,7 +51,7 @@ def _kernel(x: Any) -> tuple[Any, ...]:
     for at in np.ndindex(*x.shape[:-2]) if x.size else ():
         found[at], exchanged, failed = getrf(x[at])
         if failed > 0:
-            raise not_invertible(x)
+            raise not_invertible(at)
         order = list(range(len(exchanged)))
         for i, j in enumerate(exchanged.tolist()):
             order[i], order[j] = order[j], order[i]

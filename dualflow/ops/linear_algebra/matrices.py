@@ -6,6 +6,7 @@ on what the rules refuse.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,22 @@ def squares(x: TensorSpec) -> tuple[Shape, Dim]:
     if rows is not None and columns is not None and rows != columns:
         raise InvalidArgumentError(f"Input matrix must be square, but the shape is {x.shape}.")
     return batch, columns if rows is None else rows
+
+
+def same_squares(x: TensorSpec) -> TensorSpec:
+    """The spec of square matrices that are made of such.
+
+    Raises:
+        DTypeError: another dtype than LAPACK's four.
+        InvalidArgumentError: fewer than two axes, or not as many rows as columns.
+    """
+    squares(x)
+    return x
+
+
+def only(found: Any) -> Any:
+    """The result of an op of as many outputs as its attributes say, here one."""
+    return found[0] if isinstance(found, tuple) else found
 
 
 def solution(a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -91,13 +108,16 @@ def require_squares(x: Any) -> None:
         raise ValueError("takes square matrices")
 
 
-def not_invertible(x: Any) -> InvalidArgumentError:
-    """The error for square matrices that are not all invertible; it says which is the first of a batch."""
-    place = ""
-    if x.ndim > 2:
-        singular = np.argwhere(np.linalg.slogdet(x)[0] == 0)
-        place = f" (matrix {singular[0].tolist()} of the batch)" if singular.size else ""
+def first_singular(x: Any) -> list[int]:
+    """The place in the batch of the first matrix that is not invertible."""
+    places: list[list[int]] = np.argwhere(np.linalg.slogdet(x)[0] == 0).tolist()
+    return places[0] if places else []
+
+
+def not_invertible(place: Sequence[int]) -> InvalidArgumentError:
+    """The error for a matrix that is not invertible, at a place in a batch."""
+    of_batch = f" (matrix {list(place)} of the batch)" if place else ""
     return InvalidArgumentError(
-        f"Input matrix is not invertible{place}: its columns depend on each other. Use df.linalg.pinv or "
+        f"Input matrix is not invertible{of_batch}: its columns depend on each other. Use df.linalg.pinv or "
         "df.linalg.lstsq(..., fast=False), or add a small multiple of the identity matrix."
     )

@@ -56,7 +56,7 @@ def _kernel(x: Any, function: str) -> Any:
 
 
 def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
-    """A block of the function of a matrix twice as large (Higham, "Functions of Matrices", 2008, 3.6).
+    """A block of the function of a matrix twice as large; Higham, "Functions of Matrices" (2008), thm. 3.6.
 
     For a matrix and a direction that block is the derivative; for the transposed matrix and a cotangent it is
     the cotangent of the matrix.
@@ -130,7 +130,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Of the shape of ``input``; nan for matrices with inf or nan. By inverse scaling and squaring (Al-Mohy
-        and Higham, 2012).
+        and Higham, 2012). SciPy warns of singular matrices, which have no logarithm.
 
     Raises:
         InvalidArgumentError: a matrix is not square.
@@ -155,7 +155,8 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Of the shape of ``input``; nan for real matrices whose root is not real, and for matrices with inf or
-        nan. By the Schur decomposition (Björck and Hammarling, 1983).
+        nan. By the Schur decomposition (Björck and Hammarling, 1983). SciPy warns of singular matrices, which
+        may have no root.
 
     Raises:
         InvalidArgumentError: a matrix is not square.

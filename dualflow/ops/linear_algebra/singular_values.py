@@ -20,7 +20,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, diag_part
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
-from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
+from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
@@ -129,8 +129,7 @@ def _svd(x: Any, full_matrices: bool = False) -> Any:
 
 def singular_values(x: Any) -> Any:
     """The singular values of each matrix, from the largest to the smallest."""
-    found = dispatch.current().apply(SVD, (x,), {"compute_uv": False, "full_matrices": False})
-    return found[0] if isinstance(found, tuple) else found
+    return only(dispatch.current().apply(SVD, (x,), {"compute_uv": False, "full_matrices": False}))
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
-from dualflow.ops.linear_algebra.matrices import not_invertible, require_matrices, solution
+from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -23,7 +23,7 @@ def _kernel(a: Any, b: Any) -> Any:
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        raise not_invertible(a) from None
+        raise not_invertible(first_singular(a)) from None
 
 
 def _pullback(needed: Any, g: Any, out: Any, a: Any, b: Any) -> tuple[Any, ...]:

@@ -30,8 +30,10 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     if a.shape[-2:] != (size, size):
         raise ValueError("the shapes do not fit")
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    if a.ndim == b.ndim == 2:
-        return _by_blas(a, b, lower)
+    if a.ndim == 2:  # the columns of all right-hand sides at once
+        columns_first = np.moveaxis(b, -2, 0)
+        found = _by_blas(a, columns_first.reshape(size, -1), lower)
+        return np.moveaxis(found.reshape(columns_first.shape), 0, -2)
     if np.prod(batch) > size:
         return _row_by_row(a, b, lower, (*batch, size, columns))
     matrices = np.broadcast_to(a, (*batch, size, size))
@@ -121,4 +123,4 @@ def triangular_solve(
     a, b = agreed(matrix, rhs)
     if adjoint:
         a = matrix_transpose(a, conjugate=True)
-    return dispatch.current().apply(TRIANGULAR_SOLVE, (a, b), {"lower": lower is not adjoint})
+    return dispatch.current().apply(TRIANGULAR_SOLVE, (a, b), {"lower": bool(lower) != bool(adjoint)})

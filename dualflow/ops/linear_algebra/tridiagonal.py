@@ -174,7 +174,7 @@ def eigh_tridiagonal(
             f"{below.shape}."
         )
     matrix = diag(main)
-    if main.shape[-1] != 1:
+    if main.shape[-1] not in (0, 1):
         matrix = set_diag(matrix, below, k=-1)
     if eigvals_only:
         return _selected(real(eigvalsh(matrix)), None, select, select_range)[0]

@@ -167,7 +167,16 @@ def test_the_order_of_rows_of_lu(mode: Any, dtype: str) -> None:
 
 # equations
 
-SIDES = [((), ()), ((2,), (2,)), ((2, 1), (3,)), ((), (2,)), ((7,), (7,)), ((0,), (0,)), ((9,), ())]
+SIDES = [
+    ((), ()),
+    ((2,), (2,)),
+    ((2, 1), (3,)),
+    ((), (2,)),
+    ((7,), (7,)),
+    ((0,), (0,)),
+    ((9,), ()),
+    ((), (3, 2)),
+]
 
 
 @pytest.mark.parametrize(("left", "right"), SIDES, ids=str)
@@ -320,6 +329,7 @@ def test_selected_eigenvalues_of_a_tridiagonal_matrix(mode: Any) -> None:
     inside = ask(alpha, beta, select="v", select_range=(values[0], values[2]))
     np.testing.assert_allclose(inside, values[1:3])
     np.testing.assert_allclose(ask([5.0], df.zeros([0])), [5.0])
+    assert ask(df.zeros([0]), df.zeros([0])).shape == (0,)
 
 
 def test_the_cross_product(mode: Any) -> None:

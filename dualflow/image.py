@@ -1,0 +1,64 @@
+"""Images: ``df.image``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.ops.image.adjustment import adjust_brightness as adjust_brightness
+    from dualflow.ops.image.adjustment import adjust_contrast as adjust_contrast
+    from dualflow.ops.image.adjustment import adjust_gamma as adjust_gamma
+    from dualflow.ops.image.adjustment import per_image_standardization as per_image_standardization
+    from dualflow.ops.image.augmentation import random_brightness as random_brightness
+    from dualflow.ops.image.augmentation import random_contrast as random_contrast
+    from dualflow.ops.image.augmentation import random_crop as random_crop
+    from dualflow.ops.image.augmentation import random_flip_left_right as random_flip_left_right
+    from dualflow.ops.image.augmentation import random_flip_up_down as random_flip_up_down
+    from dualflow.ops.image.augmentation import random_hue as random_hue
+    from dualflow.ops.image.augmentation import random_saturation as random_saturation
+    from dualflow.ops.image.augmentation import stateless_random_brightness as stateless_random_brightness
+    from dualflow.ops.image.augmentation import stateless_random_contrast as stateless_random_contrast
+    from dualflow.ops.image.augmentation import stateless_random_crop as stateless_random_crop
+    from dualflow.ops.image.augmentation import (
+        stateless_random_flip_left_right as stateless_random_flip_left_right,
+    )
+    from dualflow.ops.image.augmentation import stateless_random_flip_up_down as stateless_random_flip_up_down
+    from dualflow.ops.image.augmentation import stateless_random_hue as stateless_random_hue
+    from dualflow.ops.image.augmentation import stateless_random_saturation as stateless_random_saturation
+    from dualflow.ops.image.boxes import draw_bounding_boxes as draw_bounding_boxes
+    from dualflow.ops.image.boxes import non_max_suppression as non_max_suppression
+    from dualflow.ops.image.boxes import non_max_suppression_overlaps as non_max_suppression_overlaps
+    from dualflow.ops.image.boxes import non_max_suppression_padded as non_max_suppression_padded
+    from dualflow.ops.image.boxes import non_max_suppression_with_scores as non_max_suppression_with_scores
+    from dualflow.ops.image.colours import adjust_hue as adjust_hue
+    from dualflow.ops.image.colours import adjust_saturation as adjust_saturation
+    from dualflow.ops.image.colours import grayscale_to_rgb as grayscale_to_rgb
+    from dualflow.ops.image.colours import hsv_to_rgb as hsv_to_rgb
+    from dualflow.ops.image.colours import rgb_to_grayscale as rgb_to_grayscale
+    from dualflow.ops.image.colours import rgb_to_hsv as rgb_to_hsv
+    from dualflow.ops.image.colours import rgb_to_yiq as rgb_to_yiq
+    from dualflow.ops.image.colours import rgb_to_yuv as rgb_to_yuv
+    from dualflow.ops.image.colours import yiq_to_rgb as yiq_to_rgb
+    from dualflow.ops.image.colours import yuv_to_rgb as yuv_to_rgb
+    from dualflow.ops.image.dtypes import convert_image_dtype as convert_image_dtype
+    from dualflow.ops.image.measures import image_gradients as image_gradients
+    from dualflow.ops.image.measures import psnr as psnr
+    from dualflow.ops.image.measures import sobel_edges as sobel_edges
+    from dualflow.ops.image.measures import ssim as ssim
+    from dualflow.ops.image.measures import ssim_multiscale as ssim_multiscale
+    from dualflow.ops.image.measures import total_variation as total_variation
+    from dualflow.ops.image.parts import crop_and_resize as crop_and_resize
+    from dualflow.ops.image.parts import extract_patches as extract_patches
+    from dualflow.ops.image.placement import central_crop as central_crop
+    from dualflow.ops.image.placement import crop_to_bounding_box as crop_to_bounding_box
+    from dualflow.ops.image.placement import flip_left_right as flip_left_right
+    from dualflow.ops.image.placement import flip_up_down as flip_up_down
+    from dualflow.ops.image.placement import pad_to_bounding_box as pad_to_bounding_box
+    from dualflow.ops.image.placement import resize_with_crop_or_pad as resize_with_crop_or_pad
+    from dualflow.ops.image.placement import rot90 as rot90
+    from dualflow.ops.image.placement import transpose as transpose
+    from dualflow.ops.image.resizing import ResizeMethod as ResizeMethod
+    from dualflow.ops.image.resizing import resize as resize
+    from dualflow.ops.image.resizing import resize_with_pad as resize_with_pad
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,1 @@
+"""Images: sizes, places, colours, measures, boxes, and random changes of them."""

@@ -1,0 +1,335 @@
+"""Boxes on images: drawn, and those suppressed that overlap a better one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dtypes import float32, int32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import mod
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, logical_and, logical_or
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import stack
+from dualflow.ops.masking import boolean_mask
+from dualflow.ops.positions import iota
+from dualflow.ops.record import Op, register
+from dualflow.ops.reduction import reduce_max
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import static_int
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+_COLOURS: Final = (
+    (1.0, 1.0, 0.0, 1.0),
+    (0.0, 0.0, 1.0, 1.0),
+    (1.0, 0.0, 0.0, 1.0),
+    (0.0, 1.0, 0.0, 1.0),
+    (0.5, 0.0, 0.5, 1.0),
+    (0.5, 0.5, 0.0, 1.0),
+    (0.5, 0.0, 0.0, 1.0),
+    (0.0, 0.0, 0.5, 1.0),
+    (0.0, 1.0, 1.0, 1.0),
+    (1.0, 0.0, 1.0, 1.0),
+)
+"""The colours of boxes without any, in turn, as in TensorFlow: yellow, blue, red, ..."""
+
+
+def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+    """Images with the outlines of boxes, one pixel wide; a later box lies on those before it.
+
+    Args:
+        images: floats ``[batch, height, width, channels]``, of 1, 3 or 4 channels.
+        boxes: ``[batch, boxes, 4]``: top, left, bottom and right, as fractions of the distance from the first
+            to the last row or column. What reaches beyond an image is left out.
+        colors: ``[colors, channels]``, taken in turn; None for TensorFlow's ten.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: another rank, or no colour.
+
+    >>> import dualflow as df
+    >>> box = [[[0.0, 0.0, 1.0, 1.0]]]
+    >>> df.image.draw_bounding_boxes(df.zeros([1, 3, 3, 1]), box, [[1.0]])[0, ..., 0].numpy()
+    array([[1., 1., 1.],
+           [1., 0., 1.],
+           [1., 1., 1.]], dtype=float32)
+    """
+    images, boxes = convert_to_tensor(images), convert_to_tensor(boxes, dtype_hint=float32)
+    if len(images.shape) != 4 or len(boxes.shape) != 3 or boxes.shape[2] != 4:
+        raise InvalidArgumentError(
+            f"draw_bounding_boxes takes images [batch, height, width, channels] and boxes [batch, boxes, 4], "
+            f"not {images.shape} and {boxes.shape}."
+        )
+    height, width, channels = (
+        static_int(n, "the height, width and channels of images") for n in images.shape[1:]
+    )
+    palette = _palette(colors, channels, images.dtype)
+    edges = [cast(boxes[:, :, i] * float(n - 1), int32) for i, n in enumerate((height, width, height, width))]
+    top, left, bottom, right = (expand_dims(expand_dims(edge, 2), 3) for edge in edges)
+    row, column = iota([1, 1, height, 1], 2), iota([1, 1, 1, width], 3)
+    inside = logical_and(logical_and(row >= top, row <= bottom), logical_and(column >= left, column <= right))
+    border = logical_or(
+        logical_or(equal(row, top), equal(row, bottom)), logical_or(equal(column, left), equal(column, right))
+    )
+    count = static_int(boxes.shape[1], "the number of boxes")
+    number = reshape(iota([count], 0), [1, count, 1, 1])
+    last = reduce_max(where(logical_and(inside, border), number, -1), 1) if count else None
+    if last is None:
+        return images
+    paint = gather(palette, mod(last, palette.shape[0]))
+    return where(expand_dims(last >= 0, 3), paint, images)
+
+
+def _palette(colors: Any, channels: int, dtype: Any) -> Any:
+    if colors is None and channels == 1:
+        return constant(np.ones((1, 1)), dtype)
+    found = convert_to_tensor(_COLOURS if colors is None else colors, dtype_hint=float32)
+    if len(found.shape) != 2 or static_int(found.shape[1], "channels") < channels:
+        raise InvalidArgumentError(
+            f"colors are [colors, {channels}] for images of {channels} channels, not {found.shape}."
+        )
+    return cast(found[:, :channels], dtype)
+
+
+# Suppression
+
+
+def _overlaps(boxes: Array, one: int, others: Array) -> Array:
+    """The intersection of a box with others, divided by their union; corners may come in any order."""
+    low = np.minimum(boxes[:, :2], boxes[:, 2:])
+    high = np.maximum(boxes[:, :2], boxes[:, 2:])
+    area = np.prod(high - low, axis=1)
+    sides = np.minimum(high[one], high[others]) - np.maximum(low[one], low[others])
+    inner = np.prod(np.clip(sides, 0, None), axis=1)
+    union = area[one] + area[others] - inner
+    valid = (area[one] > 0) & (area[others] > 0)
+    return np.divide(inner, union, out=np.zeros_like(inner), where=valid & (union > 0))
+
+
+def _suppressed(
+    boxes: Array, scores: Array, overlap: Array, least: Array, sigma: Array, most: int, matrix: bool
+) -> tuple[Array, Array, Array]:
+    """The greedy choice: the best box next, whose score falls with its overlap with those chosen before.
+
+    ``boxes`` are corners or, for ``matrix``, overlaps. A ``sigma`` of 0 takes away every box that overlaps a
+    chosen one by more than ``overlap``; another one lets scores fall smoothly.
+    """
+    if boxes.dtype.kind != "f" or scores.dtype.kind != "f":
+        raise TypeError("boxes and scores are floats")
+    if boxes.ndim != 2 or boxes.shape != (*scores.shape, len(scores) if matrix else 4):
+        raise ValueError("boxes and scores belong together")
+    chosen: list[int] = []
+    kept: list[Any] = []
+    current = scores.astype(np.float64)
+    alive = current > least
+    while len(chosen) < most and alive.any():
+        best = int(np.flatnonzero(alive)[np.argmax(current[alive])])
+        chosen.append(best)
+        kept.append(current[best])
+        alive[best] = False
+        others = np.flatnonzero(alive)
+        shared = boxes[best, others] if matrix else _overlaps(boxes, best, others)
+        if sigma > 0:
+            current[others] *= np.exp(-0.5 / float(sigma) * shared**2)
+        else:
+            current[others[shared > overlap]] = -np.inf
+        alive[others] = current[others] > least
+    places = np.zeros(most, np.int32)
+    places[: len(chosen)] = chosen
+    found = np.zeros(most, scores.dtype)
+    found[: len(kept)] = kept
+    return places, found, np.array(len(chosen), np.int32)
+
+
+def _suppressed_infer(
+    boxes: TensorSpec,
+    scores: TensorSpec,
+    overlap: TensorSpec,
+    least: TensorSpec,
+    sigma: TensorSpec,
+    most: int,
+    matrix: bool,
+) -> tuple[TensorSpec, ...]:
+    if not boxes.dtype.is_floating or not scores.dtype.is_floating:
+        raise DTypeError(f"takes boxes and scores in floats, not {boxes} and {scores}; use df.cast.")
+    count = scores.shape[0] if len(scores.shape) == 1 else None
+    if len(scores.shape) != 1 or not boxes.shape.is_compatible_with([count, count if matrix else 4]):
+        form = "overlaps [boxes, boxes]" if matrix else "boxes [boxes, 4]"
+        raise InvalidArgumentError(f"takes {form} and scores [boxes], not {boxes.shape} and {scores.shape}.")
+    found = Shape([most])
+    return TensorSpec.of(found, int32), TensorSpec.of(found, scores.dtype), TensorSpec.of(Shape(), int32)
+
+
+_BOXES: Final = Domain(
+    kinds="f", shape=(4, 4), values=[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0, -1, -1], [0, 2, 1, 3]]
+)
+_SCORES: Final = Domain(kinds="f", shape=(4,), values=[0.5, 0.75, 0.25, 0.5])
+
+
+def _number(value: float) -> Domain:
+    return Domain(kinds="f", shape=(), values=value)
+
+
+SUPPRESSED: Final = register(
+    Op(
+        name="non_max_suppression",
+        doc="""The places of the best boxes that overlap no better one, their scores, and their number.""",
+        infer=_suppressed_infer,
+        kernel=_suppressed,
+        form=Opaque("each choice of a box depends on those before it"),
+        outputs=3,
+        samples=(
+            Sample((_BOXES, _SCORES, _number(0.5), _number(0.0), _number(0.0)), {"most": 3, "matrix": False}),
+            Sample((_BOXES, _SCORES, _number(1.0), _number(0.3), _number(0.5)), {"most": 5, "matrix": False}),
+            Sample(
+                (Domain(0, 1, "f", (4, 4)), _SCORES, _number(0.5), _number(0.3), _number(0.0)),
+                {"most": 4, "matrix": True},
+            ),
+        ),
+    )
+)
+
+
+def _chosen(
+    boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any = 0.0, matrix: bool = False
+) -> Any:
+    numbers = [convert_to_tensor(x, float32) for x in (overlap, least, sigma)]
+    inputs = convert_to_tensor(boxes, dtype_hint=float32), convert_to_tensor(scores, dtype_hint=float32)
+    attrs = {"most": static_int(most, "max_output_size"), "matrix": matrix}
+    return dispatch.current().apply(SUPPRESSED, (*inputs, *numbers), attrs)
+
+
+def _first(values: Any, count: Any) -> Any:
+    return boolean_mask(values, iota(values.shape, 0) < count)
+
+
+def non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = -math.inf,
+    name: str | None = None,
+) -> Tensor:
+    """The places of the best boxes, from the best on, without those that overlap a better one too much.
+
+    Args:
+        boxes: ``[boxes, 4]``, two opposite corners each.
+        scores: ``[boxes]``.
+        max_output_size: how many places at most, known now.
+        iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
+        score_threshold: boxes are better than this.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        int32; how many, only the values tell.
+
+    Raises:
+        InvalidArgumentError: other shapes.
+        DTypeError: boxes or scores that are not floats.
+
+    >>> import dualflow as df
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [0.0, 2.0, 1.0, 3.0]]
+    >>> df.image.non_max_suppression(boxes, [0.6, 0.9, 0.3], 3).numpy()
+    array([1, 2], dtype=int32)
+    """
+    places, _, count = _chosen(boxes, scores, max_output_size, iou_threshold, score_threshold)
+    return _first(places, count)
+
+
+def non_max_suppression_with_scores(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = -math.inf,
+    soft_nms_sigma: Any = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The places of the best boxes and their scores; see :func:`non_max_suppression`.
+
+    A ``soft_nms_sigma`` above 0 leaves no box out for its overlap, but lets its score fall: it is multiplied
+    by ``exp(-overlap ** 2 / (2 * sigma))``, after Bodla et al., "Soft-NMS" (2017).
+    """
+    places, found, count = _chosen(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+    )
+    return _first(places, count), _first(found, count)
+
+
+def non_max_suppression_overlaps(
+    overlaps: Any,
+    scores: Any,
+    max_output_size: Any,
+    overlap_threshold: Any = 0.5,
+    score_threshold: Any = -math.inf,
+    name: str | None = None,
+) -> Tensor:
+    """As :func:`non_max_suppression`, of the overlaps of boxes ``[boxes, boxes]``, whatever they measure."""
+    places, _, count = _chosen(
+        overlaps, scores, max_output_size, overlap_threshold, score_threshold, matrix=True
+    )
+    return _first(places, count)
+
+
+def non_max_suppression_padded(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = -math.inf,
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: Any = 512,
+) -> tuple[Tensor, Tensor]:
+    """The places of the best boxes, and how many there are; see :func:`non_max_suppression`.
+
+    Args:
+        boxes: ``[..., boxes, 4]``.
+        scores: ``[..., boxes]``.
+        max_output_size: how many places at most.
+        iou_threshold: as in :func:`non_max_suppression`.
+        score_threshold: as in :func:`non_max_suppression`.
+        pad_to_max_output_size: whether zeros follow the places up to ``max_output_size``, as more axes need.
+        name: ignored; as in TensorFlow.
+        sorted_input: ignored: scores may come in any order.
+        canonicalized_coordinates: ignored: corners may come in any order.
+        tile_size: ignored: nothing is tiled.
+
+    Raises:
+        InvalidArgumentError: more axes without padding, or other shapes.
+    """
+    boxes = convert_to_tensor(boxes, dtype_hint=float32)
+    scores = convert_to_tensor(scores, dtype_hint=float32)
+    if len(boxes.shape) == 2:
+        places, _, count = _chosen(boxes, scores, max_output_size, iou_threshold, score_threshold)
+        return (places if pad_to_max_output_size else _first(places, count)), count
+    if not pad_to_max_output_size:
+        raise InvalidArgumentError(
+            f"boxes of shape {boxes.shape} need pad_to_max_output_size=True, to have as many places each."
+        )
+    ahead = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
+    rows, numbers = reshape(boxes, [math.prod(ahead), -1, 4]), reshape(scores, [math.prod(ahead), -1])
+    found = [
+        _chosen(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
+        for i in range(math.prod(ahead))
+    ]
+    most = static_int(max_output_size, "max_output_size")
+    places = reshape(stack([one[0] for one in found]), [*ahead, most])
+    return places, reshape(stack([one[2] for one in found]), ahead)

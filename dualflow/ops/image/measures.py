@@ -1,0 +1,280 @@
+"""How images differ from each other, and how much they change from pixel to pixel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import maximum, square, squared_difference
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor, zeros_like
+from dualflow.ops.image.dtypes import convert_image_dtype
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.neural.windows import Geometry, windows
+from dualflow.ops.powers import log
+from dualflow.ops.reduction import reduce_prod
+from dualflow.ops.repetition import pad
+from dualflow.ops.static import static_int
+from dualflow.ops.statistics import reduce_mean
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+"""The weights of scales in Wang, Simoncelli and Bovik, "Multiscale structural similarity" (2003)."""
+
+
+def _alike(first: Any, second: Any) -> tuple[Any, Any]:
+    a, b = convert_to_tensor(first), convert_to_tensor(second)
+    if min(len(a.shape), len(b.shape)) < 3 or not a.shape[-3:].is_compatible_with(b.shape[-3:]):
+        raise InvalidArgumentError(
+            f"images are [..., height, width, channels] of equal sizes, not {a.shape} and {b.shape}; use "
+            "df.image.resize."
+        )
+    return a, b
+
+
+def _in_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
+    most = convert_image_dtype(cast(max_val, a.dtype), float32)
+    return convert_image_dtype(a, float32), convert_image_dtype(b, float32), most
+
+
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+    """The ratio of the highest signal to the noise between images, in decibels.
+
+    Args:
+        a: floats or integers ``[..., height, width, channels]``.
+        b: as ``a``.
+        max_val: the largest number that a pixel may be, in the dtype of ``a``.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        float32, one number for each pair of images; inf for equal ones.
+
+    Raises:
+        InvalidArgumentError: images of other sizes, or of less than three axes.
+
+    >>> import dualflow as df
+    >>> float(df.image.psnr(df.zeros([4, 4, 1]), df.ones([4, 4, 1]), 10.0))
+    20.0
+    """
+    a, b, most = _in_floats(*_alike(a, b), max_val)
+    error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
+    return 20.0 / math.log(10.0) * log(most) - 10.0 / math.log(10.0) * log(error)
+
+
+def _blurred(images: Any, weights: Any) -> Any:
+    """Means of windows of a batch, by weights of its heights and then of its widths."""
+    size = len(weights)
+    for axis in (0, 1):
+        shape = (size, 1) if axis == 0 else (1, size)
+        seen = windows(images, Geometry(shape, (1, 1), (1, 1), ((0, 0), (0, 0))))
+        images = reduce_sum(seen * constant(weights.reshape(*shape, 1)), [3, 4])
+    return images
+
+
+def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: Any) -> tuple[Any, Any]:
+    """The maps of luminance, and of contrast and structure, ``[..., rows, columns, channels]``."""
+    width = static_int(size, "filter_size")
+    shape = a.shape if len(a.shape) >= len(b.shape) else b.shape
+    height, wide, channels = (static_int(n, "the height, width and channels of images") for n in shape[-3:])
+    if min(height, wide) < width:
+        raise InvalidArgumentError(
+            f"images of {height} x {wide} pixels don't hold a filter of {width} x {width}; take a smaller "
+            "filter_size."
+        )
+    places = np.arange(width) - (width - 1) / 2
+    weights = np.exp(-0.5 * (places / float(sigma)) ** 2)
+    weights = (weights / weights.sum()).astype(np.float32)
+
+    def mean(x: Any) -> Any:
+        rows = _blurred(reshape(x, [-1, height, wide, channels]), weights)
+        ahead = [-1 if n is None else n for n in x.shape[:-3]]
+        return reshape(rows, [*ahead, *rows.shape[1:]])
+
+    first, second = square(k1 * most), square(k2 * most)
+    of_a, of_b = mean(a), mean(b)
+    product, squares = of_a * of_b * 2.0, square(of_a) + square(of_b)
+    luminance = (product + first) / (squares + first)
+    both = mean(a * b) * 2.0
+    contrast = (both - product + second) / (mean(square(a) + square(b)) - squares + second)
+    return luminance, contrast
+
+
+@entry
+def ssim(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: Any = 11,
+    filter_sigma: Any = 1.5,
+    k1: Any = 0.01,
+    k2: Any = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """The structural similarity of images, 1 for equal ones.
+
+    After Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: from error visibility to structural
+    similarity" (2004).
+
+    Args:
+        img1: floats or integers ``[..., height, width, channels]``.
+        img2: as ``img1``.
+        max_val: the largest number that a pixel may be, in the dtype of ``img1``.
+        filter_size: the size of the Gaussian windows that are compared, known now.
+        filter_sigma: their standard deviation, known now.
+        k1: what keeps the luminance's divisor from 0.
+        k2: what keeps the contrast's divisor from 0.
+        return_index_map: whether to return the similarity of each window.
+
+    Returns:
+        float32, one number for each pair of images, or ``[..., rows, columns]``.
+
+    Raises:
+        InvalidArgumentError: images of other sizes, or smaller than a window.
+
+    >>> import dualflow as df
+    >>> x = df.random.stateless_uniform([1, 16, 16, 3], seed=(1, 2))
+    >>> df.image.ssim(x, x, 1.0).numpy()
+    array([1.], dtype=float32)
+    """
+    a, b, most = _in_floats(*_alike(img1, img2), max_val)
+    luminance, contrast = _similarity(a, b, most, filter_size, filter_sigma, k1, k2)
+    found = luminance * contrast
+    return reduce_mean(found if return_index_map else reduce_mean(found, [-3, -2]), -1)
+
+
+@entry
+def ssim_multiscale(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    power_factors: Sequence[float] = _SCALE_WEIGHTS,
+    filter_size: Any = 11,
+    filter_sigma: Any = 1.5,
+    k1: Any = 0.01,
+    k2: Any = 0.03,
+) -> Tensor:
+    """The structural similarity of images at several scales, each half of the one before.
+
+    After Wang, Simoncelli and Bovik, "Multiscale structural similarity for image quality assessment" (2003).
+    ``power_factors`` has the weight of each scale; for the other arguments see :func:`ssim`.
+
+    >>> import dualflow as df
+    >>> x = df.random.stateless_uniform([1, 44, 44, 1], seed=(1, 2))
+    >>> df.image.ssim_multiscale(x, x, 1.0, (0.5, 0.3, 0.2)).numpy()
+    array([1.], dtype=float32)
+    """
+    a, b, most = _in_floats(*_alike(img1, img2), max_val)
+    scores = []
+    for scale in range(len(power_factors)):
+        if scale:
+            a, b = _halved(a), _halved(b)
+        luminance, contrast = _similarity(a, b, most, filter_size, filter_sigma, k1, k2)
+        last = scale == len(power_factors) - 1
+        scores.append(maximum(reduce_mean(luminance * contrast if last else contrast, [-3, -2]), 0.0))
+    return reduce_mean(reduce_prod(stack(scores, -1) ** constant(list(power_factors), float32), -1), -1)
+
+
+def _halved(images: Any) -> Any:
+    """Means of 2 x 2 pixels; an odd last row or column counts twice."""
+    height, width, channels = images.shape[-3:]
+    ahead = [-1 if n is None else n for n in images.shape[:-3]]
+    flat = reshape(images, [-1, height, width, channels])
+    if height % 2 or width % 2:
+        flat = pad(flat, [[0, 0], [0, height % 2], [0, width % 2], [0, 0]], "SYMMETRIC")
+    found = reduce_mean(windows(flat, Geometry((2, 2), (2, 2), (1, 1), ((0, 0), (0, 0)))), [3, 4])
+    return reshape(found, [*ahead, *found.shape[1:]])
+
+
+def total_variation(images: Any, name: str | None = None) -> Tensor:
+    """The sum of the distances between neighbouring pixels, of each image.
+
+    Args:
+        images: ``[batch, height, width, channels]`` or ``[height, width, channels]``.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: another rank.
+        DTypeError: unsigned integers.
+
+    >>> import dualflow as df
+    >>> float(df.image.total_variation([[[1.0], [3.0]], [[1.0], [0.0]]]))
+    6.0
+    """
+    images = convert_to_tensor(images)
+    if len(images.shape) not in (3, 4):
+        raise InvalidArgumentError(f"images have three or four axes, but the shape is {images.shape}.")
+    if images.dtype.kind == "u":
+        raise DTypeError(f"differences of {images.dtype.name} lose their sign; use df.cast.")
+    down, right = _steps(images)
+    axes = [-3, -2, -1]
+    return reduce_sum(abs(down), axes) + reduce_sum(abs(right), axes)
+
+
+def _steps(images: Any) -> tuple[Any, Any]:
+    """The differences to the next row and column."""
+    down = images[..., 1:, :, :] - images[..., :-1, :, :]
+    return down, images[..., 1:, :] - images[..., :-1, :]
+
+
+@entry
+def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+    """The differences to the next row and to the next column, with zeros at the ends.
+
+    Args:
+        image: ``[batch, height, width, channels]``.
+
+    Returns:
+        Two tensors of the image's shape and dtype.
+
+    Raises:
+        InvalidArgumentError: another rank.
+    """
+    image = convert_to_tensor(image)
+    if len(image.shape) != 4:
+        raise InvalidArgumentError(
+            f"image_gradients takes [batch, height, width, channels], not {image.shape}; use df.expand_dims."
+        )
+    down, right = _steps(image)
+    return (
+        concat([down, zeros_like(image[:, :1])], 1),
+        concat([right, zeros_like(image[:, :, :1])], 2),
+    )
+
+
+@entry
+def sobel_edges(image: Any) -> Tensor:
+    """Sobel's filter: smoothed differences of rows and of columns, ``[batch, height, width, channels, 2]``.
+
+    Args:
+        image: floats ``[batch, height, width, channels]``, mirrored at the edges.
+
+    Raises:
+        InvalidArgumentError: another rank.
+        DTypeError: numbers that are not floats.
+
+    >>> import dualflow as df
+    >>> df.image.sobel_edges(df.reshape(df.range(9.0), [1, 3, 3, 1]))[0, 1, 1, 0].numpy()
+    array([24.,  8.], dtype=float32)
+    """
+    image = convert_to_tensor(image)
+    if len(image.shape) != 4:
+        raise InvalidArgumentError(
+            f"sobel_edges takes [batch, height, width, channels], not {image.shape}; use df.expand_dims."
+        )
+    if not image.dtype.is_floating:
+        raise DTypeError(f"edges are floats, not {image.dtype.name}; use df.image.convert_image_dtype.")
+    x = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
+    down, right = x[:, 2:] - x[:, :-2], x[:, :, 2:] - x[:, :, :-2]
+    rows = down[:, :, :-2] + 2 * down[:, :, 1:-1] + down[:, :, 2:]
+    columns = right[:, :-2] + 2 * right[:, 1:-1] + right[:, 2:]
+    return stack([rows, columns], -1)

@@ -1,0 +1,163 @@
+"""Parts of images: patches on a grid, and boxes resized to one size."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.dtypes import float32, int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.choice import where
+from dualflow.ops.clipping import clip_by_value
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.neural.windows import Geometry, windows
+from dualflow.ops.positions import iota
+from dualflow.ops.rounding import ceil, floor
+from dualflow.ops.static import ints, static_int
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """Patches of images on a grid, each as one row of pixels and channels.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        sizes: ``[1, height, width, 1]`` of a patch.
+        strides: ``[1, rows, columns, 1]`` from patch to patch.
+        rates: ``[1, rows, columns, 1]`` from pixel to pixel of a patch.
+        padding: "VALID", or "SAME" for zeros around the images.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        ``[batch, rows, columns, height * width * channels]``.
+
+    Raises:
+        InvalidArgumentError: another rank, or arguments of another form.
+
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(16), [1, 4, 4, 1])
+    >>> df.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")[0, 0].numpy()
+    array([[0, 1, 4, 5],
+           [2, 3, 6, 7]], dtype=int32)
+    """
+    images = convert_to_tensor(images)
+    named = {"sizes": sizes, "strides": strides, "rates": rates}
+    given = {what: ints(values, what) for what, values in named.items()}
+    for what, values in given.items():
+        if len(values) != 4 or values[0] != 1 or values[3] != 1 or min(values) < 1:
+            raise InvalidArgumentError(f"{what} are [1, rows, columns, 1] of 1 or more, not {list(values)}.")
+    if len(images.shape) != 4 or padding not in ("VALID", "SAME"):
+        raise InvalidArgumentError(
+            f"extract_patches takes [batch, height, width, channels] and padding 'VALID' or 'SAME', not "
+            f"{images.shape} and {padding!r}."
+        )
+    size, step, rate = (values[1:3] for values in given.values())
+    pairs = [(0, 0), (0, 0)]
+    if padding == "SAME":
+        have = [static_int(n, "the height and width of padded images") for n in images.shape[1:3]]
+        pairs = [_around(*axis) for axis in zip(have, size, step, rate, strict=True)]
+    geometry = Geometry(size, step, rate, (pairs[0], pairs[1]))
+    seen = windows(images, geometry)
+    channels = static_int(images.shape[3], "the channels of images")
+    ahead = [-1 if n is None else n for n in seen.shape[:3]]
+    return reshape(seen, [*ahead, math.prod(size) * channels])
+
+
+def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
+    """The zeros before and after an axis, so that patches begin at each step of it."""
+    beyond = max(0, (-(-have // step) - 1) * step + (size - 1) * rate + 1 - have)
+    return beyond // 2, beyond - beyond // 2
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Boxes of images, resized to one size.
+
+    Args:
+        image: ``[batch, height, width, channels]``, of known height, width and channels.
+        boxes: ``[boxes, 4]``: top, left, bottom and right, as fractions of the distance from the first to the
+            last row or column. A box may be upside down, or reach beyond the image.
+        box_indices: the image of each box.
+        crop_size: ``[height, width]`` of the result, known now.
+        method: "bilinear" or "nearest".
+        extrapolation_value: what lies beyond the image.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        float32 ``[boxes, height, width, channels]``. Gradients flow to the image, and to the boxes too if
+        bilinear.
+
+    Raises:
+        InvalidArgumentError: another rank, size or method.
+        OutOfRangeError: there is no such image.
+
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(9.0), [1, 3, 3, 1])
+    >>> df.image.crop_and_resize(x, [[0.0, 0.0, 0.5, 0.5]], [0], [2, 2])[0, ..., 0].numpy()
+    array([[0., 1.],
+           [3., 4.]], dtype=float32)
+    """
+    image, boxes = convert_to_tensor(image), convert_to_tensor(boxes, dtype_hint=float32)
+    size = ints(crop_size, "crop_size")
+    if len(image.shape) != 4 or len(boxes.shape) != 2 or boxes.shape[1] != 4:
+        raise InvalidArgumentError(
+            f"crop_and_resize takes images [batch, height, width, channels] and boxes [boxes, 4], not "
+            f"{image.shape} and {boxes.shape}."
+        )
+    if len(size) != 2 or min(size) < 1 or method not in ("bilinear", "nearest"):
+        raise InvalidArgumentError(
+            f"crop_and_resize takes a crop_size [height, width] of 1 or more and the method 'bilinear' or "
+            f"'nearest', not {list(size)} and {method!r}."
+        )
+    height, width, channels = (
+        static_int(n, "the height, width and channels of images") for n in image.shape[1:]
+    )
+    rows = expand_dims(_places(boxes[:, 0], boxes[:, 2], height, size[0]), 2)
+    columns = expand_dims(_places(boxes[:, 1], boxes[:, 3], width, size[1]), 1)
+    pixels = reshape(cast(image, float32), [-1, channels])
+    first = reshape(convert_to_tensor(box_indices), [-1, 1, 1])
+
+    def pixel(row: Any, column: Any) -> Any:
+        row = cast(clip_by_value(row, 0.0, float(height - 1)), int32)
+        column = cast(clip_by_value(column, 0.0, float(width - 1)), int32)
+        return gather(pixels, (cast(first, int32) * height + row) * width + column)
+
+    inside = logical_and(_within(rows, height), _within(columns, width))
+    if method == "nearest":
+        found = pixel(floor(rows + 0.5), floor(columns + 0.5))
+    else:
+        top, left = floor(rows), floor(columns)
+        bottom, right = ceil(rows), ceil(columns)
+        down, along = expand_dims(rows - top, 3), expand_dims(columns - left, 3)
+        upper = pixel(top, left) + (pixel(top, right) - pixel(top, left)) * along
+        lower = pixel(bottom, left) + (pixel(bottom, right) - pixel(bottom, left)) * along
+        found = upper + (lower - upper) * down
+    return where(expand_dims(inside, 3), found, float(extrapolation_value))
+
+
+def _places(start: Any, end: Any, have: int, size: int) -> Any:
+    """Where the rows or columns of each box lie, ``[boxes, size]``."""
+    start, end = expand_dims(start, 1), expand_dims(end, 1)
+    if size == 1:
+        return (start + end) * 0.5 * float(have - 1)
+    step = (end - start) * float(have - 1) / float(size - 1)
+    return start * float(have - 1) + iota([1, size], 1, float32) * step
+
+
+def _within(places: Any, have: int) -> Any:
+    return logical_and(places >= 0.0, places <= float(have - 1))

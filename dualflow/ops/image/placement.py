@@ -1,0 +1,173 @@
+"""Images moved, turned, mirrored, cut and padded. None of this changes a pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.arrangement import transpose as transposed
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.repetition import pad, reverse
+from dualflow.ops.static import known_value, static_int
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def as_batch(images: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Images as ``[batch, height, width, channels]``, and what makes one image of a batch of one.
+
+    Raises:
+        InvalidArgumentError: neither one image nor a batch.
+    """
+    images = convert_to_tensor(images)
+    rank = len(images.shape)
+    if rank not in (3, 4):
+        raise InvalidArgumentError(
+            f"an image is [height, width, channels], with a batch before it or not, but the shape is "
+            f"{images.shape}; use df.reshape."
+        )
+    return (images, lambda x: x) if rank == 4 else (expand_dims(images, 0), lambda x: squeeze(x, 0))
+
+
+def size_of(images: Any) -> tuple[int, int]:
+    """The height and width of a batch."""
+    height, width = (static_int(n, "the height and width of an image") for n in images.shape[1:3])
+    return height, width
+
+
+@entry
+def flip_left_right(image: Any) -> Tensor:
+    """Images mirrored, left and right exchanged: ``[batch, height, width, channels]``, or without the batch.
+
+    >>> import dualflow as df
+    >>> df.image.flip_left_right([[[1], [2]]]).numpy().ravel()
+    array([2, 1], dtype=int32)
+    """
+    images, single = as_batch(image)
+    return single(reverse(images, [2]))
+
+
+@entry
+def flip_up_down(image: Any) -> Tensor:
+    """Images upside down, ``[batch, height, width, channels]``, or without the batch."""
+    images, single = as_batch(image)
+    return single(reverse(images, [1]))
+
+
+def transpose(image: Any, name: str | None = None) -> Tensor:
+    """Images mirrored at the main diagonal: height and width exchanged."""
+    images, single = as_batch(image)
+    return single(transposed(images, [0, 2, 1, 3]))
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Images turned counter-clockwise by ``k`` times 90 degrees, ``k`` known now.
+
+    >>> import dualflow as df
+    >>> df.image.rot90([[[1], [2]]]).numpy().ravel()
+    array([2, 1], dtype=int32)
+    """
+    images, single = as_batch(image)
+    turns = static_int(k, "k") % 4
+    if turns == 2:
+        return single(reverse(images, [1, 2]))
+    if turns:
+        images = transposed(reverse(images, [2 if turns == 1 else 1]), [0, 2, 1, 3])
+    return single(images)
+
+
+@entry
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """The part of images that begins at an offset and has a size, both known now.
+
+    Raises:
+        InvalidArgumentError: a part that does not lie in the images, or an empty one.
+
+    >>> import dualflow as df
+    >>> df.image.crop_to_bounding_box([[[1], [2], [3]]], 0, 1, 1, 2).numpy().ravel()
+    array([2, 3], dtype=int32)
+    """
+    images, single = as_batch(image)
+    top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
+    have = size_of(images)
+    if min(top, left) < 0 or min(height, width) < 1 or top + height > have[0] or left + width > have[1]:
+        raise InvalidArgumentError(
+            f"{height} x {width} pixels from ({top}, {left}) on don't lie in images of {have[0]} x {have[1]}."
+        )
+    return single(images[:, top : top + height, left : left + width])
+
+
+def _box(*numbers: Any) -> tuple[int, ...]:
+    return tuple(static_int(n, "an offset or a size") for n in numbers)
+
+
+@entry
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """Images with zeros around them: they begin at an offset in a larger size, both known now.
+
+    Raises:
+        InvalidArgumentError: a negative offset, or a size that does not hold the images.
+
+    >>> import dualflow as df
+    >>> df.image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().ravel()
+    array([0, 7, 0], dtype=int32)
+    """
+    images, single = as_batch(image)
+    top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
+    have = size_of(images)
+    below, right = height - top - have[0], width - left - have[1]
+    if min(top, left, below, right) < 0:
+        raise InvalidArgumentError(
+            f"images of {have[0]} x {have[1]} at ({top}, {left}) don't fit into {height} x {width} pixels."
+        )
+    return single(pad(images, [[0, 0], [top, below], [left, right], [0, 0]]))
+
+
+@entry
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+    """The middle of images, with zeros around it where they are smaller than the target.
+
+    Raises:
+        InvalidArgumentError: a target below 1.
+
+    >>> import dualflow as df
+    >>> df.image.resize_with_crop_or_pad([[[1], [2], [3]]], 3, 1).numpy().ravel()
+    array([0, 2, 0], dtype=int32)
+    """
+    images, single = as_batch(image)
+    height, width = _box(target_height, target_width)
+    if min(height, width) < 1:
+        raise InvalidArgumentError(f"the target is 1 x 1 or more, not {height} x {width}.")
+    have = size_of(images)
+    cut = [max(0, (n - t) // 2) for n, t in zip(have, (height, width), strict=True)]
+    inner = images[:, cut[0] : cut[0] + height, cut[1] : cut[1] + width]
+    offsets = [max(0, (t - n) // 2) for n, t in zip(have, (height, width), strict=True)]
+    return single(pad_to_bounding_box(inner, offsets[0], offsets[1], height, width))
+
+
+@entry
+def central_crop(image: Any, central_fraction: Any) -> Tensor:
+    """The middle of images: a fraction of their height and width, in (0, 1] and known now.
+
+    Raises:
+        InvalidArgumentError: another fraction.
+
+    >>> import dualflow as df
+    >>> df.image.central_crop(df.ones([4, 6, 3]), 0.5).shape.as_list()
+    [2, 4, 3]
+    """
+    images, single = as_batch(image)
+    known = known_value(central_fraction)
+    if known is None or not 0 < float(known) <= 1:
+        raise InvalidArgumentError(f"central_fraction is known now and in (0, 1], not {central_fraction}.")
+    have = size_of(images)
+    top, left = (int((n - n * float(known)) / 2) for n in have)
+    return single(images[:, top : have[0] - top, left : have[1] - left])

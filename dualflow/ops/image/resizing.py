@@ -1,0 +1,172 @@
+"""Images of other sizes: each axis is a weighted sum of picked pixels, machine code with a gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.contraction import matmul
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.image.placement import as_batch, pad_to_bounding_box, size_of
+from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
+from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+_MOST_PICKED: Final = 16
+"""A pixel that is made of more than so many is a row of a matrix product."""
+
+
+class ResizeMethod:
+    """The names of the methods of :func:`resize`."""
+
+    AREA: Final = "area"
+    BICUBIC: Final = "bicubic"
+    BILINEAR: Final = "bilinear"
+    GAUSSIAN: Final = "gaussian"
+    LANCZOS3: Final = "lanczos3"
+    LANCZOS5: Final = "lanczos5"
+    MITCHELLCUBIC: Final = "mitchellcubic"
+    NEAREST_NEIGHBOR: Final = "nearest"
+
+
+def resize(
+    images: Any,
+    size: Any,
+    method: str = "bilinear",
+    preserve_aspect_ratio: Any = False,
+    antialias: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images of another size.
+
+    Args:
+        images: real numbers ``[batch, height, width, channels]`` or ``[height, width, channels]``, of known
+            height and width.
+        size: ``[height, width]``, known now.
+        method: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or
+            "mitchellcubic"; see :class:`ResizeMethod`.
+        preserve_aspect_ratio: whether to take the largest size within ``size`` of the ratio that images have.
+        antialias: whether images that shrink are blurred; "nearest" and "area" are the same with it.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        float32; the dtype of ``images`` for "nearest".
+
+    Raises:
+        InvalidArgumentError: another rank, an unknown or negative size, or another method.
+
+    >>> import dualflow as df
+    >>> df.image.resize([[[1.0], [3.0]]], [1, 4]).numpy().ravel()
+    array([1. , 1.5, 2.5, 3. ], dtype=float32)
+    """
+    images, single = as_batch(images)
+    if method not in METHODS:
+        raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
+    old = size_of(images)
+    new = _new_size(size, old, bool(known_value(preserve_aspect_ratio)))
+    if 0 in old:
+        raise InvalidArgumentError(f"images without pixels, of size {old}, can't be resized to {new}.")
+    smooth = bool(known_value(antialias))
+    rows, columns = (taps(method, before, after, smooth) for before, after in zip(old, new, strict=True))
+    if new[0] <= old[0]:  # the columns of the fewer rows are resized, which takes longer
+        return single(_columns_resized(_rows_resized(images, rows, method), columns, method))
+    return single(_rows_resized(_columns_resized(images, columns, method), rows, method))
+
+
+def _new_size(size: Any, old: tuple[int, ...], same_ratio: bool) -> tuple[int, ...]:
+    new = ints(size, "an entry of size")
+    if len(new) == 2 and same_ratio:
+        scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(new, old, strict=True))
+        new = tuple(int(np.rint(scale * np.float32(o))) for o in old)
+    if len(new) != 2 or min(new) < 1:
+        raise InvalidArgumentError(f"size is [height, width] of 1 or more, not {list(new)}.")
+    return new
+
+
+def _rows_resized(images: Any, of: Taps, method: str) -> Any:
+    """The heights of a batch as the sums of ``of``: rows of all pixels and channels are added."""
+    batch, height, width, channels = _sizes(images)
+    flat = reshape(images, [batch, height, width * channels])
+    return reshape(_summed(flat, 1, of, method), [batch, len(of.places), width, channels])
+
+
+def _columns_resized(images: Any, of: Taps, method: str) -> Any:
+    """The widths of a batch as the sums of ``of``: channels are picked one by one, along long rows."""
+    batch, height, width, channels = _sizes(images)
+    new, taps_of_each = of.places.shape
+    if taps_of_each > _MOST_PICKED:
+        return _summed(images, 2, of, method)
+    places = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
+    wide = Taps(places, np.repeat(of.weights, channels, axis=0))
+    flat = reshape(images, [batch, height, width * channels])
+    return reshape(_summed(flat, 2, wide, method), [batch, height, new, channels])
+
+
+def _sizes(images: Any) -> tuple[int, int, int, int]:
+    """The sizes of a batch, of which the first may be left open."""
+    batch, *others = images.shape
+    height, width, channels = (static_int(n, "the height, width and channels of images") for n in others)
+    return -1 if batch is None else batch, height, width, channels
+
+
+def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
+    """An axis as the sums of ``of``: few pixels are picked and added, many are a product with a matrix."""
+    count = of.places.shape[1]
+    if method == "nearest":
+        return gather(x, constant(of.places[:, 0]), axis=axis)
+    x = cast(x, float32)
+    if count > _MOST_PICKED:
+        matrix = np.zeros((len(of.places), x.shape[axis]))
+        np.add.at(matrix, (np.arange(len(of.places))[:, None], of.places), of.weights)
+        return matmul(constant(matrix.astype(np.float32)), x)
+    along = [-1 if a == axis else 1 for a in range(len(x.shape))]
+    parts = [
+        gather(x, constant(of.places[:, k]), axis=axis)
+        * constant(of.weights[:, k].astype(np.float32).reshape(along))
+        for k in range(count)
+    ]
+    return add_n(parts)
+
+
+@entry
+def resize_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: str = "bilinear", antialias: Any = False
+) -> Tensor:
+    """Images of the largest size that keeps their ratio and fits, with zeros around them.
+
+    Args:
+        image: as in :func:`resize`.
+        target_height: of the result, with the zeros.
+        target_width: of the result, with the zeros.
+        method: as in :func:`resize`.
+        antialias: as in :func:`resize`.
+
+    Raises:
+        InvalidArgumentError: a target below 1, and what :func:`resize` refuses.
+
+    >>> import dualflow as df
+    >>> df.image.resize_with_pad(df.ones([2, 4, 1]), 4, 4).numpy()[..., 0].sum(1)
+    array([0., 4., 4., 0.], dtype=float32)
+    """
+    image = convert_to_tensor(image)
+    rank = len(image.shape)
+    target = static_int(target_height, "target_height"), static_int(target_width, "target_width")
+    if min(target) < 1:
+        raise InvalidArgumentError(f"the target is 1 x 1 or more, not {target[0]} x {target[1]}.")
+    old = [static_int(image.shape[rank - a], "the height and width of an image") for a in (3, 2)]
+    ratio = max(np.float32(o) / np.float32(t) for o, t in zip(old, target, strict=True))
+    exact = [np.float32(o) / ratio for o in old]
+    offsets = [max(0, int(np.floor((t - e) / 2))) for t, e in zip(target, exact, strict=True)]
+    smaller = resize(image, [int(np.floor(e)) for e in exact], method, antialias=antialias)
+    return pad_to_bounding_box(smaller, offsets[0], offsets[1], target[0], target[1])

@@ -1,0 +1,178 @@
+"""What ``df.image`` refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+image = df.image
+V, M, C = df.ones([3]), df.ones([2, 3]), df.constant([1j])
+IMAGE, DOT = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
+
+
+CASES = {
+    "an image of two axes": (
+        lambda: image.resize(M, [1, 1]),
+        Invalid,
+        "height, width, channels",
+        "df.reshape",
+    ),
+    "a resizing method": (lambda: image.resize(IMAGE, [1, 1], "cubic"), Invalid, "bicubic", "not 'cubic'"),
+    "a resized size": (lambda: image.resize(IMAGE, [0, 1]), Invalid, "of 1 or more", r"not \[0, 1\]"),
+    "an image without pixels": (
+        lambda: image.resize(df.ones([1, 0, 2, 3]), [1, 1]),
+        Invalid,
+        "without pixels",
+        "can't be resized",
+    ),
+    "a resized and padded size": (
+        lambda: image.resize_with_pad(IMAGE, 0, 1),
+        Invalid,
+        "1 x 1 or more",
+        "not 0 x 1",
+    ),
+    "a cropped or padded size": (
+        lambda: image.resize_with_crop_or_pad(IMAGE, 0, 1),
+        Invalid,
+        "1 x 1 or more",
+        "not 0 x 1",
+    ),
+    "a part beyond an image": (
+        lambda: image.crop_to_bounding_box(IMAGE, 2, 0, 3, 1),
+        Invalid,
+        "3 x 1 pixels",
+        "images of 4 x 4",
+    ),
+    "an image that does not fit": (
+        lambda: image.pad_to_bounding_box(IMAGE, 2, 0, 5, 4),
+        Invalid,
+        "don't fit",
+        "5 x 4",
+    ),
+    "a central fraction": (lambda: image.central_crop(IMAGE, 1.5), Invalid, r"in \(0, 1\]", "not 1.5"),
+    "complex images": (lambda: image.convert_image_dtype(C, df.float32), Wrong, "complex128", "df.cast"),
+    "two colours": (lambda: image.rgb_to_hsv(df.ones([2, 2])), Invalid, "three channels", r"\(2, 2\)"),
+    "grey of three channels": (lambda: image.grayscale_to_rgb(V), Invalid, "one channel", r"\(3,\)"),
+    "contrast of a vector": (lambda: image.adjust_contrast(V, 2.0), Invalid, "height, width", "df.reshape"),
+    "a negative gamma": (lambda: image.adjust_gamma(IMAGE, -1), Invalid, "not negative", "-1"),
+    "a standardized vector": (lambda: image.per_image_standardization(V), Invalid, "height, width", "shape"),
+    "a range of brightness": (lambda: image.random_brightness(IMAGE, -1), Invalid, "0 or more", "not -1"),
+    "a range of hue": (lambda: image.random_hue(DOT, 0.9), Invalid, "from 0 to 0.5", "not 0.9"),
+    "a range of contrast": (
+        lambda: image.random_contrast(IMAGE, 2, 1),
+        Invalid,
+        "lower < upper",
+        "from 2 to 1",
+    ),
+    "a part larger than the whole": (
+        lambda: image.random_crop(V, [4]),
+        Invalid,
+        r"sizes \(4,\)",
+        r"shape \(3,\)",
+    ),
+    "images of other sizes compared": (
+        lambda: image.psnr(IMAGE, DOT, 1.0),
+        Invalid,
+        "equal sizes",
+        "df.image.resize",
+    ),
+    "images smaller than a filter": (
+        lambda: image.ssim(IMAGE, IMAGE, 1.0),
+        Invalid,
+        "don't hold a filter of 11 x 11",
+        "smaller filter_size",
+    ),
+    "the variation of a vector": (lambda: image.total_variation(V), Invalid, "three or four axes", "shape"),
+    "the variation of unsigned numbers": (
+        lambda: image.total_variation(df.cast(IMAGE, df.uint8)),
+        Wrong,
+        "uint8 lose their sign",
+        "df.cast",
+    ),
+    "the gradients of a vector": (lambda: image.image_gradients(V), Invalid, "batch", "df.expand_dims"),
+    "the edges of a vector": (lambda: image.sobel_edges(V), Invalid, "batch", "df.expand_dims"),
+    "the edges of integers": (
+        lambda: image.sobel_edges(df.cast(IMAGE, df.int32)),
+        Wrong,
+        "floats, not int32",
+        "convert_image_dtype",
+    ),
+    "patches of other sizes": (
+        lambda: image.extract_patches(IMAGE, [2, 2], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
+        Invalid,
+        r"sizes are \[1, rows, columns, 1\]",
+        r"not \[2, 2\]",
+    ),
+    "patches of another padding": (
+        lambda: image.extract_patches(IMAGE, [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], "FULL"),
+        Invalid,
+        "'VALID' or 'SAME'",
+        "'FULL'",
+    ),
+    "boxes of three corners": (
+        lambda: image.crop_and_resize(IMAGE, M, [0, 0], [1, 1]),
+        Invalid,
+        r"boxes \[boxes, 4\]",
+        "not ",
+    ),
+    "boxes cut to nothing": (
+        lambda: image.crop_and_resize(IMAGE, df.ones([1, 4]), [0], [0, 1]),
+        Invalid,
+        "of 1 or more",
+        r"not \[0, 1\]",
+    ),
+    "drawn boxes of another rank": (
+        lambda: image.draw_bounding_boxes(IMAGE, df.ones([1, 4]), None),
+        Invalid,
+        r"boxes \[batch, boxes, 4\]",
+        "not ",
+    ),
+    "drawn boxes without colours": (
+        lambda: image.draw_bounding_boxes(df.ones([1, 4, 4, 3]), df.ones([1, 1, 4]), [[1.0]]),
+        Invalid,
+        r"colors are \[colors, 3\]",
+        "not ",
+    ),
+    "suppressed boxes of ints": (
+        lambda: image.non_max_suppression(df.ones([1, 4], df.int32), [1.0], 1),
+        Wrong,
+        "boxes and scores in floats",
+        "df.cast",
+    ),
+    "suppressed boxes of three corners": (
+        lambda: image.non_max_suppression(M, [1.0, 1.0], 1),
+        Invalid,
+        r"boxes \[boxes, 4\]",
+        "not ",
+    ),
+    "suppressed boxes of several images": (
+        lambda: image.non_max_suppression_padded(df.ones([1, 1, 4]), df.ones([1, 1]), 1),
+        Invalid,
+        "as many places each",
+        "pad_to_max_output_size=True",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/image/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,163 @@
+"""What ``df.random`` refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.record import REGISTRY
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+random = df.random
+V, C = df.ones([3]), df.constant([1j])
+DIRECT = {"inferred", "run"}  # what cases call that asks no public function
+
+
+def inferred(name, *specs, **attrs):
+    """What the rule of an op says to inputs of these shapes and dtypes."""
+    return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
+
+
+def run(name, *inputs, **attrs):
+    """What an op makes of these values."""
+    return dispatch.current().apply(REGISTRY[name], inputs, attrs)
+
+
+CASES = {
+    "random ints": (
+        lambda: random.normal([2], dtype=df.int32),
+        Wrong,
+        "floats, not int32",
+        "df.random.uniform",
+    ),
+    "ints without an end": (
+        lambda: random.uniform([2], dtype=df.int32),
+        Invalid,
+        "needs maxval",
+        "never drawn",
+    ),
+    "ints of no range": (
+        lambda: random.uniform([2], 3, 3, df.int32),
+        Invalid,
+        "not 3 and 3",
+        "minval < maxval",
+    ),
+    "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
+    "stateless ints of a normal distribution": (
+        lambda: random.stateless_normal([2], (1, 2), dtype=df.int32),
+        Wrong,
+        "are floats, not int32",
+        "df.random.uniform",
+    ),
+    "stateless integers without an end": (
+        lambda: random.stateless_uniform([2], (1, 2), dtype=df.int32),
+        Invalid,
+        "uniform of int32 needs maxval",
+        "minval=None too",
+    ),
+    "stateless integers from an empty range": (
+        lambda: random.stateless_uniform([2], (1, 2), 3, 3, df.int32),
+        Invalid,
+        "minval < maxval",
+        "not 3 and 3",
+    ),
+    "stateless integers between vectors": (
+        lambda: random.stateless_uniform([2], (1, 2), [0, 1], 3, df.int32),
+        Invalid,
+        r"one number each, not of shapes \(2,\) and \(\)",
+        "one number each",
+    ),
+    "a seed of three": (
+        lambda: random.stateless_uniform([2], (1, 2, 3)),
+        Invalid,
+        r"two integers, of shape \[2\], not \(1, 2, 3\)",
+        "two integers",
+    ),
+    "a seed of floats": (
+        lambda: random.stateless_uniform([2], (1.0, 2.0)),
+        Wrong,
+        "two integers, not",
+        "df.cast",
+    ),
+    "another algorithm": (
+        lambda: random.stateless_uniform([2], (1, 2), alg="threefry"),
+        Invalid,
+        "no algorithm 'threefry'",
+        "use 'philox'",
+    ),
+    "stateless categories of a vector": (
+        lambda: random.stateless_categorical(V, 2, (1, 2)),
+        Invalid,
+        r"\(rows, classes\)",
+        "reshape",
+    ),
+    "bounds of normal numbers": (
+        lambda: random.stateless_parameterized_truncated_normal([2], (1, 2), 0.0, 1.0, 3.0, 2.0),
+        Invalid,
+        "is below its largest",
+        "check the parameters",
+    ),
+    "a counter that is no integer": (
+        lambda: inferred("philox", ([], df.float32), ([], df.int64), ([], df.int64), count=1),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "words at a counter that is no integer": (
+        lambda: run("philox", 1.0, 0, 0, count=1),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "truncated numbers at a counter that is no integer": (
+        lambda: run("philox_truncated_normal", 1.0, 0, 0, count=1, dtype=df.float32),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "numbers sampled at a counter that is no integer": (
+        lambda: run("philox_sampled", 1.0, 0, 0, V, kind="gamma", dtype=df.float32),
+        Wrong,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "several counters": (
+        lambda: inferred("philox", ([2], df.int64), ([], df.int64), ([], df.int64), count=1),
+        Invalid,
+        "one number each",
+        "not of",
+    ),
+    "complex parameters": (
+        lambda: random.stateless_poisson([1], (1, 2), C),
+        Wrong,
+        "real parameters, not complex128",
+        "df.cast",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+ASKED_DIRECTLY = [case for case, (call, *_) in CASES.items() if DIRECT & {*call.__code__.co_names}]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ASKED_DIRECTLY])
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/random_numbers/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,127 @@
+"""What ``df.signal`` refuses: what it was given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+signal = df.signal
+V, M, C, NUMBERS = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([1, 2, 3])
+
+
+def traced(function, *shapes):
+    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
+
+
+def gradient(function, *shapes):
+    """Trace the gradient of ``function``."""
+
+    def taken(*xs):
+        with df.GradientTape() as tape:
+            tape.watch(xs)
+            y = function(*xs)
+        return tape.gradient(y, xs)
+
+    return traced(taken, *shapes)
+
+
+CASES = {
+    "a transform of real numbers": (lambda: signal.fft(V), Wrong, "complex64 or complex128", "df.cast"),
+    "a transform of integers": (lambda: signal.rfft(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "a transform of too few axes": (lambda: signal.rfft2d(V), Invalid, "rfft2d takes 2 axes", "df.reshape"),
+    "lengths of other axes": (
+        lambda: signal.rfft(V, [2, 3]),
+        Invalid,
+        "one size, not negative, for each of 1 axes",
+        r"not \[2, 3\]",
+    ),
+    "a transform's norm": (lambda: signal.fftnd(C, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "the gradient of a transform of open length": (
+        lambda: gradient(signal.rfft, [None]),
+        Invalid,
+        "needs to know its lengths",
+        "give fft_length",
+    ),
+    "cosine transforms of integers": (lambda: signal.dct(NUMBERS), Wrong, "float32 or float64", "df.cast"),
+    "cosine transforms of a scalar": (lambda: signal.dct(1.0), Invalid, "one axis or more", "df.reshape"),
+    "a cosine transform's type": (lambda: signal.dct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "an inverse cosine transform's type": (lambda: signal.idct(V, 5), Invalid, "1, 2, 3 or 4", "not 5"),
+    "a cosine transform's norm": (lambda: signal.dct(V, norm="unit"), Invalid, "'ortho'", "not 'unit'"),
+    "a cosine transform's axis": (lambda: signal.dct(M, axis=0), Invalid, "axis -1", "df.transpose"),
+    "a cosine transform's length": (lambda: signal.dct(V, n=0), Invalid, "1 or more", "not 0"),
+    "an inverse cosine transform's length": (lambda: signal.idct(V, n=2), Invalid, "n=None", "cut or pad"),
+    "one sample of the first type": (lambda: signal.dct([1.0], 1), Invalid, "two samples", "norm=None"),
+    "frames of a modified transform": (lambda: signal.mdct(V, 6), Invalid, "multiple of 4", "not 6"),
+    "empty frames": (lambda: signal.frame(V, 0, 1), Invalid, "from 1 on", "not 0 and 1"),
+    "frames of open sizes": (
+        lambda: traced(lambda x: signal.frame(x, 2, 1), [None, None, 4]),
+        Invalid,
+        "all sizes of a signal but one",
+        "known shapes",
+    ),
+    "a sum of a vector": (lambda: signal.overlap_and_add(V, 1), Invalid, "two axes", "df.reshape"),
+    "a sum of frames at one place": (lambda: signal.overlap_and_add(M, 0), Invalid, "from 1 on", "not 0"),
+    "a negative window": (lambda: signal.hann_window(-1), Invalid, "not negative", "-1"),
+    "a window of ints": (lambda: signal.hann_window(3, dtype=df.int32), Wrong, "int32", "another dtype"),
+    "a window of unknown kind": (
+        lambda: traced(lambda x: signal.hann_window(3, x), []),
+        Wrong,
+        "periodic must be known",
+        "Python bool",
+    ),
+    "a window of unknown shape": (
+        lambda: traced(lambda x: signal.kaiser_window(3, x), []),
+        Wrong,
+        "beta must be known",
+        "Python float",
+    ),
+    "mel bands in disorder": (
+        lambda: signal.linear_to_mel_weight_matrix(lower_edge_hertz=9e3),
+        Invalid,
+        "0 <= lower < upper",
+        "here 9000.0",
+    ),
+    "mel bands of ints": (
+        lambda: signal.linear_to_mel_weight_matrix(dtype=df.int32),
+        Wrong,
+        "int32",
+        "another dtype",
+    ),
+    "mel bands of an unknown rate": (
+        lambda: traced(lambda x: signal.linear_to_mel_weight_matrix(sample_rate=x), []),
+        Wrong,
+        "while tracing",
+        "Python number",
+    ),
+    "cepstra of nothing": (
+        lambda: signal.mfccs_from_log_mel_spectrograms(df.zeros([2, 0])),
+        Invalid,
+        "one band or more",
+        "num_mel_bins",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/signal/*.py"], [case[0] for case in CASES.values()]) == []
