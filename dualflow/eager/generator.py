@@ -149,14 +149,13 @@ class Generator:
         def advanced(state: Any) -> Any:
             nonlocal before
             before = state
-            low = cast(state[0], uint64)
-            step = cast(delta, uint64) * constant(_RESERVED, uint64)
-            carried = cast(low + step < low, int64)
-            return stack([cast(low + step, int64), state[1] + carried, state[2]])
+            return _moved(state, delta, back=False)
 
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            engine.change(self._state, advanced)
-        return before  # type: ignore[no-any-return]  # the rule has run
+            done = engine.change(self._state, advanced)
+        if done is None:
+            return before  # type: ignore[no-any-return]  # the rule has run
+        return _moved(done, delta, back=True)  # in an explicit graph, what is fetched must need the change
 
     def _next(self, shape: Any) -> DrawState:
         """The state that numbers of ``shape`` are drawn at."""
@@ -202,6 +201,14 @@ class Generator:
         """``count`` new generators, whose streams differ from each other's and from this one's."""
         keys = unstack(self.uniform_full_int([count], int64))
         return [Generator(state=stack([0 * key, 0 * key, key]), alg="philox") for key in keys]
+
+
+def _moved(state: Any, delta: Any, back: bool) -> Any:
+    """A state so many draws later, or earlier; the counter's first number carries into the second."""
+    low, step = cast(state[0], uint64), cast(delta, uint64) * constant(_RESERVED, uint64)
+    if back:
+        return stack([cast(low - step, int64), state[1] - cast(low < step, int64), state[2]])
+    return stack([cast(low + step, int64), state[1] + cast(low + step < low, int64), state[2]])
 
 
 def _as_state(state: Any) -> Any:

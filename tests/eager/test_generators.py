@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.compat import v1
 
 Generator = df.random.Generator
 
@@ -168,3 +169,16 @@ def test_binomial_numbers():
     drawn = Generator.from_seed(1).binomial([20_000], 10.0, 0.5).numpy()
     assert drawn.dtype == np.int32
     assert abs(drawn.mean() - 5) < 4.5 * np.sqrt(2.5 / 20_000)
+
+
+def test_each_run_of_a_session_draws_on():
+    g = Generator.from_state([-100, 7, 3])
+    expected, end = [g.uniform([2]).numpy() for _ in range(3)], state(g)
+    with v1.Graph().as_default():
+        of_graph = Generator.from_state([-100, 7, 3])
+        drawn, held = of_graph.uniform([2]), of_graph.state.value()
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            found = [session.run(drawn) for _ in range(3)]
+            assert session.run(held).tolist() == end
+    np.testing.assert_array_equal(found, expected)

@@ -11,13 +11,13 @@ import numpy as np
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.ops.arithmetic import maximum, square, squared_difference
+from dualflow.ops.arithmetic import add_n, maximum, square, squared_difference
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros_like
 from dualflow.ops.image.dtypes import convert_image_dtype
-from dualflow.ops.joining import concat, stack
+from dualflow.ops.joining import concat, stack, unstack
 from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_prod
@@ -72,13 +72,17 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 
 
 def _blurred(images: Any, weights: Any) -> Any:
-    """Means of windows of a batch, by weights of its heights and then of its widths."""
-    size = len(weights)
-    for axis in (0, 1):
-        shape = (size, 1) if axis == 0 else (1, size)
-        seen = windows(images, Geometry(shape, (1, 1), (1, 1), ((0, 0), (0, 0))))
-        images = reduce_sum(seen * constant(weights.reshape(*shape, 1)), [3, 4])
-    return images
+    """Means of windows of a batch of known sizes, by weights of its heights and then of its widths.
+
+    Channels and columns are one long axis, along which pixels are so many numbers apart.
+    """
+    height, width, channels = images.shape[1:]
+    rows, columns = height - len(weights) + 1, width - len(weights) + 1
+    flat = reshape(images, [-1, height, width * channels])
+    flat = add_n([flat[:, i : i + rows] * weight for i, weight in enumerate(weights)])
+    reach = columns * channels
+    parts = [flat[:, :, i * channels : i * channels + reach] * weight for i, weight in enumerate(weights)]
+    return reshape(add_n(parts), [-1, rows, columns, channels])
 
 
 def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: Any) -> tuple[Any, Any]:
@@ -93,20 +97,16 @@ def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: A
         )
     places = np.arange(width) - (width - 1) / 2
     weights = np.exp(-0.5 * (places / float(sigma)) ** 2)
-    weights = (weights / weights.sum()).astype(np.float32)
-
-    def mean(x: Any) -> Any:
-        rows = _blurred(reshape(x, [-1, height, wide, channels]), weights)
-        ahead = [-1 if n is None else n for n in x.shape[:-3]]
-        return reshape(rows, [*ahead, *rows.shape[1:]])
-
+    if a.shape != b.shape:  # one of them is compared with all of a batch
+        a, b = a + zeros_like(b), b + zeros_like(a)
+    maps = stack([a, b, a * b, square(a) + square(b)])
+    ahead = [-1 if n is None else n for n in maps.shape[:-3]]
+    means = _blurred(reshape(maps, [-1, height, wide, channels]), (weights / weights.sum()).tolist())
+    of_a, of_b, both, power = unstack(reshape(means, [*ahead, *means.shape[1:]]), 4)
     first, second = square(k1 * most), square(k2 * most)
-    of_a, of_b = mean(a), mean(b)
     product, squares = of_a * of_b * 2.0, square(of_a) + square(of_b)
     luminance = (product + first) / (squares + first)
-    both = mean(a * b) * 2.0
-    contrast = (both - product + second) / (mean(square(a) + square(b)) - squares + second)
-    return luminance, contrast
+    return luminance, (both * 2.0 - product + second) / (power - squares + second)
 
 
 @entry

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.elementwise import UnaryFunction, as_real_float, elementwise
 from dualflow.ops.exponential import exp
 from dualflow.ops.forms import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.samples import Sample
+from dualflow.ops.samples import Sample, numbers
+from dualflow.ops.special_functions import gamma_elements
 from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
 from dualflow.ops.special_functions.scipys import (
     SpecialFunction,
@@ -48,19 +51,41 @@ def _density(a: Any, x: Any) -> Any:
 
 _POSITIVE = between(0.5, 5)
 
-GAMMA = by_scipy(
-    "gamma_function",
-    """The logarithm of the gamma function, or that one's derivative.""",
-    {
-        "lgamma": SpecialFunction(
-            lambda special, x: np.where(x == -np.inf, np.inf, special.gammaln(x)),
-            lambda out, x: digamma(x),
-            (_POSITIVE,),
-        ),
-        "digamma": SpecialFunction(
-            lambda special, x: special.psi(x), lambda out, x: polygamma(1.0, x), (_POSITIVE,)
-        ),
-    },
+
+def _lgamma(x: Any) -> Any:
+    """SciPy's, but where it has few digits: at its roots, and of numbers without an exponent."""
+    found = computed(lambda special, x: special.gammaln(x), x)
+    size = np.abs(x)
+    few = (np.abs(size - 1.75) < 1.25) | (size < np.finfo(x.dtype).tiny) | (x == -np.inf)
+    if not few.any():
+        return found
+    found = np.asarray(found)
+    found[few] = gamma_elements.lgamma(maths_reference, x[few])
+    return found
+
+
+lgamma: UnaryFunction = elementwise(
+    "lgamma",
+    """``log(abs(gamma(x)))``; inf at 0, -1, -2, ...""",
+    example=("df.math.lgamma([1.0, 2.0])", "[0.0, 0.0]"),
+    dtype=as_real_float,
+    eager=_lgamma,
+    code=lambda m, x: gamma_elements.lgamma(m, x),
+    vjp=lambda g, out, x: g * digamma(x),
+    samples=numbers(0.5, 5),
+    cost=120,
+)
+
+digamma: UnaryFunction = elementwise(
+    "digamma",
+    """The derivative of ``lgamma``; nan at -1, -2, ..., and infinite at 0.""",
+    example=("df.math.digamma([0.0])", "[-inf]"),
+    dtype=as_real_float,
+    eager=lambda x: computed(lambda special, x: special.psi(x), x),
+    code=lambda m, x: gamma_elements.digamma(m, x),
+    vjp=lambda g, out, x: g * polygamma(1.0, x),
+    samples=numbers(0.5, 5),
+    cost=100,
 )
 OF_ORDER = by_scipy(
     "function_of_order",
@@ -140,31 +165,6 @@ INCOMPLETE_BETA = by_scipy(
         )
     },
 )
-
-
-def lgamma(x: Any, name: str | None = None) -> Tensor:
-    """``log(abs(gamma(x)))``, element by element; inf at 0, -1, -2, ...
-
-    Takes real numbers; integers become float32.
-
-    Raises:
-        DTypeError: complex numbers.
-
-    >>> import dualflow as df
-    >>> df.math.lgamma([1.0, 5.0]).numpy().round(4)
-    array([0.    , 3.1781], dtype=float32)
-    """
-    return apply(GAMMA, "lgamma", x)
-
-
-def digamma(x: Any, name: str | None = None) -> Tensor:
-    """The derivative of :func:`lgamma`; nan at -1, -2, ..., and infinite at 0.
-
-    >>> import dualflow as df
-    >>> df.math.digamma([1.0, 2.0]).numpy().round(4)
-    array([-0.5772,  0.4228], dtype=float32)
-    """
-    return apply(GAMMA, "digamma", x)
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:

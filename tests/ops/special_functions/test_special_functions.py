@@ -136,6 +136,59 @@ def test_shapes_broadcast(mode):
     assert mode(math.betainc)(df.ones([3, 1]), df.ones([2]), df.constant(0.5)).shape == (3, 2)
 
 
+# Machine code
+
+ROOTS = np.array([1.0, 2.0, 1.4616321449683622])
+SIZES = 10 ** np.random.default_rng(0).uniform(-300, 300, 3000)
+ABOVE = [
+    np.random.default_rng(1).uniform(0, 40, 9000),
+    SIZES,
+    (ROOTS * (1 + 1e-5 * np.arange(-50, 51)[:, None])).ravel(),
+]
+
+
+@pytest.mark.parametrize("dtype", [df.float32, df.float64])
+@pytest.mark.parametrize("function", [math.lgamma, math.digamma])
+def test_the_gamma_functions_are_native_and_agree_with_eager_ones(function, dtype):
+    x = df.cast(np.concatenate(ABOVE), dtype)
+    f = df.function(function)
+    found, expected = f(x).numpy(), function(x).numpy()
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(found[~finite], expected[~finite])
+    assert np.all(np.abs(found - expected)[finite] <= 5 * np.spacing(np.abs(expected[finite])))
+    assert "numpy:" not in str(f.status())
+
+
+@pytest.mark.parametrize("function", [math.lgamma, math.digamma])
+def test_the_gamma_functions_below_zero_have_all_digits_of_a_number_of_size_one(function):
+    x = df.constant(-np.random.default_rng(2).uniform(0, 20, 9000))
+    found, expected = df.function(function)(x).numpy(), function(x).numpy()
+    away = np.abs(x.numpy() - np.round(x.numpy()))
+    assert np.all(
+        np.abs(found - expected) <= 2e-14 * np.maximum(1, np.abs(expected)) / np.minimum(1, 20 * away)
+    )
+
+
+@given(away=st.floats(-1e-3, 1e-3))
+def test_the_logarithm_of_gamma_keeps_its_digits_at_its_roots(away):
+    for root, terms in (
+        (1.0, (-np.euler_gamma, np.pi**2 / 12)),
+        (2.0, (1 - np.euler_gamma, np.pi**2 / 12 - 0.5)),
+    ):
+        x = root + away
+        t = x - root
+        series = t * terms[0] + t**2 * terms[1]
+        third = float(math.polygamma(double(2.0), double(root))) / 6
+        fourth = float(math.polygamma(double(3.0), double(root))) / 24
+        expected = series + t**3 * third + t**4 * fourth
+        assert float(math.lgamma(double(x))) == pytest.approx(expected, rel=1e-11, abs=0)
+
+
+def test_small_and_infinite_arguments_of_the_logarithm_of_gamma(mode):
+    x = double([5e-324, 1e-310, INF, -INF])
+    np.testing.assert_allclose(mode(math.lgamma)(x), [744.44007192, -np.log(1e-310), INF, INF])
+
+
 # Gradients that no difference of the values tells
 
 
