@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.places import reset_shape as reset_shape
     from dualflow.ops.sparse.places import reshape as reshape
     from dualflow.ops.sparse.places import transpose as transpose
+    from dualflow.ops.sparse.reductions import reduce_max as reduce_max
     from dualflow.ops.sparse.reductions import reduce_sum as reduce_sum
+    from dualflow.ops.sparse.reductions import softmax as softmax
+    from dualflow.ops.sparse.reductions import to_indicator as to_indicator
+    from dualflow.ops.sparse.segments import segment_mean as segment_mean
+    from dualflow.ops.sparse.segments import segment_sqrt_n as segment_sqrt_n
+    from dualflow.ops.sparse.segments import segment_sum as segment_sum
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

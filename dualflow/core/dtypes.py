@@ -134,6 +134,8 @@ PACKAGED: Final = 256
 """The ``num`` of NumPy's dtypes from which on they are those of packages."""
 _NARROW: Final = {"bfloat16": 14, "float8_e5m2": 24, "float8_e4m3fn": 25}
 """Names and numbers of the narrow floats, which are registered when one is first asked for."""
+narrow_in_use: Final[list[str]] = []
+"""Names of the narrow floats that have been asked for: where there are none, nobody looks for them."""
 
 
 def _numeric_types() -> dict[np.dtype[Any], DType]:
@@ -218,6 +220,7 @@ def narrow_float(name: str) -> DType:
         known = _TYPES.setdefault(made.dtype, made)
         _NUMBERS[_NARROW[name]] = known
         _NAMED.update({name: known, _NARROW[name]: known})
+        narrow_in_use.append(name)
     return known
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
-from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote
+from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, narrow_in_use, promote
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -114,9 +114,8 @@ class Op:
     def run_on(self, engine: Engine, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run on values of any kind, whose tensors may be of narrow floats."""
         tensors = _prepare(self.promotion, inputs, engine)
-        for x in tensors:
-            if x.dtype.narrow and not carries(self):
-                return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
+        if narrow_in_use and any(x.dtype.narrow for x in tensors) and not carries(self):
+            return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
         return engine.run(self, tensors, attrs)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:

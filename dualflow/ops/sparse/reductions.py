@@ -1,18 +1,28 @@
-"""Sums over axes of a SparseTensor."""
+"""Sums and maxima over axes of a SparseTensor, and what is made of them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.dtypes import int32, int64
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes
-from dualflow.ops.arrangement import reshape
-from dualflow.ops.broadcasting import reduce_sum as sum_of
-from dualflow.ops.creation import zeros_like
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.choice import where
+from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.exponential import exp
 from dualflow.ops.joining import concat
+from dualflow.ops.masking import boolean_mask
 from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.segments.segments import unsorted_segment_max, unsorted_segment_sum
+from dualflow.ops.shapes import shape as shape_tensor
+from dualflow.ops.shapes import size
 from dualflow.ops.sparse.places import joined, place_numbers, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import ints
+from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -42,6 +52,75 @@ def reduce_sum(
     >>> df.sparse.reduce_sum(df.SparseTensor([[0, 1], [0, 2]], [1, 2], [2, 3]), axis=1).numpy()
     array([3, 0], dtype=int32)
     """
+    return _reduced(sp_input, axis, keepdims, output_is_sparse, unsorted_segment_sum)
+
+
+def reduce_max(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor | SparseTensor:
+    """The largest element that is stored over ``axis``, or over all axes; 0 where none is stored.
+
+    The arguments are those of :func:`reduce_sum`.
+
+    >>> import dualflow as df
+    >>> df.sparse.reduce_max(df.SparseTensor([[0, 1], [0, 2]], [-1, -2], [2, 3]), axis=1).numpy()
+    array([-1,  0], dtype=int32)
+    """
+    return _reduced(sp_input, axis, keepdims, output_is_sparse, unsorted_segment_max)
+
+
+def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The softmax of the elements that are stored in each row, along the last axis.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow as df
+    >>> df.sparse.softmax(df.SparseTensor([[0, 1], [0, 2]], [0.0, 0.0], [2, 3])).values.numpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+    x = sparse(sp_input)
+    if len(x.shape) < 2:
+        raise InvalidArgumentError(
+            f"softmax takes a SparseTensor of two axes or more, not of shape {x.shape}; "
+            "df.sparse.expand_dims adds one."
+        )
+    rows = joined(place_numbers(x.indices[:, :-1], x.sizes()[:-1]))
+    row = scatter_nd(expand_dims(rows.order, 1), rows.segment, shape_tensor(rows.segment))
+    count = size(row)
+    values = exp(x.values - gather(unsorted_segment_max(stop_gradient(x.values), row, count), row))
+    return x.with_values(values / gather(unsorted_segment_sum(values, row, count), row))
+
+
+def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """A bool for each row and each number below ``vocab_size``: whether the row stores that number.
+
+    Args:
+        sp_input: a SparseTensor of integers, whose last axis the result doesn't have.
+        vocab_size: the size of the last axis of the result.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        OutOfRangeError: a number that is not below ``vocab_size``.
+
+    >>> import dualflow as df
+    >>> df.sparse.to_indicator(df.SparseTensor([[0, 0], [0, 1]], [2, 0], [1, 2]), 3).numpy().tolist()
+    [[True, False, True]]
+    """
+    x = sparse(sp_input)
+    places = concat([x.indices[:, :-1], expand_dims(cast(x.values, int64), 1)], 1)
+    shape = [*x.sizes()[:-1], static_int(vocab_size, "vocab_size")]
+    return scatter_nd(places, ones_like(x.values, int32), shape) > 0
+
+
+def _reduced(
+    sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool, segments: Callable[[Any, Any, Any], Any]
+) -> Any:
+    """Elements of the same place without some axes, joined to one each."""
     x = sparse(sp_input)
     rank = len(x.shape)
     gone = normalize_axes(None if axis is None else ints(axis, "axis"), rank)
@@ -49,13 +128,16 @@ def reduce_sum(
     shape = x.sizes()
     whole = [1 if a in gone else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in kept]
     indices = gather(x.indices, kept, axis=1) if kept else x.indices[:, :0]
-    if output_is_sparse:
-        places = joined(place_numbers(indices, [shape[a] for a in kept]))
-        found = places.at_first(indices)
-        if keepdims:
-            none = zeros_like(found[:, :1]) if kept else zeros_like(places.at_first(x.indices[:, :1]))
-            columns = [none if a in gone else found[:, kept.index(a), None] for a in range(rank)]
-            found = concat(columns, 1)
-        return SparseTensor(found, places.sums(x.values), whole)
-    total = scatter_nd(indices, x.values, [shape[a] for a in kept]) if kept else sum_of(x.values)
-    return reshape(total, whole) if keepdims else total
+    numbers = place_numbers(indices, [shape[a] for a in kept])
+    if not output_is_sparse:
+        count = math.prod(shape[a] for a in kept)
+        total = segments(x.values, numbers, count)
+        stored = unsorted_segment_sum(ones_like(x.values, int32), numbers, count) > 0
+        return reshape(where(stored, total, zeros_like(total)), whole)
+    places = joined(numbers)
+    found = places.at_first(indices)
+    if keepdims:
+        none = zeros_like(found[:, :1]) if kept else zeros_like(places.at_first(x.indices[:, :1]))
+        found = concat([none if a in gone else found[:, kept.index(a), None] for a in range(rank)], 1)
+    ordered = segments(gather(x.values, places.order), places.segment, size(places.segment))
+    return SparseTensor(found, boolean_mask(gather(ordered, places.segment), places.first), whole)

@@ -125,6 +125,13 @@ CASES = {
         r"\[2, 4\] on axis 1",
         "expand_nonconcat",
     ),
+    "rows of a line": (lambda: sparse.softmax(LINE), Invalid, r"not of shape \(2,\)", "expand_dims"),
+    "ids of segments": (
+        lambda: sparse.segment_sum(DENSE, [0], [0, 1]),
+        Invalid,
+        r"\(2,\)",
+        "one for each index",
+    ),
     "no slices": (lambda: sparse.mask(DENSE, [0]), Wrong, "IndexedSlices, not", "boolean_mask"),
     "no rows": (lambda: sparse.fill_empty_rows(LINE, 0.0), Invalid, r"shape \(2,\)", "expand_dims"),
 }

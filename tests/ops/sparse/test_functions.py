@@ -260,3 +260,66 @@ def test_nothing_is_stored_of_an_empty_tensor() -> None:
     assert dense(sparse.add(x, x)).shape == (0, 3)
     assert dense(sparse.transpose(x)).shape == (3, 0)
     assert sparse.sparse_dense_matmul(x, np.ones((3, 2), np.float32)).shape == (0, 2)
+
+
+@few
+@given(arrays(2), st.sampled_from([None, 0, -1]), st.booleans())
+def test_the_largest_of_the_elements_that_are_stored(x: Array, axis: Any, keepdims: bool) -> None:
+    largest = np.where(x != 0, x, -np.inf).max(axis, keepdims=keepdims, initial=-np.inf)
+    expected = np.where(np.isneginf(largest), 0, largest)
+    a = sparse.from_dense(x)
+    assert np.array_equal(both(lambda p: sparse.reduce_max(p, axis, keepdims), a), expected)
+    if axis is not None:
+        found = both(lambda p: sparse.reduce_max(p, axis, keepdims, output_is_sparse=True), a)
+        assert np.array_equal(found, expected)
+
+
+@few
+@given(arrays(3))
+def test_the_softmax_of_each_rows_elements(x: Array) -> None:
+    powers = np.where(x != 0, np.exp(x - x.max(-1, keepdims=True)), 0)
+    expected = powers / np.maximum(powers.sum(-1, keepdims=True), 1e-30)
+    a = sparse.from_dense(x)
+    for run in (sparse.softmax, df.function(sparse.softmax)):
+        np.testing.assert_allclose(dense(run(a)), expected, rtol=1e-5)
+
+
+def test_a_softmax_is_stable_and_has_a_gradient(mode: Any) -> None:
+    def slope(values: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(values)
+            y = sparse.softmax(df.SparseTensor([[0, 0], [0, 3]], values, [1, 4])).values[0]
+        return y, tape.gradient(y, values)
+
+    y, found = mode(slope)(df.constant([1e30, 1e30]))
+    assert y.numpy() == 0.5
+    np.testing.assert_allclose(found, [0.25, -0.25])
+
+
+def test_numbers_that_rows_store(mode: Any) -> None:
+    x = df.SparseTensor([[0, 0], [0, 1], [2, 0]], [2, 0, 2], [3, 5])
+    found = mode(lambda p: sparse.to_indicator(p, 4))(x).numpy()
+    assert found.tolist() == [[True, False, True, False], [False] * 4, [False, False, True, False]]
+    with pytest.raises(IndexError):
+        mode(lambda p: sparse.to_indicator(p, 2))(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "divide"), [("sum", lambda n: 1), ("mean", lambda n: n), ("sqrt_n", lambda n: n**0.5)]
+)
+def test_rows_that_are_picked_by_segments(mode: Any, name: str, divide: Any) -> None:
+    data = np.arange(12, dtype=np.float32).reshape(4, 3)
+    rows, ids = [0, 2, 2, 3], [0, 0, 0, 2]
+    expected = np.zeros((4, 3))
+    for at in range(3):
+        picked = [row for row, segment in zip(rows, ids, strict=True) if segment == at]
+        expected[at] = data[picked].sum(0) / divide(max(len(picked), 1))
+    function = getattr(sparse, f"segment_{name}")
+    found = mode(lambda x: function(x, rows, ids, num_segments=4))(df.constant(data))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(function(data, rows, ids), expected[:3], rtol=1e-6)
+
+
+def test_segments_must_be_in_order(mode: Any) -> None:
+    with pytest.raises(ValueError, match="ascending order"):
+        mode(lambda ids: sparse.segment_sum(df.ones([3, 2]), [0, 1, 2], ids, 3))(df.constant([0, 2, 1]))

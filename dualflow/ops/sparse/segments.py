@@ -1,0 +1,96 @@
+"""Sums of rows that indices pick, by segments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.checks import required
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.segments.rows import count_up_to
+from dualflow.ops.segments.segments import (
+    unsorted_segment_mean,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def segment_sum(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """The sum of the rows of ``data`` that ``indices`` pick for each segment; 0 where none is picked.
+
+    Args:
+        data: of one axis or more.
+        indices: integers ``[n]``, the rows.
+        segment_ids: integers ``[n]`` in ascending order: which segment each of them is added to.
+        num_segments: how many segments there are; by default one more than the last id.
+        name: ignored; as in TensorFlow.
+        sparse_gradient: ignored: gradients are dense.
+
+    Raises:
+        InvalidArgumentError: ids that descend, or not one for each index.
+        OutOfRangeError: a row that is not there.
+
+    >>> import dualflow as df
+    >>> df.sparse.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 2], [0, 0, 2]).numpy().tolist()
+    [[2, 4], [0, 0], [5, 6]]
+    """
+    return unsorted_segment_sum(*_picked(data, indices, segment_ids, num_segments))
+
+
+def segment_mean(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """The mean of the rows that are picked for each segment; as :func:`segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.sparse.segment_mean([[1.0], [3.0]], [0, 1], [0, 0]).numpy().tolist()
+    [[2.0]]
+    """
+    return unsorted_segment_mean(*_picked(data, indices, segment_ids, num_segments))
+
+
+def segment_sqrt_n(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """The sum of the rows over the square root of their number; as :func:`segment_sum`.
+
+    >>> import dualflow as df
+    >>> df.sparse.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 0], [0, 0, 0, 0]).numpy().tolist()
+    [[4.0]]
+    """
+    return unsorted_segment_sqrt_n(*_picked(data, indices, segment_ids, num_segments))
+
+
+def _picked(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, Any]:
+    ids, rows = convert_to_tensor(segment_ids), convert_to_tensor(indices)
+    if len(ids.shape) != 1 or not ids.shape.is_compatible_with(rows.shape):
+        raise InvalidArgumentError(
+            f"segment_ids are one for each index, but their shape is {ids.shape} and that of the indices "
+            f"{rows.shape}."
+        )
+    ids = required(
+        ids, reduce_all(ids[1:] >= ids[:-1]), "segment_ids must be in ascending order; sort them first."
+    )
+    return gather(data, rows), ids, count_up_to(ids) if num_segments is None else num_segments
