@@ -41,13 +41,15 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
     from benchmarks import backends, first_call, report, steady
+    from benchmarks.matrices import matrix_workloads
     from benchmarks.workloads import workloads
 
     about = report.machine()
     print(report.describe(about), end="\n\n", flush=True)
     words = [word.strip() for word in options.only.split(",")]
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
-    chosen = [w for w in workloads(options.quick) if any(word in w.name for word in words)]
+    every = (*workloads(options.quick), *matrix_workloads(options.quick))
+    chosen = [w for w in every if any(word in w.name for word in words)]
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
     for table in (report.steady_table(rows), report.memory_table(rows)):
         print(f"{table}\n", flush=True)

@@ -27,6 +27,15 @@ ROWS = {
     "while loop, 1e5 sin steps",
     "while loop, collatz 77031",
     "RNN, 1000 steps, forward and backward",
+    "Cholesky, 8x8",
+    "Cholesky, 256x256",
+    "inverse, 256x256",
+    "solve, 1000 of 8x8",
+    "triangular solve, 1000 of 8x8",
+    "singular values, 256x256",
+    "eigenvalues, 256x256",
+    "exponential, 256x256",
+    "log-likelihood and gradient, 256",
 }
 
 
