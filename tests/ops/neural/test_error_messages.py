@@ -182,6 +182,12 @@ CASES = {
         "not 2 of 1",
         "a wider beam",
     ),
+    "lengths of a search in floats": (
+        lambda: inferred("ctc_beam_search", ([2, 1, 3],), ([1], df.float32), beam_width=1, top_paths=1),
+        Wrong,
+        "not float32 and float32",
+        "df.cast",
+    ),
     "labels of no batch": (
         lambda: nn.ctc_unique_labels(NUMBERS),
         Invalid,
