@@ -236,7 +236,8 @@ def _search_infer(
 ) -> tuple[TensorSpec, ...]:
     if not scores.dtype.is_floating or not lengths.dtype.is_integer:
         raise DTypeError(
-            f"takes scores of floats and lengths of integers, not {scores.dtype.name} and {lengths.dtype.name}; "
+            f"takes scores of floats and lengths of integers, not {scores.dtype.name} and "
+            f"{lengths.dtype.name}; "
             "convert them with df.cast."
         )
     steps, batch, _ = scores.shape
