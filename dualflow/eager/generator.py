@@ -153,9 +153,9 @@ class Generator:
 
         with dispatch.using(dispatch.current().unrecorded) as engine:
             done = engine.change(self._state, advanced)
-        if done is None:
-            return before  # type: ignore[no-any-return]  # the rule has run
-        return _moved(done, delta, back=True)  # in an explicit graph, what is fetched must need the change
+        if done is not None:  # in an explicit graph, what is fetched must need the change
+            before = _moved(done, delta, back=True)
+        return before  # type: ignore[no-any-return]  # the rule has run
 
     def _next(self, shape: Any) -> DrawState:
         """The state that numbers of ``shape`` are drawn at."""

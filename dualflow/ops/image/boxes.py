@@ -78,6 +78,9 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
         static_int(n, "the height, width and channels of images") for n in images.shape[1:]
     )
     palette = _palette(colors, channels, images.dtype)
+    count = static_int(boxes.shape[1], "the number of boxes")
+    if not count:
+        return images
     edges = [cast(boxes[:, :, i] * float(n - 1), int32) for i, n in enumerate((height, width, height, width))]
     top, left, bottom, right = (expand_dims(expand_dims(edge, 2), 3) for edge in edges)
     row, column = iota([1, 1, height, 1], 2), iota([1, 1, 1, width], 3)
@@ -85,11 +88,8 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     border = logical_or(
         logical_or(equal(row, top), equal(row, bottom)), logical_or(equal(column, left), equal(column, right))
     )
-    count = static_int(boxes.shape[1], "the number of boxes")
     number = reshape(iota([count], 0), [1, count, 1, 1])
-    last = reduce_max(where(logical_and(inside, border), number, -1), 1) if count else None
-    if last is None:
-        return images
+    last = reduce_max(where(logical_and(inside, border), number, -1), 1)
     paint = gather(palette, mod(last, palette.shape[0]))
     return where(expand_dims(last >= 0, 3), paint, images)
 
@@ -98,7 +98,7 @@ def _palette(colors: Any, channels: int, dtype: Any) -> Any:
     if colors is None and channels == 1:
         return constant(np.ones((1, 1)), dtype)
     found = convert_to_tensor(_COLOURS if colors is None else colors, dtype_hint=float32)
-    if len(found.shape) != 2 or static_int(found.shape[1], "channels") < channels:
+    if len(found.shape) != 2 or not found.shape[0] or static_int(found.shape[1], "channels") < channels:
         raise InvalidArgumentError(
             f"colors are [colors, {channels}] for images of {channels} channels, not {found.shape}."
         )

@@ -138,6 +138,12 @@ CASES = {
         r"colors are \[colors, 3\]",
         "not ",
     ),
+    "no colours": (
+        lambda: image.draw_bounding_boxes(IMAGE, df.ones([1, 1, 4]), df.ones([0, 1])),
+        Invalid,
+        r"colors are \[colors, 1\]",
+        r"not \(0, 1\)",
+    ),
     "suppressed boxes of ints": (
         lambda: image.non_max_suppression(df.ones([1, 4], df.int32), [1.0], 1),
         Wrong,
