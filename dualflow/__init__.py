@@ -34,6 +34,7 @@ from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
 from dualflow.core.namespace import publish as _publish
+from dualflow.core.numpy_protocols import install as _install_overrides
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
@@ -191,6 +192,7 @@ from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
 
 _install_drawing()
+_install_overrides("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16
@@ -212,6 +214,7 @@ if TYPE_CHECKING:
     from dualflow import math as math
     from dualflow import nest as nest
     from dualflow import nn as nn
+    from dualflow import numpy as numpy
     from dualflow import quantization as quantization
     from dualflow import random as random
     from dualflow import sets as sets

@@ -33,6 +33,13 @@ class DelegatingEngine(Engine):
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         return self.base.constant(array)
 
+    @property
+    def overrides_numpy(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
+        return self.base.overrides_numpy
+
+    def follows(self, value: Any) -> bool:
+        return self.base.follows(value)
+
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         return self.base.adopt(tensor)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from dualflow.core.naming import scoped
@@ -84,6 +85,8 @@ class Engine:
 
     __slots__ = ()
     eager = False
+    overrides_numpy = False
+    """Whether NumPy's functions run as ops on tensors that this engine :meth:`follows`."""
 
     @property
     def unrecorded(self) -> Engine:
@@ -121,8 +124,15 @@ class Engine:
         """Another tensor of the same elements, which is told from ``tensor`` by its identity."""
         raise NotImplementedError
 
-    def leave(self, value: AbstractTensor | AbstractVariable) -> None:
-        """Take note that the method which calls this hands the elements of ``value`` to NumPy."""
+    def follows(self, value: Any) -> bool:
+        """Whether what is computed from ``value``, which may be anything, is recorded."""
+        return False
+
+    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType | None = None) -> None:
+        """Take note that the elements of ``value`` are handed to NumPy.
+
+        ``frame`` is who asks NumPy, by default who has called the method which calls this.
+        """
 
     def read(self, variable: Any) -> Any:
         """The variable's value at this point of the program."""

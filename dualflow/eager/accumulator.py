@@ -52,6 +52,7 @@ class AccumulatingEngine(DelegatingEngine):
     """
 
     __slots__ = ("_reads", "table")
+    overrides_numpy = True
 
     def __init__(self, base: Engine, table: TangentTable) -> None:
         super().__init__(base)
@@ -72,6 +73,9 @@ class AccumulatingEngine(DelegatingEngine):
             for output, tangent in zip(outputs, found, strict=True):
                 table.put(output, tangent)
         return result
+
+    def follows(self, value: Any) -> bool:
+        return (isinstance(value, TENSORS) and value in self.table) or self.base.follows(value)
 
     def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
         adopted = self.base.adopt(tensor)

@@ -191,14 +191,14 @@ def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def fit(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python number as a tensor of ``dtype``, where it adapts to it; anything else as it is.
+    """A Python number as a tensor of ``dtype``, where it adapts to it, or an array of it; else as it is.
 
     Numbers are kept for next time, in tables by the number's type, as 2 == 2.0.
     """
     kind = type(value)
     table = _floats.get(dtype) if kind is float else _ints.get(dtype) if kind is int else None
     if table is None:
-        return value
+        return wrap(value.copy()) if kind is _ndarray and value.dtype is dtype else value
     found = table.get(value)
     return found if found is not None else _remember(value, dtype, table)
 

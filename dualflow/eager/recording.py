@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Sequence
+from types import FrameType
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -94,6 +95,7 @@ class Recording(DelegatingEngine):
     """``base`` with tapes that listen."""
 
     __slots__ = ("_reads", "tapes")
+    overrides_numpy = True
 
     def __init__(self, base: Engine, tapes: tuple[Tape, ...]) -> None:
         self.base = base  # as the base class does, whose call would be a tenth of a tape
@@ -163,10 +165,15 @@ class Recording(DelegatingEngine):
                     tape.watched.add(id(adopted))
         return adopted
 
-    def leave(self, value: AbstractTensor | AbstractVariable) -> None:
+    def follows(self, value: Any) -> bool:
+        if isinstance(value, TENSORS) and any(tape.watches(value) for tape in self.tapes):
+            return True
+        return self.base.follows(value)
+
+    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType | None = None) -> None:
         if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
             return
-        frame = sys._getframe(2)  # who asked NumPy, or a NumPy function
+        frame = frame or sys._getframe(2)  # who asked NumPy, or a NumPy function
         if asked_from_outside(frame):
             warn_user(_LOST, frame)
 

@@ -14,6 +14,7 @@ from dualflow.core.device_names import DEVICE, check_device
 from dualflow.core.dispatch import AbstractTensor, TensorLike
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
+from dualflow.core.numpy_protocols import NumPyProtocol, array_function, array_ufunc
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
@@ -59,6 +60,8 @@ class Operators:
 
     __slots__ = ()
     __array_priority__ = 100
+    __array_ufunc__ = NumPyProtocol(array_ufunc)
+    __array_function__ = NumPyProtocol(array_function)
     __pandas_priority__ = (
         5000  # above that of pandas' classes, so that an operator gives a tensor, as array's do
     )

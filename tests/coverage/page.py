@@ -2,8 +2,8 @@
 
     python tests/coverage/page.py > docs/coverage.md
 
-``names.txt`` has TensorFlow 2.21's names: what ``dir`` shows of each namespace. The reasons are those that
-asking for a missing name gives (``dualflow/core/absent_names.txt``).
+``names.txt`` has TensorFlow 2.21's names, what ``dir`` shows of each namespace, and those of NumPy and JAX.
+The reasons are those that asking for a missing name gives (``dualflow/core/absent_names.txt``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ INTRODUCTION = """\
 
 Every public name of TensorFlow 2.21's numerical namespaces: there, or out, with the reason and what to use,
 which is also what asking for the name says. `python tests/coverage/page.py > docs/coverage.md` writes this
-page, and a test compares it with the package.
+page, and a test compares it with the package. Under `df.numpy` are the names of NumPy 2.4, `jax.numpy` and
+`tf.experimental.numpy` together.
 """
 
 

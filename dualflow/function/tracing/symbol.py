@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from dualflow.core.dispatch import Engine
+from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import (
     DTypeError,
@@ -50,6 +50,7 @@ class SymbolicEngine(Engine):
 
     __slots__ = ("name", "provisional", "symbols")
 
+    overrides_numpy = True
     keys_feeds = False
     """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
 
@@ -60,6 +61,9 @@ class SymbolicEngine(Engine):
         self.name = name
         self.symbols: dict[Value, Symbol] = {}
         self.provisional: dict[Value, Provisional] = {}
+
+    def follows(self, value: Any) -> bool:
+        return isinstance(value, Symbol | AbstractVariable)
 
     def symbol(self, value: Value) -> Symbol:
         """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""

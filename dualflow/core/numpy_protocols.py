@@ -1,0 +1,57 @@
+"""NumPy's protocols: what NumPy's functions ask the class of a tensor for, to be called in their place.
+
+Only where the current engine says so do tensors have them. Elsewhere NumPy finds none, and takes tensors for
+what ``__array__`` makes arrays of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.locks import imported
+
+
+class NumPyProtocol:
+    """A method that NumPy looks up on a class of tensors; absent where the engine leaves NumPy alone."""
+
+    __slots__ = ("_method", "_name")
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., Any]:
+        if dispatch.current().overrides_numpy:
+            return self._method
+        raise AttributeError(self._name)
+
+
+class _Overrides:
+    """Which module runs in place of NumPy's functions, imported by the first of them that is called."""
+
+    __slots__ = ("module",)
+
+    def __init__(self) -> None:
+        self.module = ""
+
+
+_overrides: Final = _Overrides()
+
+
+def install(module: str) -> None:
+    """Let the functions of ``module``, which stands above all rooms, run in place of NumPy's."""
+    _overrides.module = module
+
+
+def array_ufunc(tensor: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Run a universal function of NumPy's on tensors."""
+    return imported(_overrides.module).universal_function(ufunc, method, inputs, options)
+
+
+def array_function(tensor: Any, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+    """Run another function of NumPy's on tensors."""
+    return imported(_overrides.module).function(function, inputs, options)

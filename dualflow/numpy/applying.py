@@ -1,0 +1,80 @@
+"""Functions of users' own along axes and over elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy.operands import agreed, spread, tensor
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.joining import stack
+from dualflow.ops.static import ints, static_int
+from dualflow.ops.tensor import Tensor
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``func1d`` of each vector along ``axis``, whose results stand in its place.
+
+    >>> import dualflow as df
+    >>> df.numpy.apply_along_axis(df.numpy.max, 1, [[1, 5], [7, 2]]).numpy()
+    array([5, 7])
+    """
+    x = tensor(arr)
+    where = normalize_axis(axis, len(x.shape))
+    rest = [i for i in range(len(x.shape)) if i != where]
+    sizes = [static_int(x.shape[i], "a size of the other axes") for i in rest]
+    if 0 in sizes:
+        raise InvalidArgumentError(f"There is no vector along axis {axis} of shape {x.shape} to apply to.")
+    rows = reshape(transpose(x, [*rest, where]), [-1, x.shape[where]])
+    results = agreed(*[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))])
+    found = reshape(stack(results), [*sizes, *results[0].shape])
+    new = len(results[0].shape)
+    count = len(found.shape)
+    inner = list(range(len(rest), len(rest) + new))
+    outer = list(range(len(rest)))
+    order = [*outer[:where], *inner, *outer[where:]]
+    return transpose(found, order) if order != list(range(count)) else found
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
+    """``func(x, axis)`` for each of ``axes`` in turn, whose axis is kept."""
+    x = tensor(a)
+    for axis in ints(axes, "axes"):
+        where = normalize_axis(axis, len(x.shape))
+        found = tensor(func(x, where))
+        x = found if len(found.shape) == len(x.shape) else expand_dims(found, where)
+    return x
+
+
+class vectorize:
+    """``pyfunc``, a function of numbers, as one of tensors, which broadcast: it is called for each element.
+
+    >>> import dualflow as df
+    >>> df.numpy.vectorize(lambda x, y: x if x > y else y)([1, 5], 3).numpy()
+    array([3, 5])
+    """
+
+    def __init__(self, pyfunc: Callable[..., Any], otypes: Any = None, doc: str | None = None) -> None:
+        self.pyfunc = pyfunc
+        self.otypes = otypes
+        self.__doc__ = pyfunc.__doc__ if doc is None else doc
+
+    def __call__(self, *args: Any) -> Tensor:
+        """The results, in the shape to which the arguments broadcast."""
+        values = spread(*[tensor(x) for x in args])
+        shape = values[0].shape
+        rows = [reshape(x, [-1]) for x in values]
+        count = static_int(shape.num_elements(), "the number of elements")
+        if not count:
+            raise InvalidArgumentError("vectorize has no element to call its function for.")
+        results = [tensor(self.pyfunc(*[row[i] for row in rows])) for i in range(count)]
+        dtype = None if self.otypes is None else self.otypes[0]
+        return reshape(stack(agreed(*results, dtype=dtype)), list(shape))
+
+
+make_public_entries(globals())

@@ -1,0 +1,318 @@
+"""Differences, integrals, interpolation and convolution along an axis."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axes, normalize_axis
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import operands, sorting
+from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
+from dualflow.ops.arithmetic import abs as magnitude
+from dualflow.ops.arithmetic import mod
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_like, broadcast_to, reduce_sum
+from dualflow.ops.choice import where as choose
+from dualflow.ops.comparison import equal, logical_and, not_equal
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.joining import concat
+from dualflow.ops.repetition import pad
+from dualflow.ops.scans import cumsum
+from dualflow.ops.static import ints, static_int
+from dualflow.ops.taking import gather
+from dualflow.ops.tensor import Tensor
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """The differences of neighbours along ``axis``, ``n`` times; of bools, whether they differ.
+
+    >>> import dualflow as df
+    >>> df.numpy.diff([1, 4, 9, 16]).numpy(), df.numpy.diff([1, 4, 9], n=2).numpy()
+    (array([3, 5, 7]), array([2]))
+    """
+    x = tensor(a)
+    if n < 0 or not x.shape:
+        raise InvalidArgumentError(f"diff takes one axis or more and n of 0 or more, not {x.shape} and {n}.")
+    if n == 0:
+        return x
+    where = normalize_axis(axis, len(x.shape))
+
+    def beside(value: Any) -> Any:
+        v = tensor(value)
+        return v if v.shape else broadcast_to(v, [1 if i == where else d for i, d in enumerate(x.shape)])
+
+    parts = [x if part is None else beside(part) for part in (prepend, x, append) if part is not None]
+    if len(parts) > 1:
+        x = concat(agreed(*parts), where)
+    front = (slice(None),) * where
+    for _ in range(n):
+        later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
+        x = not_equal(later, earlier) if x.dtype.is_bool else later - earlier
+    return x
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """The differences of neighbouring elements, between what is put before and behind them."""
+    x = flat(tensor(ary))
+    parts = [] if to_begin is None else [to(flat(tensor(to_begin)), x.dtype)]
+    parts.append(x[1:] - x[:-1])
+    parts += [] if to_end is None else [to(flat(tensor(to_end)), x.dtype)]
+    return concat(parts, 0) if len(parts) > 1 else parts[0]
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The slope along each axis by differences of the neighbours, at the ends of one or two sides.
+
+    Args:
+        f: samples.
+        varargs: the distance of samples: one for all axes, one for each, or the places of the samples.
+        axis: an axis or several; all by default.
+        edge_order: 1 or 2, the order of the differences at the ends.
+
+    Raises:
+        InvalidArgumentError: too few samples, or distances that don't fit.
+
+    >>> import dualflow as df
+    >>> df.numpy.gradient([1.0, 2.0, 4.0, 7.0]).numpy()
+    array([1. , 1.5, 2.5, 3. ])
+    """
+    x = inexact(f)
+    rank = len(x.shape)
+    axes = tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
+    if edge_order not in (1, 2):
+        raise InvalidArgumentError(f"gradient's edge_order is 1 or 2, not {edge_order}.")
+    steps = (
+        list(varargs)
+        if len(varargs) != 1 or len(tensor(varargs[0]).shape) == 1
+        else list(varargs) * len(axes)
+    )
+    steps = steps or [1.0] * len(axes)
+    if len(steps) != len(axes):
+        raise InvalidArgumentError(
+            f"gradient takes a distance for each of {len(axes)} axes, not {len(steps)}."
+        )
+    found = [_slope(x, where, step, edge_order) for where, step in zip(axes, steps, strict=True)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
+    size = static_int(x.shape[axis], "the size of the axis")
+    if size < edge_order + 1:
+        raise InvalidArgumentError(
+            f"gradient needs {edge_order + 1} samples or more along axis {axis}, not {size}."
+        )
+    given = tensor(step)
+    if len(given.shape) > 1 or (given.shape and given.shape[0] != size):
+        raise InvalidArgumentError(f"Places of shape {given.shape} are not those of {size} samples.")
+    places = to(given, np.result_type(given.dtype.dtype, x.dtype.dtype)) if given.shape else None
+    h = to(places[1:] - places[:-1], x.dtype) if places is not None else None
+
+    def at(i: int) -> Any:
+        return x[(*(slice(None),) * axis, slice(i, i + 1 or None))]
+
+    def gap(i: int) -> Any:
+        return tensor(step, x.dtype) if h is None else h[i]
+
+    front = (slice(None),) * axis
+    before, middle, after = (x[(*front, slice(i, size - 2 + i))] for i in range(3))
+    if h is None:
+        inner = (after - before) / (2 * tensor(step, x.dtype))
+    else:
+        shape = [-1 if i == axis else 1 for i in range(len(x.shape))]
+        left, right = reshape(h[:-1], shape), reshape(h[1:], shape)
+        inner = (
+            before * (-right / (left * (left + right)))
+            + middle * ((right - left) / (left * right))
+            + after * (left / (right * (left + right)))
+        )
+    if edge_order == 1:
+        first, last = (at(1) - at(0)) / gap(0), (at(size - 1) - at(size - 2)) / gap(-1)
+    else:
+        p, q = gap(0), gap(1 if h is not None else 0)
+        first = (
+            at(0) * (-(2 * p + q) / (p * (p + q)))
+            + at(1) * ((p + q) / (p * q))
+            + at(2) * (-p / (q * (p + q)))
+        )
+        p, q = gap(-2 if h is not None else -1), gap(-1)
+        last = (
+            at(size - 3) * (q / (p * (p + q)))
+            + at(size - 2) * (-(q + p) / (p * q))
+            + at(size - 1) * ((2 * q + p) / (q * (p + q)))
+        )
+    return concat([first, inner, last], axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    """The integral along ``axis`` by trapezoids, of samples at the places ``x`` or ``dx`` apart.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.trapezoid([1, 2, 3]))
+    4.0
+    """
+    v = tensor(y)
+    where = normalize_axis(axis, len(v.shape))
+    front = (slice(None),) * where
+    if x is None:
+        step: Any = dx if type(dx) in (int, float) else tensor(dx)
+    else:
+        places = tensor(x)
+        if len(places.shape) == 1:
+            step = reshape(places[1:] - places[:-1], [-1 if i == where else 1 for i in range(len(v.shape))])
+        else:
+            step = diff(places, axis=axis)
+    total = v[(*front, slice(1, None))] + v[(*front, slice(None, -1))]
+    found = _times(step, total)
+    return reduce_sum(found if found.dtype.is_inexact else to(found, np.float64), where) / 2
+
+
+def _times(x: Any, y: Any) -> Any:
+    left, right = agreed(x, y)
+    return left * right
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+    """The values at ``x`` of the line through the points (xp, fp), whose places rise.
+
+    Args:
+        x: where.
+        xp: the points' places, which rise.
+        fp: the points' values.
+        left: the value before the first point, by default its own.
+        right: the value behind the last point, by default its own.
+        period: the period of the places, which then need not rise.
+
+    >>> import dualflow as df
+    >>> df.numpy.interp([1.5, 9.0], [1.0, 2.0], [10.0, 20.0]).numpy()
+    array([15., 20.])
+    """
+    at, places = agreed(inexact(x), inexact(xp))
+    values = inexact(fp)
+    if len(places.shape) != 1 or places.shape != values.shape or places.shape[0] == 0:
+        raise InvalidArgumentError(
+            f"interp takes as many places as values, one at least, not {places.shape} and {values.shape}."
+        )
+    if period is not None:
+        at, places = (
+            mod(at, magnitude(tensor(period, at.dtype))),
+            mod(places, magnitude(tensor(period, at.dtype))),
+        )
+        order = sorting.argsort(places)
+        places, values = gather(places, order), gather(values, order)
+        span = magnitude(tensor(period, at.dtype))
+        places = concat([places[-1:] - span, places, places[:1] + span], 0)
+        values = concat([values[-1:], values, values[:1]], 0)
+    kind = np.result_type(at.dtype.dtype, values.dtype.dtype)
+    last = operands.sizes(places)[0] - 1
+    if isinstance(last, int) and last == 0:
+        found = broadcast_like(to(values[0], kind), at)
+    else:
+        index = sorting.searchsorted(places, at, "right") - 1
+        index = choose(index < 0, 0, choose(index > last - 1, last - 1, index))
+        x0, x1 = gather(places, index), gather(places, index + 1)
+        y0, y1 = to(gather(values, index), kind), to(gather(values, index + 1), kind)
+        wide = equal(x0, x1)
+        share = to((at - x0) / choose(wide, tensor(1, at.dtype), x1 - x0), kind)
+        found = y0 + (y1 - y0) * share
+        found = choose(equal(at, x1), y1, found)
+    first_value, last_value = to(values[0], kind), to(values[-1], kind)
+    found = choose(at < places[0], first_value if left is None else tensor(left, kind), found)
+    found = choose(at > places[-1], last_value if right is None else tensor(right, kind), found)
+    return found if last == 0 else choose(equal(at, at), found, tensor(math.nan, kind))
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Tensor:
+    """Angles along ``axis`` with whole periods added, so that neighbours differ by half a period at most."""
+    x = tensor(p)
+    where = normalize_axis(axis, len(x.shape))
+    steps = diff(x, axis=where)
+    kind = operands.result_type(steps, period)
+    steps = to(steps, kind)
+    limit = period / 2 if discont is None else discont
+    whole = kind.kind in "iu"
+    high: Any
+    low: Any
+    if whole:
+        high, rest = builtins.divmod(period, 2)
+        boundary = rest == 0
+    else:
+        high, boundary = period / 2, True
+    low = -high
+    wrapped = mod(steps - low, tensor(period, kind)) + low
+    if boundary:
+        wrapped = choose(logical_and(equal(wrapped, low), steps > 0), tensor(high, kind), wrapped)
+    correction = choose(magnitude(steps) < limit, tensor(0, kind), wrapped - steps)
+    front = (slice(None),) * where
+    first, rest_of = to(x[(*front, slice(None, 1))], kind), to(x[(*front, slice(1, None))], kind)
+    return concat([first, rest_of + cumsum(correction, where)], where)
+
+
+# Convolution
+
+
+def _convolved(a: Any, v: Any, mode: str) -> Tensor:
+    """The sums of products of one vector with another, turned round, at each offset at which they overlap."""
+    x, w = agreed(a, v)
+    if len(x.shape) != 1 or len(w.shape) != 1 or 0 in (x.shape[0], w.shape[0]):
+        raise InvalidArgumentError(
+            f"Vectors of one element or more are wanted, not shapes {x.shape} and {w.shape}."
+        )
+    if mode not in ("full", "same", "valid"):
+        raise InvalidArgumentError(f"mode is 'full', 'same' or 'valid', not {mode!r}.")
+    if x.dtype.is_bool:
+        return to(_convolved(to(x, np.int64), to(w, np.int64), mode), bool)
+    n, m = static_int(x.shape[0], "the size of a vector"), static_int(w.shape[0], "the size of a vector")
+    if m > n:
+        x, w, n, m = w, x, m, n
+    padded = pad(x, [[m - 1, m - 1]])
+    places = np.arange(n + m - 1)[:, None] + np.arange(m)
+    windows = gather(padded, places)
+    inside = (places >= m - 1) & (places < n + m - 1)  # beside the ends there is no product, not even of nan
+    full = reduce_sum(choose(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
+    if mode == "full":
+        return full
+    start = m - 1 if mode == "valid" else (m - 1) // 2
+    return full[start : n if mode == "valid" else start + n]
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+    """The convolution of two vectors: the coefficients of the product of two polynomials.
+
+    Args:
+        a: a vector.
+        v: another one.
+        mode: "full", all offsets at which they overlap; "same", the middle, as many as the longer one has
+            elements; "valid", where the shorter lies within the longer.
+
+    Raises:
+        InvalidArgumentError: not vectors, no elements, or another mode.
+
+    >>> import dualflow as df
+    >>> df.numpy.convolve([1, 2, 3], [0, 1, 0.5]).numpy()
+    array([0. , 1. , 2.5, 4. , 1.5])
+    """
+    return _convolved(tensor(a), tensor(v), mode)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    """The sums of products of two vectors, the second conjugated, at each offset; see :func:`convolve`."""
+    x, w = tensor(a), tensor(v)
+    turned = (conj(w) if w.dtype.is_complex else w)[::-1]
+    found = _convolved(x, turned, mode)
+    n, m = x.shape[0], w.shape[0]
+    return _same_of_shorter(x, turned) if mode == "same" and m > n else found
+
+
+def _same_of_shorter(x: Any, turned: Any) -> Tensor:
+    """The middle of a correlation whose second vector is longer, which NumPy takes from the other end."""
+    n, m = turned.shape[0], x.shape[0]
+    start = m // 2
+    return _convolved(x, turned, "full")[start : start + n]
+
+
+make_public_entries(globals())

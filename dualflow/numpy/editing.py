@@ -1,0 +1,257 @@
+"""Elements put into a tensor, taken out of it, and put around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy.manipulation import at_least, flip, moveaxis
+from dualflow.numpy.operands import flat, tensor, to
+from dualflow.ops import broadcasting, joining, repetition, statistics
+from dualflow.ops.conversion import cast
+from dualflow.ops.masking import boolean_mask
+from dualflow.ops.reduction import reduce_max, reduce_min
+from dualflow.ops.rounding import round
+from dualflow.ops.scans import cumsum
+from dualflow.ops.static import known_value
+from dualflow.ops.taking import gather
+from dualflow.ops.tensor import Tensor
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+    """Without the zeros at the front ("f") and the back ("b") of a vector.
+
+    Raises:
+        InvalidArgumentError: not a vector, or another ``trim``.
+    """
+    x = tensor(filt)
+    if len(x.shape) != 1 or set(trim.lower()) - set("fb"):
+        raise InvalidArgumentError(
+            f"trim_zeros takes a vector and trim 'f', 'b' or 'fb', not shape {x.shape} and {trim!r}."
+        )
+    present = to(x, bool)
+    from_front = flip(_running(flip(present))) if "b" in trim.lower() else None
+    keep = _running(present) if "f" in trim.lower() else from_front
+    if keep is not None and from_front is not None:
+        keep = keep & from_front
+    return x if keep is None else boolean_mask(x, keep)
+
+
+def _running(x: Any) -> Tensor:
+    """Whether an element up to here holds."""
+    return cumsum(cast(x, np.int64), 0) > 0
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
+    """``values`` put in before the places ``obj`` of an axis, which must be known while tracing.
+
+    >>> import dualflow as df
+    >>> df.numpy.insert([1, 2, 3], 1, 9).numpy()
+    array([1, 9, 2, 3])
+    """
+    x = flat(tensor(arr)) if axis is None else tensor(arr)
+    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    size = x.shape[where]
+    places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(known_places(obj))
+    if places.dtype.kind == "b":
+        places = np.flatnonzero(places)
+    given = tensor(values, x.dtype)
+    if places.ndim == 0 and given.shape:
+        given = moveaxis(at_least(given, len(x.shape)), 0, where)
+    count = places.size if places.ndim else (given.shape[where] if len(given.shape) == len(x.shape) else 1)
+    target = [count if a == where else d for a, d in enumerate(x.shape)]
+    new = broadcasting.broadcast_to(given, target)
+    if places.ndim == 0:
+        places = np.repeat(places, count)
+    found = np.where(places < 0, places + size, places)
+    if found.size and (found.min() < 0 or found.max() > size):
+        raise InvalidArgumentError(f"A place of {obj!r} is outside of an axis of size {size}.")
+    # the rows of both, in the order in which they stand
+    order = np.argsort(np.concatenate([np.arange(size) + 0.5, found.astype(float)]), kind="stable")
+    return gather(joining.concat([x, new], where), order, axis=where)
+
+
+def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
+    """Without the places ``obj`` of an axis, which must be known while tracing.
+
+    >>> import dualflow as df
+    >>> df.numpy.delete([1, 2, 3], 1).numpy()
+    array([1, 3])
+    """
+    x = flat(tensor(arr)) if axis is None else tensor(arr)
+    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    size = x.shape[where]
+    places = obj if isinstance(obj, slice) else np.asarray(known_places(obj))
+    try:
+        kept = np.delete(np.arange(size), places)
+    except (IndexError, ValueError) as error:
+        raise InvalidArgumentError(f"delete: {error}; the places are those of axis {where}.") from None
+    return gather(x, kept, axis=where)
+
+
+def known_places(value: Any) -> Any:
+    """Places, which decide the shape."""
+    found = known_value(value)
+    if found is None:
+        raise DTypeError(f"Places must be known while tracing, but {value!r} is symbolic.")
+    return found if found.size else found.astype(np.int64)
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
+    """``array`` with more elements around it.
+
+    Args:
+        array: a tensor of any shape.
+        pad_width: how many before and after: a number for all, a pair, or a pair for each axis.
+        mode: "constant" (of ``constant_values``), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (to
+            ``end_values``), "maximum", "minimum", "mean" or "median" (of all elements of the axis), "empty".
+        kwargs: NumPy's options of the mode.
+
+    Raises:
+        InvalidArgumentError: another mode, or an option that it doesn't have.
+
+    >>> import dualflow as df
+    >>> df.numpy.pad([1, 2, 3], 2, mode="wrap").numpy()
+    array([2, 3, 1, 2, 3, 1, 2])
+    """
+    x = tensor(array)
+    rank = len(x.shape)
+    if isinstance(pad_width, dict):
+        widths = np.zeros((rank, 2), int)
+        for axis, width in pad_width.items():
+            widths[axis] = width
+    else:
+        widths = np.broadcast_to(np.asarray(pad_width).astype(int), (rank, 2))
+    if callable(mode):
+        raise DTypeError(
+            "pad takes no function as mode: tensors don't change; join the parts with concatenate."
+        )
+    allowed = _PAD_OPTIONS.get(mode)
+    if allowed is None or set(kwargs) - {allowed}:
+        raise InvalidArgumentError(
+            f"pad has no mode {mode!r} with {sorted(kwargs)}; the modes are {', '.join(_PAD_OPTIONS)}."
+        )
+    if widths.size and widths.min() < 0:
+        raise InvalidArgumentError(f"pad's widths are 0 or more, not {pad_width!r}.")
+    if mode in ("constant", "empty"):
+        return _with_constants(x, widths, kwargs.get("constant_values", 0))
+    if mode in _PLACES:
+        for axis, (before, after) in enumerate(widths.tolist()):
+            if before or after:
+                x = gather(x, _places(mode, x.shape[axis], before, after, kwargs), axis=axis)
+        return x
+    if mode == "linear_ramp":
+        return _with_ramps(x, widths, kwargs.get("end_values", 0))
+    return _with_statistic(x, widths, mode, kwargs.get("stat_length"))
+
+
+_MODES = """
+constant constant_values
+edge
+linear_ramp end_values
+maximum stat_length
+mean stat_length
+median stat_length
+minimum stat_length
+reflect reflect_type
+symmetric reflect_type
+wrap
+empty
+"""
+_PAD_OPTIONS = {row.split()[0]: row.partition(" ")[2] for row in _MODES.strip().splitlines()}
+"""The modes of :func:`pad`, each with the option that it has."""
+_PLACES = ("edge", "reflect", "symmetric", "wrap")
+
+
+def _places(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Which element of an axis stands in each place of the longer one."""
+    if size is None:
+        raise InvalidArgumentError(
+            f"pad's mode {mode!r} needs an axis of known size; give it with ensure_shape."
+        )
+    if options.get("reflect_type", "even") != "even":
+        raise InvalidArgumentError(
+            "pad's reflect_type is 'even'; compute an odd reflection as 2 * edge - even."
+        )
+    try:
+        return np.pad(np.arange(size), (before, after), mode=mode)  # type: ignore[call-overload]  # one of four
+    except ValueError as error:
+        raise InvalidArgumentError(f"pad: {error}.") from None
+
+
+def _on_each_side(value: Any, rank: int) -> list[tuple[Any, Any]]:
+    """An option as a pair for each axis: a number for all, a pair, or pairs; tensors may be among them."""
+    rows = value if isinstance(value, list | tuple) else [value]
+    if not any(isinstance(row, list | tuple) for row in rows):
+        rows = [rows]
+    pairs = [(*row, *row)[:2] if isinstance(row, list | tuple) else (row, row) for row in rows]
+    return pairs * rank if len(pairs) == 1 else pairs
+
+
+def _with_constants(x: Any, widths: np.ndarray[Any, Any], value: Any) -> Tensor:
+    pairs = _on_each_side(value, len(x.shape))
+    first = pairs[0][0] if pairs else value
+    if all(v is first or v == first for pair in pairs for v in pair) and isinstance(
+        first, int | float | bool
+    ):
+        filled: Tensor = (
+            repetition.pad(x, widths.tolist(), constant_values=tensor(first, x.dtype)) if widths.size else x
+        )
+        return filled
+    for axis, (pair, width) in enumerate(zip(pairs, widths.tolist(), strict=True)):
+        x = joining.concat(
+            [
+                _slab(tensor(pair[0], x.dtype), x, axis, width[0]),
+                x,
+                _slab(tensor(pair[1], x.dtype), x, axis, width[1]),
+            ],
+            axis,
+        )
+    return x
+
+
+def _slab(value: Any, x: Any, axis: int, width: int) -> Tensor:
+    """``value`` in the shape of ``x``, but ``width`` along ``axis``."""
+    return broadcasting.broadcast_to(value, [width if a == axis else d for a, d in enumerate(x.shape)])
+
+
+def _with_ramps(x: Any, widths: np.ndarray[Any, Any], ends: Any) -> Tensor:
+    """Numbers at equal distances between the edge and the end value."""
+    for axis, (pair, (before, after)) in enumerate(
+        zip(_on_each_side(ends, len(x.shape)), widths.tolist(), strict=True)
+    ):
+        front = (slice(None),) * axis
+        first, last = x[(*front, slice(None, 1))], x[(*front, slice(-1, None))]
+        parts = [_ramp(pair[0], first, axis, before), x, flip(_ramp(pair[1], last, axis, after), axis)]
+        x = joining.concat(parts, axis)
+    return x
+
+
+def _ramp(end: Any, edge: Any, axis: int, width: int) -> Tensor:
+    shape = [width if a == axis else 1 for a in range(len(edge.shape))]
+    kind = edge.dtype if edge.dtype.is_inexact else np.float64
+    share = tensor(np.arange(width).reshape(shape) / max(width, 1), kind)
+    start = tensor(end, kind)
+    return cast(start + (cast(edge, kind) - start) * share, edge.dtype)
+
+
+def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any) -> Tensor:
+    if mode == "median" or length is not None:
+        raise InvalidArgumentError(
+            f"pad's mode {mode!r} takes the whole axis and no median here; pad with constants of your own."
+        )
+    reduction: Any = reduce_max if mode == "maximum" else reduce_min
+    reduction = statistics.reduce_mean if mode == "mean" else reduction
+    for axis, (before, after) in enumerate(widths.tolist()):
+        wide = x if mode != "mean" or x.dtype.is_inexact else cast(x, np.float64)
+        found = reduction(wide, axis, keepdims=True)
+        edge = cast(round(found) if wide is not x else found, x.dtype)
+        x = joining.concat([_slab(edge, x, axis, before), x, _slab(edge, x, axis, after)], axis)
+    return x
+
+
+make_public_entries(globals())

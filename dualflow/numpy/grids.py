@@ -1,0 +1,73 @@
+"""Tensors by index notation: ``mgrid[0:3, 0:2]``, ``r_[1:4, 9]``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.numpy.creation import arange, linspace, meshgrid
+from dualflow.numpy.manipulation import at_least, concatenate
+from dualflow.numpy.operands import agreed, tensor
+from dualflow.ops.joining import stack
+
+
+class Grid:
+    """Positions of a grid: slices say from where, to where, and how far apart (``5j``: how many)."""
+
+    def __init__(self, sparse: bool) -> None:
+        self._sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, tuple):
+            return _row(key)
+        rows = meshgrid(*agreed(*map(_row, key)), sparse=self._sparse, indexing="ij")
+        return rows if self._sparse else stack(rows)
+
+
+def _row(part: slice) -> Any:
+    start, step = (0 if part.start is None else part.start), (1 if part.step is None else part.step)
+    if isinstance(step, complex):
+        return linspace(start, part.stop, int(abs(step)))
+    return arange(start, part.stop, step)
+
+
+class Concatenation:
+    """What stands in the brackets, slices as ranges, joined along an axis."""
+
+    def __init__(self, columns: bool) -> None:
+        self._columns = columns
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = [
+            _row(x) if isinstance(x, slice) else tensor(x)
+            for x in (key if isinstance(key, tuple) else (key,))
+        ]
+        if self._columns:
+            parts = [x[:, None] if len(x.shape) == 1 else at_least(x, 2) for x in parts]
+            return concatenate(parts, -1)
+        return concatenate([at_least(x, 1) for x in parts], 0)
+
+
+class IndexExpression:
+    """What stands in the brackets, as Python hands it on."""
+
+    def __init__(self, as_tuple: bool) -> None:
+        self._as_tuple = as_tuple
+
+    def __getitem__(self, key: Any) -> Any:
+        return (key,) if self._as_tuple and not isinstance(key, tuple) else key
+
+
+mgrid: Final = Grid(sparse=False)
+ogrid: Final = Grid(sparse=True)
+r_: Final = Concatenation(columns=False)
+c_: Final = Concatenation(columns=True)
+s_: Final = IndexExpression(as_tuple=False)
+index_exp: Final = IndexExpression(as_tuple=True)
+newaxis: Final = None
+pi: Final = float(np.pi)
+e: Final = float(np.e)
+euler_gamma: Final = float(np.euler_gamma)
+inf: Final = float(np.inf)
+nan: Final = float(np.nan)

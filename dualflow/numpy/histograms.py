@@ -1,0 +1,179 @@
+"""How many elements fall into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import sorting
+from dualflow.numpy.operands import agreed, flat, has_axes, tensor, to
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where as choose
+from dualflow.ops.comparison import logical_and
+from dualflow.ops.counting import bins as bins_of
+from dualflow.ops.creation import ones_like
+from dualflow.ops.joining import concat
+from dualflow.ops.reduction import reduce_max, reduce_min
+from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.static import ints, known_value
+from dualflow.ops.tensor import Tensor
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
+    """How often each number occurs among integers that are 0 or more, or the sum of its ``weights``.
+
+    Raises:
+        InvalidArgumentError: a number is negative.
+        DTypeError: not integers.
+
+    >>> import dualflow as df
+    >>> df.numpy.bincount([0, 2, 2]).numpy()
+    array([1, 0, 2])
+    """
+    v = tensor(x)
+    if v.dtype.kind not in "biu" and v.shape != (0,):
+        raise DTypeError(f"bincount counts integers, not {v.dtype.name}.")
+    v = to(v, np.int64)
+    counted = None if weights is None else to(tensor(weights), np.float64)
+    return bins_of.bincount(v, counted, minlength, dtype=np.int64)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+    """The edges of the bins of :func:`histogram`: given, or of so many bins of one width.
+
+    Raises:
+        InvalidArgumentError: less than one bin, edges that fall, or a range that isn't finite or falls.
+        DTypeError: a rule's name, which chooses the number by the data, for a symbol.
+    """
+    x = flat(tensor(a))
+    if isinstance(bins, str):
+        known = known_value(x)
+        if known is None:
+            raise DTypeError(
+                f"bins={bins!r} chooses the number of bins by the data; give a number while tracing."
+            )
+        return tensor(np.histogram_bin_edges(known, bins, range))
+    edges = tensor(bins)
+    if len(edges.shape) == 1:
+        known = known_value(edges)
+        if known is not None and (np.diff(known) < 0).any():
+            raise InvalidArgumentError("The edges of bins rise all the way; sort them.")
+        return edges
+    count = ints(bins, "bins")[0]
+    if len(edges.shape) or count < 1:
+        raise InvalidArgumentError(f"There is one bin or more, or a vector of edges, not {bins!r}.")
+    kind = np.result_type(x.dtype.dtype, np.float64) if x.dtype.kind in "biu" else x.dtype.dtype
+    low, high = _limits(x, range, kind)
+    steps = tensor(np.arange(count + 1), np.float64) / count
+    found = to(low, np.float64) + steps * (to(high, np.float64) - to(low, np.float64))
+    return to(concat([found[:-1], reshape(to(high, np.float64), [1])], 0), kind)
+
+
+def _limits(x: Any, limits: Any, kind: Any) -> tuple[Any, Any]:
+    """The lowest and the highest edge, which are apart."""
+    if limits is not None:
+        low, high = (tensor(v) for v in limits)
+        known = [known_value(v) for v in (low, high)]
+        if all(v is not None for v in known) and not (np.isfinite(known).all() and known[0] <= known[1]):  # type: ignore[arg-type,operator]  # none is None
+            raise InvalidArgumentError(f"A range is two finite numbers that rise, not {limits!r}.")
+    elif x.shape[0] == 0:
+        low, high = tensor(0.0), tensor(1.0)
+    else:
+        low, high = reduce_min(_as_numbers(x)), reduce_max(_as_numbers(x))
+        ends = [known_value(low), known_value(high)]
+        if not all(end is None or np.isfinite(end) for end in ends):
+            raise InvalidArgumentError(f"Elements from {ends[0]} to {ends[1]} have no bins; give a range.")
+    low, high = to(low, np.float64), to(high, np.float64)
+    same = low >= high
+    return choose(same, low - 0.5, low), choose(same, high + 0.5, high)
+
+
+def _as_numbers(x: Any) -> Any:
+    return to(x, np.uint8) if x.dtype.is_bool else x
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, Tensor]:
+    """How many elements, or what weight, falls into each bin, and the edges; the last bin has both ends.
+
+    >>> import dualflow as df
+    >>> counts, edges = df.numpy.histogram([1.0, 2.0, 1.0], bins=2)
+    >>> counts.numpy(), edges.numpy()
+    (array([2, 1]), array([1. , 1.5, 2. ]))
+    """
+    edges = histogram_bin_edges(a, bins, range, weights)
+    x = flat(_as_numbers(tensor(a)))
+    counts = _in_bins([x], [edges], weights)
+    if density:
+        wide = to(counts, np.float64)
+        counts = wide / to(edges[1:] - edges[:-1], np.float64) / reduce_sum(wide)
+    return counts, edges
+
+
+def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
+    """How much falls into each cell of a grid."""
+    inside: Any = None
+    place: Any = 0
+    shape = []
+    for x, row in zip(columns, edges, strict=True):
+        count = row.shape[0] - 1
+        left, right = agreed(row, x)
+        found = sorting.searchsorted(left, right, "right") - 1
+        last = right == left[-1]
+        found = choose(last, count - 1, found)
+        within = logical_and(found >= 0, found < count)
+        inside = within if inside is None else logical_and(inside, within)
+        place = place * count + choose(within, found, 0)
+        shape.append(count)
+    total = int(np.prod(shape))
+    w = None if weights is None else flat(tensor(weights))
+    counts = ones_like(place, np.int64) if w is None else w if w.dtype.kind not in "b" else to(w, np.int64)
+    counts = choose(inside, counts, tensor(0, counts.dtype))
+    return reshape(scatter_nd(place[:, None], counts, [total]), shape)
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """How many rows of ``sample`` (or columns of a list of them) fall into each cell, and the edges."""
+    if isinstance(sample, list | tuple):
+        columns = [flat(tensor(x)) for x in sample]
+    else:
+        table = tensor(sample)
+        columns = (
+            [table] if len(table.shape) == 1 else [table[:, i] for i in np.arange(table.shape[1]).tolist()]
+        )
+    each = list(bins) if isinstance(bins, list | tuple) else [bins] * len(columns)
+    if len(each) != len(columns):
+        raise InvalidArgumentError(f"There are {len(columns)} variables, and bins for {len(each)}.")
+    limits: Sequence[Any] = [None] * len(columns) if range is None else range
+    edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, each, limits, strict=True)]
+    counts = to(_in_bins(columns, edges, weights), np.float64)
+    if density:
+        for axis, row in enumerate(edges):
+            widths = to(row[1:] - row[:-1], np.float64)
+            counts = counts / reshape(
+                widths, [-1 if i == axis else 1 for i in np.arange(len(edges)).tolist()]
+            )
+        total = to(_in_bins(columns, edges, weights), np.float64)
+        counts = counts / reduce_sum(total)
+    return counts, tuple(edges)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """How many of the points (x, y) fall into each cell, and the edges of both axes."""
+    shared = isinstance(bins, list | tuple) and len(bins) not in (1, 2)
+    each = [bins, bins] if shared or has_axes(bins) else bins
+    counts, (first, second) = histogramdd([x, y], each, range, density, weights)
+    return counts, first, second
+
+
+make_public_entries(globals())

@@ -1,0 +1,109 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import manipulation
+from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
+from dualflow.numpy.operands import axes_in_order, flat, inexact, to
+from dualflow.ops.arithmetic import abs as magnitude
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.linear_algebra import (
+    singular_values,
+)
+from dualflow.ops.powers import pow, sqrt
+from dualflow.ops.reduction import reduce_max, reduce_min
+from dualflow.ops.statistics import squared_magnitude
+from dualflow.ops.tensor import Tensor
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The norm of vectors along one axis, or of matrices along two.
+
+    Args:
+        x: numbers; integers are taken as float64.
+        ord: None, the root of the sum of squares; for vectors any number, ``inf`` or ``-inf``; for matrices
+            "fro", "nuc" (the sum of the singular values), 1, -1, 2, -2, ``inf`` or ``-inf``.
+        axis: the axis of vectors, or the two of matrices; by default all elements are one vector, or with
+            ``ord`` the one vector or matrix that ``x`` is.
+        keepdims: keep the axes, as size 1.
+
+    Raises:
+        InvalidArgumentError: another ``ord``, or more than two axes.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.linalg.norm([3, 4])), float(df.numpy.linalg.norm([3, 4], ord=1))
+    (5.0, 7.0)
+    """
+    v = inexact(x)
+    rank = len(v.shape)
+    if axis is None and ord is None:
+        found = sqrt(reduce_sum(squared_magnitude(flat(v))))
+        return reshape(found, [1] * rank) if keepdims else found
+    where = axes_in_order(range(rank) if axis is None else axis, rank)
+    if len(where) == 1:
+        return _of_vectors(v, ord, where[0], keepdims)
+    if len(where) == 2:
+        return _of_matrices(v, ord, where[0], where[1], keepdims)
+    raise InvalidArgumentError(f"norm is of one axis or two, not {len(where)}.")
+
+
+def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Tensor:
+    if ord is None or ord == 2:
+        return sqrt(reduce_sum(squared_magnitude(x), axis, keepdims))
+    if not isinstance(ord, int | float):
+        raise InvalidArgumentError(f"The norm of vectors has a number as ord, not {ord!r}.")
+    size = magnitude(x)
+    if ord == math.inf:
+        return reduce_max(size, axis, keepdims)
+    if ord == -math.inf:
+        return reduce_min(size, axis, keepdims)
+    if ord == 0:
+        return reduce_sum(to(to(x, bool), size.dtype), axis, keepdims)
+    if ord == 1:
+        return reduce_sum(size, axis, keepdims)
+    return pow(reduce_sum(pow(size, float(ord)), axis, keepdims), 1.0 / ord)
+
+
+def _of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Tensor:
+    if ord in (None, "fro", "f"):
+        return sqrt(reduce_sum(squared_magnitude(x), (rows, columns), keepdims))
+    extreme = reduce_max if ord in (1, 2, math.inf) else reduce_min
+    found: Any
+    if ord in (2, -2, "nuc"):
+        others = [i for i in range(len(x.shape)) if i not in (rows, columns)]
+        singular = singular_values.singular_values(transpose(x, [*others, rows, columns]))
+        found = reduce_sum(singular, -1) if ord == "nuc" else extreme(singular, -1)
+        return expand_dims(found, sorted((rows, columns))) if keepdims else found
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise InvalidArgumentError(
+            f"The norm of matrices has ord None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}."
+        )
+    first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
+    found = extreme(reduce_sum(magnitude(x), first, keepdims=True), second, keepdims=True)
+    return found if keepdims else manipulation.squeeze(found, (rows, columns))
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    """The norm of vectors along an axis, or several together; see :func:`norm`."""
+    v = inexact(x)
+    rank = len(v.shape)
+    axes = axes_in_order(range(rank) if axis is None else axis, rank)
+    rest = [i for i in range(rank) if i not in axes]
+    shape = v.shape
+    rows = reshape(transpose(v, [*rest, *axes]), [*[shape[i] for i in rest], -1])
+    found = _of_vectors(rows, ord, len(rest), False)
+    return reshape(found, [1 if i in axes else d for i, d in enumerate(shape)]) if keepdims else found
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    """The norm of the matrices of the last two axes; see :func:`norm`."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+make_public_entries(globals())

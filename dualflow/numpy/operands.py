@@ -1,0 +1,178 @@
+"""NumPy's values as tensors: dtypes are NumPy's defaults, and values meet as NumPy 2 promotes them.
+
+A Python number beside a tensor or an array takes the other's dtype, unless its kind is a higher one; a NumPy
+scalar is as strong as an array.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import broadcast, normalize_axes, normalize_axis
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_like, broadcast_to
+from dualflow.ops.comparison import not_equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import stack
+from dualflow.ops.record import holds_tensors
+from dualflow.ops.shapes import shape
+from dualflow.ops.shapes import size as count
+from dualflow.ops.static import ints
+from dualflow.ops.tensor import Tensor
+
+_TENSORS: Final = (AbstractTensor, AbstractVariable)
+_WEAK: Final = (int, float, complex)
+_LISTS: Final = (list, tuple)
+_DEFAULTS: Final[dict[Any, str]] = {int: "int64", float: "float64", complex: "complex128", bool: "bool"}
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype that ``dtype`` is to NumPy, for which Python's types and "float" are 64 bits wide.
+
+    Raises:
+        DTypeError: it is no dtype that tensors can have.
+    """
+    if isinstance(dtype, DType):
+        return dtype.dtype
+    if isinstance(dtype, type) and dtype in _DEFAULTS:
+        return np.dtype(_DEFAULTS[dtype])
+    try:
+        return as_dtype(np.dtype(dtype)).dtype
+    except TypeError as error:
+        raise DTypeError(f"{dtype!r} is not a dtype that tensors can have: {error}.") from None
+
+
+def tensor(x: Any, dtype: Any = None) -> Tensor:
+    """``x`` as a tensor, in NumPy's dtype for it where none is given."""
+    if isinstance(x, _TENSORS):
+        found = convert_to_tensor(x)
+    elif isinstance(x, _LISTS) and holds_tensors(list(x)):
+        found = stack(agreed(*x))
+    else:
+        found = convert_to_tensor(_array(x))
+    return found if dtype is None else to(found, dtype)
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    """``x``, which holds no tensor, in NumPy's dtype."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        return as_array(x)  # says what is wrong with it
+    return as_array(x if array.dtype.kind not in "biufc" else array)
+
+
+def to(x: Any, dtype: Any) -> Tensor:
+    """``x`` cast to ``dtype``, of which a tensor that has it is not copied."""
+    target = as_dtype(numpy_dtype(dtype))
+    if x.dtype is target:
+        return x
+    if target.is_bool and x.dtype.is_complex:
+        return not_equal(x, 0)  # a cast keeps the real part
+    return cast(x, target)
+
+
+def result_type(*values: Any) -> np.dtype[Any]:
+    """The dtype in which values meet."""
+    return np.result_type(*[x if type(x) in _WEAK else tensor(x).dtype.dtype for x in values])
+
+
+def agreed(*values: Any, dtype: Any = None) -> list[Tensor]:
+    """The values as tensors of one dtype, which is given or the one in which they meet.
+
+    Raises:
+        InvalidArgumentError: a Python integer is outside of the dtype.
+    """
+    tensors = [x if type(x) in _WEAK else tensor(x) for x in values]
+    target = numpy_dtype(dtype) if dtype is not None else result_type(*tensors)
+    return [number(x, target) if type(x) in _WEAK else to(x, target) for x in tensors]
+
+
+def number(x: Any, dtype: np.dtype[Any]) -> Tensor:
+    """A Python number as a tensor of ``dtype``.
+
+    Raises:
+        InvalidArgumentError: an integer that is outside of it.
+    """
+    try:
+        return convert_to_tensor(np.asarray(x, dtype))
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"{x} is outside of {dtype.name}, the dtype of what stands beside it; cast that first."
+        ) from None
+
+
+def inexact(x: Any, dtype: Any = None) -> Tensor:
+    """``x`` as floats or complex numbers: in ``dtype``, in its own, or in float64 for integers and bools."""
+    found = tensor(x, dtype)
+    return found if found.dtype.is_inexact else to(found, np.float64)
+
+
+def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
+    """Axes counted from 0, in the order in which they are given.
+
+    Raises:
+        InvalidArgumentError: one is named twice, or is out of range.
+    """
+    given = ints(axis, what)
+    normalize_axes(given, rank)
+    return tuple(normalize_axis(a, rank) for a in given)
+
+
+def sizes(x: Any) -> tuple[Any, ...]:
+    """The sizes of a tensor: Python ints, and scalar tensors where only the run will tell."""
+    if x.shape.is_static:
+        return tuple(x.shape)
+    known = shape(x, np.int64)
+    return tuple(known[axis] if size is None else size for axis, size in enumerate(x.shape))
+
+
+def has_axes(x: Any) -> bool:
+    """Whether ``x`` is an array or a tensor of one axis or more."""
+    return hasattr(x, "shape") and len(x.shape) > 0
+
+
+def length(x: Any) -> Any:
+    """The number of elements: a Python int, or a scalar tensor where only the run will tell."""
+    return x.size if x.size is not None else count(x, np.int64)
+
+
+def flat(x: Any) -> Tensor:
+    """The elements of ``x`` in one axis."""
+    return x if len(x.shape) == 1 else reshape(x, [-1])
+
+
+def spread(*values: Any) -> list[Tensor]:
+    """Tensors broadcast to their common shape."""
+    target = broadcast([x.shape for x in values])
+    if target.is_static:
+        return [x if x.shape == target else broadcast_to(x, target) for x in values]
+    return [reduce(broadcast_like, [y for y in values if y is not x], x) for x in values]
+
+
+def refuse(name: str, **options: Any) -> None:
+    """Refuse the options of ``name`` that are given, of which tensors have no equivalent.
+
+    Raises:
+        DTypeError: an option is neither None nor False.
+    """
+    for option, value in options.items():
+        if value is not None and value is not False:
+            raise DTypeError(f"df.numpy.{name} takes no {option}=: {_WHY.get(option, 'leave it out')}.")
+
+
+_WHY: Final = {
+    "out": "tensors don't change; assign the result to a name",
+    "order": "tensors have rows in C's order; leave it out",
+    "subok": "there are no subclasses; leave it out",
+    "like": "results are tensors; leave it out",
+    "overwrite_input": "tensors don't change; leave it out",
+}

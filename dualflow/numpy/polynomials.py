@@ -1,0 +1,148 @@
+"""Polynomials by their coefficients, the highest power first."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import calculus
+from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.joining import concat
+from dualflow.ops.static import static_int
+from dualflow.ops.tensor import Tensor
+
+
+def _row(p: Any) -> Any:
+    x = tensor(p)
+    if len(x.shape) > 1:
+        raise InvalidArgumentError(f"Coefficients are a vector, not of shape {x.shape}.")
+    return flat(x)
+
+
+def polyval(p: Any, x: Any) -> Tensor:
+    """The value at ``x`` of the polynomial with coefficients ``p``, by Horner's rule.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.polyval([3, 0, 1], 5))
+    76
+    """
+    coefficients, at = agreed(_row(p), tensor(x))
+    found = zeros_like(at)
+    for i in range(static_int(coefficients.shape[0], "the number of coefficients")):
+        found = found * at + coefficients[i]
+    return found
+
+
+def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+    """Both with as many coefficients, zeros in front."""
+    x, y = agreed(_row(a1), _row(a2))
+    size = builtins.max(x.shape[0], y.shape[0])
+    x, y = (concat([tensor(np.zeros(size - v.shape[0]), v.dtype), v], 0) for v in (x, y))
+    return x, y
+
+
+def polyadd(a1: Any, a2: Any) -> Tensor:
+    """The sum of two polynomials."""
+    x, y = _aligned(a1, a2)
+    return x + y
+
+
+def polysub(a1: Any, a2: Any) -> Tensor:
+    """The difference of two polynomials."""
+    x, y = _aligned(a1, a2)
+    return x - y
+
+
+def polymul(a1: Any, a2: Any) -> Tensor:
+    """The product of two polynomials.
+
+    >>> import dualflow as df
+    >>> df.numpy.polymul([1, 1], [1, -1]).numpy()
+    array([ 1,  0, -1])
+    """
+    x, y = agreed(_row(a1), _row(a2))
+    return calculus.convolve(x, y)
+
+
+def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
+    """The quotient of two polynomials and what is left; of the rest no leading zeros are taken off.
+
+    >>> import dualflow as df
+    >>> [part.numpy().tolist() for part in df.numpy.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
+    [[1.5, 1.75], [0.0, 0.0, 0.25]]
+    """
+    x, y = agreed(inexact(_row(u)), inexact(_row(v)))
+    n, m = x.shape[0] - 1, y.shape[0] - 1
+    quotient = []
+    for i in range(builtins.max(n - m + 1, 0)):
+        factor = x[i] / y[0]
+        quotient.append(reshape(factor, [1]))
+        x = x - concat([zeros_like(x[:i]), factor * y, zeros_like(x[i + m + 1 :])], 0)
+    return (concat(quotient, 0) if quotient else zeros_like(x[:1])), x
+
+
+def polyder(p: Any, m: Any = 1) -> Tensor:
+    """The ``m``-th derivative."""
+    x, times = _row(p), static_int(m, "m")
+    if times < 0:
+        raise InvalidArgumentError(f"A derivative is taken 0 times or more, not {m}.")
+    for _ in range(times):
+        x = x[:-1] * tensor(np.arange(builtins.max(x.shape[0] - 1, 0), 0, -1), _exact(x))
+    return x
+
+
+def _exact(x: Any) -> Any:
+    """The dtype in which coefficients meet the integers of their powers."""
+    return (
+        np.result_type(x.dtype.dtype, np.int64)
+        if not x.dtype.is_inexact
+        else np.result_type(x.dtype.dtype, np.float64)
+    )
+
+
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
+    """The ``m``-th integral, with the constants ``k``, which are 0 by default."""
+    x, times = _row(p), static_int(m, "m")
+    if times < 0:
+        raise InvalidArgumentError(f"An integral is taken 0 times or more, not {m}.")
+    constants = [0.0] * times if k is None else list(k) if isinstance(k, list | tuple) else [k]
+    constants = constants * times if len(constants) == 1 else constants
+    if len(constants) < times:
+        raise InvalidArgumentError(f"{times} integrals have as many constants, not {len(constants)}.")
+    for constant in constants[:times]:
+        wide = inexact(x, np.result_type(x.dtype.dtype, np.float64))
+        x = concat(
+            [
+                wide / tensor(np.arange(x.shape[0], 0, -1), wide.dtype),
+                reshape(tensor(constant, wide.dtype), [1]),
+            ],
+            0,
+        )
+    return x
+
+
+def poly(seq_of_zeros: Any) -> Tensor:
+    """The coefficients of the polynomial with these roots, of which the highest is 1.
+
+    >>> import dualflow as df
+    >>> df.numpy.poly([1, 2]).numpy()
+    array([ 1., -3.,  2.])
+    """
+    roots = inexact(seq_of_zeros)
+    if len(roots.shape) != 1:
+        raise InvalidArgumentError(f"poly takes the roots as a vector, not shape {roots.shape}.")
+    found = ones_like(roots[:1]) if roots.shape[0] else to(tensor([1.0]), roots.dtype)
+    for i in range(static_int(roots.shape[0], "the number of roots")):
+        found = concat([found, zeros_like(found[:1])], 0) - concat(
+            [zeros_like(found[:1]), found * roots[i]], 0
+        )
+    return found
+
+
+make_public_entries(globals())

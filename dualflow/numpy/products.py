@@ -1,0 +1,311 @@
+"""Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import operands
+from dualflow.numpy.operands import agreed, flat, refuse, tensor, to
+from dualflow.ops import contraction, products
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.joining import stack as stacked
+from dualflow.ops.static import static_int
+from dualflow.ops.tensor import Tensor
+
+
+def _product(a: Any, b: Any, of_numbers: Any, dtype: Any = None) -> Tensor:
+    """A product of two tensors in the dtype in which they meet; of bools, whether there is one that holds."""
+    x, y = agreed(tensor(a), tensor(b), dtype=dtype)
+    if not x.dtype.is_bool:
+        return of_numbers(x, y)
+    return to(of_numbers(to(x, np.int64), to(y, np.int64)), bool)
+
+
+def _conjugate(x: Any) -> Any:
+    return conj(x) if x.dtype.is_complex else x
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    if not x.shape or not y.shape:
+        raise InvalidArgumentError(
+            f"matmul takes tensors of one axis or more, not shapes {x.shape} and {y.shape}; use multiply."
+        )
+    left = x if len(x.shape) > 1 else x[None, :]
+    right = y if len(y.shape) > 1 else y[:, None]
+    found = contraction.matmul(left, right)
+    if len(x.shape) == 1:
+        found = found[..., 0, :]
+    return found[..., 0] if len(y.shape) == 1 else found
+
+
+def matmul(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    signature: Any = None,
+    axes: Any = None,
+    axis: Any = None,
+) -> Tensor:
+    """The product of matrices along the last two axes; a vector is a row on the left, a column on the right.
+
+    Raises:
+        InvalidArgumentError: a number, or sizes that don't fit.
+
+    >>> import dualflow as df
+    >>> df.numpy.matmul([[1, 2], [3, 4]], [1, 1]).numpy()
+    array([3, 7])
+    """
+    refuse("matmul", out=out, signature=signature, axes=axes, axis=axis)
+    return _product(x1, x2, _matmul, dtype)
+
+
+def dot(a: Any, b: Any, out: Any = None) -> Tensor:
+    """The sum of products over the last axis of ``a`` and the last but one (or only one) of ``b``.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.dot([1, 2], [3, 4]))
+    11
+    """
+    refuse("dot", out=out)
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        if not x.shape or not y.shape:
+            return x * y
+        return products.tensordot(x, y, [[len(x.shape) - 1], [builtins.max(len(y.shape) - 2, 0)]])
+
+    return _product(a, b, of_numbers)
+
+
+def vdot(a: Any, b: Any, /) -> Tensor:
+    """The sum of products of all elements, those of ``a`` conjugated."""
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        return reduce_sum(_conjugate(flat(x)) * flat(y))
+
+    return _product(a, b, of_numbers)
+
+
+def inner(a: Any, b: Any, /) -> Tensor:
+    """The sums of products over the last axes of both."""
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        if not x.shape or not y.shape:
+            return x * y
+        return products.tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
+
+    return _product(a, b, of_numbers)
+
+
+def outer(a: Any, b: Any, out: Any = None) -> Tensor:
+    """Each element of ``a`` times each of ``b``, a matrix.
+
+    >>> import dualflow as df
+    >>> df.numpy.outer([1, 2], [3, 4]).numpy().tolist()
+    [[3, 4], [6, 8]]
+    """
+    refuse("outer", out=out)
+    return _product(a, b, lambda x, y: flat(x)[:, None] * flat(y))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+    """The sum of products over pairs of axes: the last of ``a`` with the first of ``b``, or those named.
+
+    >>> import dualflow as df
+    >>> df.numpy.tensordot(df.numpy.ones((2, 3)), df.numpy.ones((3, 4)), 1).shape
+    (2, 4)
+    """
+    return _product(a, b, lambda x, y: products.tensordot(x, y, axes))
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """Each element of ``a`` times all of ``b``, block by block.
+
+    >>> import dualflow as df
+    >>> df.numpy.kron([1, 10], [1, 2]).numpy()
+    array([ 1,  2, 10, 20])
+    """
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        rank = builtins.max(len(x.shape), len(y.shape))
+        x, y = (v[(None,) * (rank - len(v.shape))] for v in (x, y))
+        left, right = operands.sizes(x), operands.sizes(y)
+        found = x[(slice(None), None) * rank] * y[(None, slice(None)) * rank]
+        return reshape(found, [m * n for m, n in zip(left, right, strict=True)])
+
+    return _product(a, b, of_numbers)
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Tensor:
+    """The vector product of vectors of three elements; of two elements, the third of the product.
+
+    Raises:
+        InvalidArgumentError: vectors of other sizes.
+
+    >>> import dualflow as df
+    >>> df.numpy.cross([1, 0, 0], [0, 1, 0]).numpy()
+    array([0, 0, 1])
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = agreed(a, b)
+    x, y = (
+        transpose(v, [*[i for i in range(len(v.shape)) if i != at], at])
+        for v, at in ((x, normalize_axis(axisa, len(x.shape))), (y, normalize_axis(axisb, len(y.shape))))
+    )
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise InvalidArgumentError(
+            f"cross takes vectors of two or three elements, not of {x.shape[-1]} and {y.shape[-1]}."
+        )
+    flat_pair = x.shape[-1] == y.shape[-1] == 2
+    parts: list[list[Any]] = [[v[..., i] if i < v.shape[-1] else None for i in range(3)] for v in (x, y)]
+    (a0, a1, a2), (b0, b1, b2) = parts
+    third = a0 * b1 - a1 * b0
+    if flat_pair:
+        return third
+    found = stacked([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
+    at = normalize_axis(axisc, len(found.shape))
+    order = list(range(len(found.shape) - 1))
+    return transpose(found, [*order[:at], len(order), *order[at:]])
+
+
+def _minus(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """``a * b - c * d``, where a factor that is None makes its product 0, whatever the other one is."""
+    if a is None or b is None:
+        return -(c * d)
+    return a * b if c is None or d is None else a * b - c * d
+
+
+def _vectors(name: str, x1: Any, x2: Any, subscripts: str, out: Any, dtype: Any) -> Tensor:
+    refuse(name, out=out)
+    return _product(x1, x2, lambda x, y: products.einsum(subscripts, x, y), dtype)
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+    axis: int = -1,
+) -> Tensor:
+    """The sums of products along ``axis``, the elements of ``x1`` conjugated."""
+    refuse("vecdot", axes=axes, out=out)
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        at = axis if axis < 0 else axis - builtins.max(len(x.shape), len(y.shape))
+        if x.shape[at] != y.shape[at]:
+            raise InvalidArgumentError(
+                f"vecdot's vectors are of one size, not of shapes {x.shape} and {y.shape}."
+            )
+        return reduce_sum(_conjugate(x) * y, at)
+
+    return _product(x1, x2, of_numbers, dtype)
+
+
+def matvec(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+    axis: Any = None,
+) -> Tensor:
+    """Matrices times vectors, whose other axes broadcast."""
+    refuse("matvec", axes=axes, axis=axis)
+    return _vectors("matvec", x1, x2, "...ij,...j->...i", out, dtype)
+
+
+def vecmat(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+    axis: Any = None,
+) -> Tensor:
+    """Vectors, conjugated, times matrices, whose other axes broadcast."""
+    refuse("vecmat", axes=axes, axis=axis)
+    return _vectors("vecmat", _conjugate(tensor(x1)), x2, "...i,...ij->...j", out, dtype)
+
+
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Tensor:
+    """Sums of products by Einstein's convention: letters name axes; those that the result lacks are summed.
+
+    Takes the subscripts and the tensors, or each tensor with a list of numbers that name its axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
+    array([3, 7])
+    """
+    refuse("einsum", out=out)
+    subscripts, tensors = _spelt(operands)
+    found = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
+    if "->" not in subscripts:
+        letters = [c for c in subscripts if c.isalpha()]
+        alone = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+        subscripts += "->" + ("..." if "..." in subscripts else "") + alone
+    if found[0].dtype.is_bool:
+        return to(products.einsum(subscripts, *[to(x, np.int64) for x in found]), bool)
+    return products.einsum(subscripts, *found)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _spelt(given: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The subscripts as text, and the tensors."""
+    if not given:
+        raise DTypeError("einsum takes subscripts and tensors.")
+    if isinstance(given[0], str):
+        return given[0].replace(" ", ""), list(given[1:])
+
+    def text(axes: Any) -> str:
+        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in axes)
+
+    pairs = list(zip(given[::2], given[1::2], strict=False))
+    subscripts = ",".join(text(axes) for _, axes in pairs)
+    return subscripts + ("->" + text(given[-1]) if len(given) % 2 else ""), [x for x, _ in pairs]
+
+
+def _known_sizes(x: Any) -> tuple[int, ...]:
+    """The sizes, which have to be known."""
+    return tuple(static_int(size, "a size") for size in tensor(x).shape)
+
+
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """The order in which NumPy would multiply, as it describes it; ours is left to right."""
+    subscripts, tensors = _spelt(operands)
+    shapes = [np.broadcast_to(np.zeros(()), _known_sizes(x)) for x in tensors]
+    return np.einsum_path(subscripts, *shapes, optimize=optimize)
+
+
+make_public_entries(globals())

@@ -1,0 +1,318 @@
+"""Medians and other quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import normalize_axes
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import operands, reductions, sorting
+from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.broadcasting import broadcast_like, reduce_sum
+from dualflow.ops.choice import where as choose
+from dualflow.ops.comparison import isnan, logical_not
+from dualflow.ops.reduction import reduce_any
+from dualflow.ops.rounding import ceil, floor, round
+from dualflow.ops.scans import cumsum
+from dualflow.ops.sorting import take_along_axis
+from dualflow.ops.static import ints, known_value
+from dualflow.ops.taking import gather
+from dualflow.ops.tensor import Tensor
+
+_CONTINUOUS = {
+    "weibull": (0.0, 0.0),
+    "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+}
+"""The parameters alpha and beta: Hyndman and Fan, Sample quantiles in statistical packages, 1996."""
+
+
+def _place(method: str, q: Any, count: Any) -> Any:
+    """Where among ``count`` sorted elements the quantile lies, counted from 0."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        return count * q + (alpha + q * (1 - alpha - beta)) - 1
+    last = (count - 1) * q
+    if method == "lower":
+        return floor(last)
+    if method == "higher":
+        return ceil(last)
+    if method == "midpoint":
+        return 0.5 * (floor(last) + ceil(last))
+    if method == "nearest":
+        return round(last)
+    if method == "inverted_cdf":
+        return ceil(count * q) - 1
+    if method == "averaged_inverted_cdf":
+        at = count * q - 1
+        return choose(ceil(at) > at, ceil(at), at + 0.5)
+    if method == "closest_observation":
+        return round(count * q) - 1
+    raise InvalidArgumentError(
+        f"There is no method {method!r} of quantiles; one is 'linear', the default, others are "
+        f"{', '.join(sorted({*_CONTINUOUS, *_STEPS} - {'linear'}))}."
+    )
+
+
+_MEANS = ("midpoint", "averaged_inverted_cdf")
+_STEPS = (
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+)
+
+
+def _to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """``x`` with the axes to reduce joined as the last one, and these axes."""
+    rank = len(x.shape)
+    axes = tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
+    rest = [i for i in range(rank) if i not in axes]
+    sizes = operands.sizes(x)
+    return reshape(transpose(x, [*rest, *axes]), [*[sizes[i] for i in rest], -1]), axes
+
+
+def _quantile(
+    a: Any, q: Any, axis: Any, keepdims: bool, method: str, weights: Any, ignore_nan: bool
+) -> Tensor:
+    discrete = method in _STEPS and method not in _MEANS
+    x = inexact(a)
+    if x.dtype.is_complex:
+        raise DTypeError("Quantiles are of real numbers, not complex ones.")
+    shares = _shares(q, x)
+    rows, axes = _to_last(tensor(a) if discrete else x, axis)
+    known = known_value(q)
+    if known is not None and known.size and not (known.min() >= 0 and known.max() <= 1):
+        raise InvalidArgumentError("Quantiles are of shares from 0 to 1, and percentiles from 0 to 100.")
+    if weights is not None:
+        found = _weighted(rows, shares, weights, x, axis, axes, method, ignore_nan)
+    else:
+        found = _of_rows(rows, shares, method, ignore_nan)
+    if keepdims:
+        found = expand_dims(found, [len(shares.shape) + i for i in sorted(axes)]) if axes else found
+    return found
+
+
+def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
+    """The quantiles of each row, the shares' axes first."""
+    ordered = sorting.sort(rows, -1)
+    if ignore_nan:
+        count: Any = to(reduce_sum(to(logical_not(isnan(rows)), np.int64), -1), shares.dtype)[..., None]
+    else:
+        count = operands.sizes(rows)[-1]
+        count = float(count) if isinstance(count, int) else to(count, shares.dtype)
+    row = flat(shares)
+    place = _place(method, row, count)
+    last = count - 1
+    place = minimum(maximum(place, 0.0), last)
+    below = floor(place)
+    share = place - below
+    if method in _STEPS and method not in _MEANS:
+        return _marked(_at(ordered, below), ordered, shares, count if ignore_nan else None)
+    above = minimum(below + 1, last)
+    low, high = (_at(ordered, index) for index in (below, above))
+    kind = np.result_type(low.dtype.dtype, share.dtype.dtype)
+    low, high, share = to(low, kind), to(high, kind), to(share, kind)
+    gap = high - low
+    # from the nearer end, so that a share of 1 gives the upper element to the bit
+    found = choose(share >= 0.5, high - gap * (1 - share), low + gap * share)
+    return _marked(found, ordered, shares, count if ignore_nan else None)
+
+
+def _marked(found: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
+    """The quantiles with the shares' axes first, nan where there is one, or where nothing but nan was."""
+    if found.dtype.is_inexact:
+        spoilt = isnan(ordered[..., -1:]) if count is None else count <= 0
+        found = choose(spoilt, tensor(np.nan, found.dtype), found)
+    found = transpose(found, [len(found.shape) - 1, *range(len(found.shape) - 1)])
+    return reshape(found, [*operands.sizes(shares), *operands.sizes(found)[1:]])
+
+
+def _at(ordered: Any, index: Any) -> Any:
+    """The elements of each row at these places, which are those of all rows, or each row's own."""
+    index = maximum(to(index, np.int64), 0)
+    if len(index.shape) == 1:
+        return gather(ordered, index, axis=len(ordered.shape) - 1)
+    return take_along_axis(ordered, index, -1)
+
+
+def _weighted(
+    rows: Any, shares: Any, weights: Any, x: Any, axis: Any, axes: Any, method: str, ignore_nan: bool
+) -> Tensor:
+    """The first element at which the running sum of the weights reaches the share of their total."""
+    if method != "inverted_cdf":
+        raise InvalidArgumentError("Weighted quantiles have the method 'inverted_cdf' only.")
+    w = inexact(weights)
+    if w.shape != x.shape:
+        if len(axes) != 1 or w.shape != (x.shape[axes[0]],):
+            raise InvalidArgumentError(
+                f"Weights of shape {w.shape} fit neither {x.shape} nor its axis {axis}."
+            )
+        heavy = broadcast_like(w, rows)
+    else:
+        heavy, _ = _to_last(w, axis)
+    spoilt = isnan(rows)
+    if ignore_nan:
+        heavy = choose(spoilt, tensor(0, heavy.dtype), heavy)
+    order = sorting.argsort(rows, -1)
+    ordered = take_along_axis(rows, order, -1)
+    running = cumsum(take_along_axis(heavy, order, -1), -1)
+    running = running / running[..., -1:]
+    row = flat(to(shares, running.dtype))
+    first = reduce_sum(to(running[..., None] < row, np.int64), -2)
+    first = minimum(first, operands.sizes(ordered)[-1] - 1)
+    found = take_along_axis(ordered, first, -1)
+    if not ignore_nan:
+        found = choose(reduce_any(spoilt, -1, True), tensor(np.nan, found.dtype), found)
+    found = transpose(found, [len(found.shape) - 1, *range(len(found.shape) - 1)])
+    return reshape(found, [*operands.sizes(shares), *operands.sizes(found)[1:]])
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """The elements below which the share ``q`` of all lies, over ``axis``; its own axes stand first.
+
+    Args:
+        a: real numbers; integers are taken as float64.
+        q: shares from 0 to 1.
+        axis: an axis or several; all by default.
+        out: refused, as tensors don't change.
+        overwrite_input: refused, as tensors don't change.
+        method: how to choose between neighbours: "linear", or one of NumPy's other names.
+        keepdims: keep the axes, as size 1.
+        weights: how much each element counts, for the method "inverted_cdf".
+
+    Raises:
+        InvalidArgumentError: a share outside of 0 to 1, another method, or weights that don't fit.
+
+    >>> import dualflow as df
+    >>> df.numpy.quantile([1.0, 2.0, 4.0], [0.5, 0.75]).numpy()
+    array([2., 3.])
+    """
+    refuse("quantile", out=out, overwrite_input=overwrite_input)
+    return _quantile(a, q, axis, keepdims, method, weights, False)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """:func:`quantile` of hundredths: ``q`` is from 0 to 100."""
+    refuse("percentile", out=out, overwrite_input=overwrite_input)
+    return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, False)
+
+
+def _hundredths(a: Any, q: Any) -> Any:
+    return _shares(q, inexact(a)) / 100
+
+
+def _shares(q: Any, x: Any) -> Tensor:
+    """Shares as floats: a Python number in the dtype of ``x``."""
+    if isinstance(q, int | float):
+        return tensor(q, x.dtype)
+    given = inexact(q)
+    return to(given, np.result_type(given.dtype.dtype, x.dtype.dtype))
+
+
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Tensor:
+    """The middle element over ``axis``, or the mean of the two in the middle; nan if there is one.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.median([7, 1, 3, 5]))
+    4.0
+    """
+    refuse("median", out=out, overwrite_input=overwrite_input)
+    return _median(a, axis, keepdims, False)
+
+
+def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
+    x = inexact(a)
+    rows, axes = _to_last(x, axis)
+    ordered = sorting.sort(rows, -1)
+    if ignore_nan:
+        count: Any = reduce_sum(to(logical_not(isnan(rows)), np.int64), -1, True)
+        low, high = _at(ordered, (count - 1) // 2), _at(ordered, count // 2)
+        found = choose(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
+    else:
+        size = operands.sizes(rows)[-1]
+        if isinstance(size, int) and not size:
+            return reductions.mean(x, axis, keepdims=keepdims)
+        low, high = (_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
+        found = choose(
+            isnan(ordered[..., -1:]),
+            tensor(np.nan, x.dtype),
+            (low + high) / 2 if isinstance(size, int) and size % 2 == 0 else low,
+        )[..., 0]
+    return expand_dims(found, sorted(axes)) if keepdims and axes else found
+
+
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Tensor:
+    """:func:`median` of the elements that are not nan; nan where there are none."""
+    refuse("nanmedian", out=out, overwrite_input=overwrite_input)
+    return _median(a, axis, keepdims, True)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """:func:`quantile` of the elements that are not nan; nan where there are none."""
+    refuse("nanquantile", out=out, overwrite_input=overwrite_input)
+    return _quantile(a, q, axis, keepdims, method, weights, True)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """:func:`percentile` of the elements that are not nan; nan where there are none."""
+    refuse("nanpercentile", out=out, overwrite_input=overwrite_input)
+    return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, True)
+
+
+make_public_entries(globals())

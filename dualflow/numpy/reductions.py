@@ -1,0 +1,479 @@
+"""Sums, products, extremes, means and running sums, over axes, in NumPy's dtypes."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import float16
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import operands
+from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
+from dualflow.ops import broadcasting, comparison, reduction, scans, statistics
+from dualflow.ops.arithmetic import add as plus
+from dualflow.ops.arithmetic import divide, maximum, minimum, multiply
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.broadcasting import reduction_axes
+from dualflow.ops.choice import where as choose
+from dualflow.ops.complex_numbers import complex as complex_of
+from dualflow.ops.complex_numbers import imag, real
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.cumulative import running
+from dualflow.ops.joining import concat
+from dualflow.ops.powers import sqrt
+from dualflow.ops.tensor import Tensor
+
+
+def wide(x: Any) -> np.dtype[Any]:
+    """The dtype in which sums and products of ``x`` are: 64 bits for integers and bools."""
+    kind, own = x.dtype.kind, x.dtype.dtype
+    return np.dtype("int64") if kind in "bi" else np.dtype("uint64") if kind == "u" else own
+
+
+def axes_of(x: Any, axis: Any) -> tuple[int, ...]:
+    """The axes to reduce; a number lets itself be reduced along its first or last axis, too."""
+    if not x.shape and type(axis) is int and axis in (0, -1):
+        return ()
+    return reduction_axes(x, axis)
+
+
+def _selected(x: Any, where: Any, neutral: Any) -> Any:
+    """``x``, with ``neutral`` in place of the elements that ``where`` leaves out."""
+    if where is True:
+        return x
+    chosen = tensor(where, bool)
+    return choose(chosen, x, tensor(neutral, x.dtype))
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Tensor:
+    """The sum over ``axis`` (all by default), an int or several; integers of less than 64 bits become int64.
+
+    Args:
+        a: numbers of any shape.
+        axis: an axis or several; all by default.
+        dtype: the dtype to add in.
+        out: refused, as tensors don't change.
+        keepdims: keep the axes, as size 1.
+        initial: what to begin with.
+        where: bools that broadcast: which elements to take.
+
+    >>> import dualflow as df
+    >>> df.numpy.sum([[1, 2], [3, 4]], axis=0, where=[[True], [False]]).numpy()
+    array([1, 2])
+    """
+    refuse("sum", out=out)
+    x = tensor(a)
+    x = to(x, wide(x) if dtype is None else dtype)
+    if x.dtype.is_bool:
+        return any(x, axis, keepdims=keepdims, where=where)
+    found = broadcasting.reduce_sum(_selected(x, where, 0), axes_of(x, axis), keepdims)
+    return found if type(initial) is int and initial == 0 else plus(found, tensor(initial, x.dtype))
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Tensor:
+    """The product over ``axis``; see :func:`sum`.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.prod([2, 3, 4]))
+    24
+    """
+    refuse("prod", out=out)
+    x = tensor(a)
+    x = to(x, wide(x) if dtype is None else dtype)
+    if x.dtype.is_bool:
+        return all(x, axis, keepdims=keepdims, where=where)
+    found = reduction.reduce_prod(_selected(x, where, 1), axes_of(x, axis), keepdims)
+    return found if type(initial) is int and initial == 1 else multiply(found, tensor(initial, x.dtype))
+
+
+def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Tensor:
+    largest = name == "max"
+    x = tensor(a)
+    axes = axes_of(x, axis)
+    if x.dtype.is_complex:
+        return _complex_extreme(x, axes, keepdims, largest)
+    as_bool = x.dtype.is_bool
+    neutral: Any
+    if as_bool:
+        neutral = not largest
+    elif x.dtype.is_floating:
+        neutral = -np.inf if largest else np.inf
+    else:
+        neutral = x.dtype.min if largest else x.dtype.max
+    if initial is None:
+        if where is not True:
+            raise InvalidArgumentError(f"{name} of chosen elements needs initial=, for where none is chosen.")
+        if builtins.any(x.shape[i] == 0 for i in axes):
+            raise InvalidArgumentError(
+                f"No elements have no {name}: the shape is {x.shape}; give initial=, or leave it out."
+            )
+    chosen = _selected(x, where, neutral)
+    if as_bool:
+        found = (reduction.reduce_any if largest else reduction.reduce_all)(chosen, axes, keepdims)
+    else:
+        found = (reduction.reduce_max if largest else reduction.reduce_min)(chosen, axes, keepdims)
+    if initial is None:
+        return found
+    start = tensor(initial, x.dtype)
+    if as_bool:
+        return comparison.logical_or(found, start) if largest else comparison.logical_and(found, start)
+    return maximum(found, start) if largest else minimum(found, start)
+
+
+def _complex_extreme(x: Any, axes: tuple[int, ...], keepdims: bool, largest: bool) -> Tensor:
+    """The extreme of the real parts, and among these of the imaginary parts; nan if there is one."""
+    pick: Any = reduction.reduce_max if largest else reduction.reduce_min
+    if builtins.any(x.shape[i] == 0 for i in axes):
+        raise InvalidArgumentError(f"No elements have no extreme: the shape is {x.shape}.")
+    first = pick(real(x), axes, True)
+    worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
+    second = pick(choose(comparison.equal(real(x), first), imag(x), worst), axes, True)
+    spoilt = reduction.reduce_any(comparison.isnan(x), axes, True)
+    nan = tensor(np.nan, x.dtype.real)
+    found = complex_of(choose(spoilt, nan, first), choose(spoilt, nan, second))
+    return (
+        found if keepdims else reshape(found, [d for i, d in enumerate(operands.sizes(x)) if i not in axes])
+    )
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The largest element over ``axis``; nan if there is one.
+
+    Raises:
+        InvalidArgumentError: there are no elements and no ``initial``.
+
+    >>> import dualflow as df
+    >>> df.numpy.max([[1, 5], [7, 2]], axis=1).numpy()
+    array([5, 7])
+    """
+    refuse("max", out=out)
+    return _extreme("max", a, axis, keepdims, initial, where)
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The smallest element over ``axis``; see :func:`max`."""
+    refuse("min", out=out)
+    return _extreme("min", a, axis, keepdims, initial, where)
+
+
+def amax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The largest element over ``axis``; see :func:`max`."""
+    return max(a, axis, out, keepdims, initial, where)
+
+
+def amin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The smallest element over ``axis``; see :func:`max`."""
+    return min(a, axis, out, keepdims, initial, where)
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest element less the smallest one, over ``axis``."""
+    refuse("ptp", out=out)
+    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+
+
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Whether all elements over ``axis`` are true (not 0)."""
+    refuse("all", out=out)
+    x = to(tensor(a), bool)
+    return reduction.reduce_all(_selected(x, where, True), axes_of(x, axis), keepdims)
+
+
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Whether one element over ``axis`` is true (not 0)."""
+    refuse("any", out=out)
+    x = to(tensor(a), bool)
+    return reduction.reduce_any(_selected(x, where, False), axes_of(x, axis), keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """How many elements over ``axis`` are not 0."""
+    x = to(to(tensor(a), bool), np.int64)
+    return broadcasting.reduce_sum(x, axes_of(x, axis), keepdims)
+
+
+# Means
+
+
+def elements(x: Any, axis: Any, keepdims: bool = False, where: Any = True) -> Any:
+    """How many elements a reduction of ``x`` joins: a tensor where ``where`` or the run decides."""
+    axes = reduction_axes(x, axis)
+    if where is not True:
+        return broadcasting.reduce_sum(
+            to(_selected(ones_like(x, bool), where, False), np.int64), axes, keepdims
+        )
+    known = operands.sizes(x)
+    return functools.reduce(lambda m, i: m * known[i], axes, 1)
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> Tensor:
+    """The mean over ``axis``, of integers in float64; float16 is added in float32.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.mean([1, 2]))
+    1.5
+    """
+    refuse("mean", out=out)
+    x = tensor(a)
+    if x.dtype is float16 and dtype is None:
+        return to(mean(to(x, np.float32), axis, keepdims=keepdims, where=where), np.float16)
+    x = inexact(x) if dtype is None else to(x, dtype)
+    total = sum(x, axis, x.dtype, keepdims=keepdims, where=where)
+    count = elements(x, axis, keepdims, where)
+    return to(divide(total, count if isinstance(count, int) else to(count, x.dtype)), x.dtype)
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Tensor:
+    """The mean squared distance from the mean over ``axis``, with ``ddof`` fewer in the divisor.
+
+    Raises:
+        InvalidArgumentError: both ``ddof`` and ``correction``, its other name, are given.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.var([1, 2, 3, 4])), float(df.numpy.var([1, 3], ddof=1))
+    (1.25, 2.0)
+    """
+    refuse("var", out=out)
+    if correction is not None and ddof != 0:
+        raise InvalidArgumentError("ddof and correction are two names of one argument; give one.")
+    x = tensor(a)
+    if x.dtype is float16 and dtype is None:
+        found = var(
+            to(x, np.float32), axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+        return to(found, np.float16)
+    x = inexact(x) if dtype is None else to(x, dtype)
+    center = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor(mean)
+    total = sum(statistics.squared_magnitude(x - center), axis, keepdims=keepdims, where=where)
+    count = elements(x, axis, keepdims, where)
+    less = ddof if correction is None else correction
+    rest = np.maximum(count - less, 0) if isinstance(count, int) and not hasattr(less, "dtype") else None
+    divisor = to(maximum(to(tensor(count), np.float64) - less, 0.0), total.dtype) if rest is None else rest
+    return to(divide(total, tensor(divisor, total.dtype)), total.dtype)
+
+
+_mean = mean
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Tensor:
+    """The square root of :func:`var`."""
+    refuse("std", out=out)
+    return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    """The mean weighted by ``weights``, of the shape of ``a`` or the axes; with ``returned``, their sum too.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.average([1, 2, 3], weights=[3, 0, 1]))
+    1.5
+    """
+    x = tensor(a)
+    if weights is None:
+        found = mean(x, axis, keepdims=keepdims)
+        total: Any = zeros_like(found) + elements(x, axis)
+        return (found, to(total, found.dtype)) if returned else found
+    w = tensor(weights)
+    axes = axes_of(x, axis)
+    if w.shape != x.shape:
+        sizes = () if axis is None else tuple(x.shape[i] for i in operands.axes_in_order(axis, len(x.shape)))
+        if axis is None or w.shape != sizes:
+            raise InvalidArgumentError(
+                f"Weights of shape {w.shape} fit neither shape {x.shape} nor its axes {axis}."
+            )
+        given = operands.axes_in_order(axis, len(x.shape))
+        w = transpose(w, sorted(range(len(given)), key=given.__getitem__))
+        w = expand_dims(w, [i for i in range(len(x.shape)) if i not in axes])
+    kind = np.result_type(x.dtype.dtype, w.dtype.dtype, *([np.float64] if x.dtype.kind in "biu" else []))
+    x, w = to(x, kind), to(w, kind)
+    scale = sum(broadcasting.broadcast_like(w, x), axes, keepdims=keepdims)
+    found = divide(sum(x * w, axes, keepdims=keepdims), scale)
+    return (found, scale) if returned else found
+
+
+# Positions
+
+
+def _position(a: Any, axis: Any, keepdims: bool, largest: bool) -> Tensor:
+    x = tensor(a)
+    if axis is None:
+        found = _first(flat(x), 0, largest)
+        return reshape(found, [1] * len(x.shape)) if keepdims else found
+    if not x.shape:
+        axes_of(x, axis)
+        return _position(flat(x), 0, False, largest)
+    where = normalize_axis(axis, len(x.shape))
+    found = _first(x, where, largest)
+    return expand_dims(found, where) if keepdims else found
+
+
+def _first(x: Any, axis: int, largest: bool) -> Tensor:
+    if x.dtype.is_complex:
+        extreme = _complex_extreme(x, (axis,), True, largest)
+        there = comparison.logical_or(comparison.equal(x, extreme), comparison.isnan(x))
+        return reduction.argmax(to(there, np.uint8), axis)
+    return (reduction.argmax if largest else reduction.argmin)(x, axis)
+
+
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the first maximum is along ``axis``; among all elements by default.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.argmax([[1, 9], [9, 2]]))
+    1
+    """
+    refuse("argmax", out=out)
+    return _position(a, axis, keepdims, True)
+
+
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the first minimum is along ``axis``; among all elements by default."""
+    refuse("argmin", out=out)
+    return _position(a, axis, keepdims, False)
+
+
+# Running sums and products
+
+
+def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    x = tensor(a)
+    x = to(x, wide(x) if dtype is None else dtype)
+    if axis is None or (not x.shape and axis in (0, -1)):
+        return flat(x), 0
+    return x, normalize_axis(axis, len(x.shape))
+
+
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running sums along ``axis``, or of all elements.
+
+    >>> import dualflow as df
+    >>> df.numpy.cumsum([[1, 2], [3, 4]]).numpy()
+    array([ 1,  3,  6, 10])
+    """
+    refuse("cumsum", out=out)
+    return scans.cumsum(*_along(a, axis, dtype))
+
+
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running products along ``axis``, or of all elements."""
+    refuse("cumprod", out=out)
+    return running.cumprod(*_along(a, axis, dtype))
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Running sums along ``axis``, which a vector need not name; with ``include_initial`` 0 stands first.
+
+    Raises:
+        InvalidArgumentError: not a vector, and no axis.
+    """
+    refuse("cumulative_sum", out=out)
+    return _begun(*_cumulated(x, axis, dtype), scans.cumsum, 0, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Running products along ``axis``; see :func:`cumulative_sum`. ``include_initial`` puts 1 first."""
+    refuse("cumulative_prod", out=out)
+    return _begun(*_cumulated(x, axis, dtype), running.cumprod, 1, include_initial)
+
+
+def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    x = tensor(a)
+    if axis is None and len(x.shape) != 1:
+        raise InvalidArgumentError(f"Of shape {x.shape}, which is no vector, the axis has to be named.")
+    return _along(x, 0 if axis is None else axis, dtype)
+
+
+def _begun(x: Any, axis: int, scan: Any, start: int, include: bool) -> Tensor:
+    found = scan(x, axis)
+    if not include:
+        return found
+    shape = [1 if i == axis else d for i, d in enumerate(operands.sizes(x))]
+    return concat([broadcasting.broadcast_to(tensor(start, x.dtype), shape), found], axis)
+
+
+make_public_entries(globals())

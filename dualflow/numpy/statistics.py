@@ -1,0 +1,122 @@
+"""Covariances and correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import operands, reductions
+from dualflow.numpy.operands import tensor, to
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.contraction import matmul
+from dualflow.ops.joining import concat
+from dualflow.ops.powers import sqrt
+from dualflow.ops.tensor import Tensor
+
+# Covariances
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """The covariances of the rows of ``m`` (the columns, unless ``rowvar``), each a variable.
+
+    Args:
+        m: observations, of one or two axes.
+        y: more variables, of the same form.
+        rowvar: whether a row is a variable.
+        bias: divide by the number of observations instead of one less.
+        ddof: what to take off that number, whatever ``bias`` says.
+        fweights: how often each observation was made.
+        aweights: how much each observation counts.
+        dtype: the dtype to compute in, at least float64 by default.
+
+    >>> import dualflow as df
+    >>> df.numpy.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]).numpy().tolist()
+    [[1.0, -2.0], [-2.0, 4.0]]
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise InvalidArgumentError(f"cov's ddof is an integer, not {ddof!r}.")
+    x = tensor(m)
+    if len(x.shape) > 2:
+        raise InvalidArgumentError(f"cov takes one or two axes, not shape {x.shape}.")
+    kinds = [x.dtype.dtype, np.dtype("float64"), *([tensor(y).dtype.dtype] if y is not None else [])]
+    kind = operands.numpy_dtype(dtype) if dtype is not None else np.result_type(*kinds)
+
+    def variables(v: Any) -> Any:
+        v = to(tensor(v), kind)
+        v = v if len(v.shape) == 2 else reshape(v, [1, -1])
+        return v if rowvar or (v.shape[0] == 1 and len(tensor(m).shape) < 2) else transpose(v)
+
+    rows = variables(x)
+    if y is not None:
+        rows = concat([rows, variables(y)], 0)
+    count = to(tensor(operands.sizes(rows)[1]), np.float64)
+    weights = _observations(fweights, aweights)
+    if weights is None:
+        mean: Any = reductions.mean(rows, 1, rows.dtype, keepdims=True)
+        total: Any = count
+    else:
+        w = to(weights, rows.dtype.real)
+        total = to(reduce_sum(weights), np.float64)
+        mean = reductions.sum(rows * to(w, rows.dtype), 1, keepdims=True) / to(reduce_sum(w), rows.dtype)
+    less = float(ddof) if ddof is not None else 0.0 if bias else 1.0
+    divisor = total - less
+    if aweights is not None and less:
+        square = reduce_sum(to(weights, np.float64) * to(tensor(aweights), np.float64))
+        divisor = total - less * square / total
+    centered = rows - mean
+    other = centered if weights is None else centered * to(weights, rows.dtype)
+    found = matmul(centered, transpose(conj(other) if other.dtype.is_complex else other))
+    found = found / to(maximum(divisor, 0.0), found.dtype)
+    return found[0, 0] if found.shape == (1, 1) else found
+
+
+def _observations(fweights: Any, aweights: Any) -> Any:
+    """How much each observation counts, or None where all count the same."""
+    given = [to(tensor(w), np.float64) for w in (fweights, aweights) if w is not None]
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else given[0] * given[1]
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
+    """The correlations of the rows of ``x``: their covariances over their deviations.
+
+    >>> import dualflow as df
+    >>> df.numpy.corrcoef([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]).numpy().round(6).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    found = cov(x, y, rowvar, dtype=dtype)
+    if not found.shape:
+        return found / found
+    size = found.shape[0]
+    spread = to(sqrt(_real(gather_diagonal(found, size))), found.dtype)
+    found = found / spread[:, None] / spread[None, :]
+    return found if found.dtype.is_complex else minimum(maximum(found, -1.0), 1.0)
+
+
+def _real(x: Any) -> Any:
+    return x if not x.dtype.is_complex else to(x, x.dtype.real)
+
+
+def gather_diagonal(x: Any, size: Any) -> Any:
+    """The diagonal of a square matrix."""
+    return reshape(x, [-1])[:: size + 1]
+
+
+make_public_entries(globals())

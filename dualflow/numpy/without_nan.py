@@ -1,0 +1,214 @@
+"""Reductions that leave nan out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import float16
+from dualflow.core.tracebacks import make_public_entries
+from dualflow.numpy import reductions
+from dualflow.numpy.operands import inexact, refuse, tensor, to
+from dualflow.ops.arithmetic import maximum
+from dualflow.ops.checks import required
+from dualflow.ops.choice import where as choose
+from dualflow.ops.comparison import isnan, logical_and, logical_not
+from dualflow.ops.powers import sqrt
+from dualflow.ops.reduction import reduce_all
+from dualflow.ops.statistics import squared_magnitude
+from dualflow.ops.tensor import Tensor
+
+
+def _replaced(a: Any, value: Any) -> Any:
+    """``a`` with ``value`` in place of nan."""
+    x = tensor(a)
+    return choose(isnan(x), tensor(value, x.dtype), x) if x.dtype.is_inexact else x
+
+
+def _present(x: Any, where: Any) -> Any:
+    """Which elements to take."""
+    there = logical_not(isnan(x))
+    return there if where is True else logical_and(there, to(tensor(where), bool))
+
+
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Tensor:
+    """The sum of the elements that are not nan; see :func:`sum`.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nansum([1.0, float("nan")]))
+    1.0
+    """
+    return reductions.sum(_replaced(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Tensor:
+    """The product of the elements that are not nan."""
+    return reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running sums in which nan counts as 0."""
+    return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running products in which nan counts as 1."""
+    return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
+
+
+def _extreme(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Tensor:
+    x = tensor(a)
+    if not x.dtype.is_inexact:
+        return of(x, axis, None, keepdims, initial, where)
+    found = of(_replaced(x, worst), axis, None, keepdims, initial, where)
+    if initial is not None:
+        return found
+    none = reductions.all(isnan(x), axis, keepdims=keepdims)
+    return choose(none, tensor(np.nan, x.dtype), found)
+
+
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The largest of the elements that are not nan; nan where there are none."""
+    refuse("nanmax", out=out)
+    return _extreme(reductions.max, -np.inf, a, axis, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """The smallest of the elements that are not nan; nan where there are none."""
+    refuse("nanmin", out=out)
+    return _extreme(reductions.min, np.inf, a, axis, keepdims, initial, where)
+
+
+def _position(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool) -> Tensor:
+    x = tensor(a)
+    if x.dtype.is_inexact:
+        ok = logical_not(reduce_all(isnan(x), None if axis is None else axis))
+        x = required(_replaced(x, worst), reduce_all(ok), "No elements but nan have no extreme.")
+    return of(x, axis, keepdims=keepdims)
+
+
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the first maximum is among the elements that are not nan.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    refuse("nanargmax", out=out)
+    return _position(reductions.argmax, -np.inf, a, axis, keepdims)
+
+
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the first minimum is among the elements that are not nan.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    refuse("nanargmin", out=out)
+    return _position(reductions.argmin, np.inf, a, axis, keepdims)
+
+
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> Tensor:
+    """The mean of the elements that are not nan; nan where there are none.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanmean([1.0, float("nan"), 3.0]))
+    2.0
+    """
+    refuse("nanmean", out=out)
+    x = tensor(a)
+    if not x.dtype.is_inexact:
+        return reductions.mean(x, axis, dtype, None, keepdims, where=where)
+    return reductions.mean(_replaced(x, 0), axis, dtype, None, keepdims, where=_present(x, where))
+
+
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Tensor:
+    """The variance of the elements that are not nan; nan where there are not more than ``ddof``."""
+    refuse("nanvar", out=out)
+    x = tensor(a)
+    if not x.dtype.is_inexact:
+        return reductions.var(
+            x, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+    if x.dtype is float16 and dtype is None:
+        wide = to(x, np.float32)
+        found = nanvar(wide, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+        return to(found, np.float16)
+    x = x if dtype is None else inexact(x, dtype)
+    chosen = _present(x, where)
+    values = _replaced(x, 0)
+    center = reductions.mean(values, axis, keepdims=True, where=chosen) if mean is None else tensor(mean)
+    total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=chosen)
+    count = to(tensor(reductions.elements(values, axis, keepdims, chosen)), np.float64)
+    left = count - (ddof if correction is None else correction)
+    found = total / to(maximum(left, 1.0), total.dtype)
+    return choose(left > 0, found, tensor(np.nan, found.dtype))
+
+
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Tensor:
+    """The square root of :func:`nanvar`."""
+    refuse("nanstd", out=out)
+    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+make_public_entries(globals())

@@ -1,0 +1,177 @@
+"""Each error of ``df.numpy`` says what was wrong and what to do."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import dualflow as df
+import dualflow.numpy as dnp
+from dualflow.core.errors import DTypeError as Wrong
+from dualflow.core.errors import InvalidArgumentError as Invalid
+from dualflow.function import SymbolicValueError
+
+X = df.constant([1.0, 2.0])
+M = df.ones([2, 2])
+
+
+def watched(function):
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        return function(X)
+
+
+def traced(function, *values, signature=None):
+    return df.function(function, input_signature=signature)(*values or (X,))
+
+
+def open_axis(function):
+    """``function`` of a vector whose size only the run knows."""
+    return traced(function, X, signature=[df.TensorSpec([None])])
+
+
+CASES = {
+    "no vectors": (lambda: dnp.apply_along_axis(dnp.sum, 0, dnp.ones((2, 0))), Invalid, "no vector along"),
+    "nothing to vectorize": (lambda: dnp.vectorize(abs)([]), Invalid, "no element to call"),
+    "differences of a number": (lambda: dnp.diff(1.0), Invalid, "diff takes one axis or more"),
+    "an edge order": (lambda: dnp.gradient(X, edge_order=3), Invalid, "edge_order is 1 or 2, not 3"),
+    "distances": (lambda: dnp.gradient(M, 1.0, 2.0, 3.0), Invalid, "a distance for each of 2 axes"),
+    "few samples": (lambda: dnp.gradient([1.0]), Invalid, "needs 2 samples or more"),
+    "places of samples": (lambda: dnp.gradient(X, [1.0, 2.0, 3.0]), Invalid, "not those of 2 samples"),
+    "points": (lambda: dnp.interp(1.0, [1.0, 2.0], [1.0]), Invalid, "as many places as values"),
+    "no vector to convolve": (lambda: dnp.convolve(M, X), Invalid, "Vectors of one element or more"),
+    "a mode of convolution": (lambda: dnp.convolve(X, X, "all"), Invalid, "'full', 'same' or 'valid'"),
+    "a negative number": (lambda: dnp.linspace(0, 1, -1), Invalid, "0 numbers or more, not -1"),
+    "an indexing": (lambda: dnp.meshgrid(X, indexing="yx"), Invalid, "'xy' or 'ij', not 'yx'"),
+    "a matrix to vander": (lambda: dnp.vander(M), Invalid, "takes a vector"),
+    "a matrix to trim": (lambda: dnp.trim_zeros(M), Invalid, "takes a vector and trim"),
+    "a place to insert": (lambda: dnp.insert(X, 5, 0.0), Invalid, "outside of an axis of size 2"),
+    "a place to delete": (lambda: dnp.delete(X, 5), Invalid, "the places are those of axis 0"),
+    "symbolic places": (
+        lambda: traced(lambda i: dnp.delete(X, i), df.constant(1)),
+        Wrong,
+        "must be known while tracing",
+    ),
+    "a function to pad": (lambda: dnp.pad(X, 1, max), Wrong, "no function as mode.*concatenate"),
+    "a mode to pad": (lambda: dnp.pad(X, 1, "zeros"), Invalid, "no mode 'zeros'.*the modes are"),
+    "a negative width": (lambda: dnp.pad(X, -1), Invalid, "widths are 0 or more"),
+    "an open axis to pad": (lambda: open_axis(lambda x: dnp.pad(x, 1, "edge")), Invalid, "ensure_shape"),
+    "an odd reflection": (lambda: dnp.pad(X, 1, "reflect", reflect_type="odd"), Invalid, "2 \\* edge - even"),
+    "nothing to reflect": (lambda: dnp.pad([], 1, "reflect"), Invalid, "pad: .*empty"),
+    "a median to pad": (lambda: dnp.pad(X, 1, "median"), Invalid, "pad with constants of your own"),
+    "lengths of a transform": (lambda: dnp.fft.fft2(M, s=(2, 2, 2)), Invalid, "has as many lengths"),
+    "a negative length": (lambda: dnp.fft.fft(X, -1), Invalid, "known and positive"),
+    "a norm of a transform": (lambda: dnp.fft.fft(X, norm="both"), Invalid, "backward, ortho, forward"),
+    "floats to count": (lambda: dnp.bincount(X), Wrong, "counts integers, not float32"),
+    "a rule of bins": (
+        lambda: traced(lambda x: dnp.histogram(x, "auto")),
+        Wrong,
+        "give a number while tracing",
+    ),
+    "edges that fall": (lambda: dnp.histogram(X, [2, 1]), Invalid, "sort them"),
+    "no bins": (lambda: dnp.histogram(X, 0), Invalid, "one bin or more"),
+    "a range that falls": (lambda: dnp.histogram(X, 2, (3, 1)), Invalid, "two finite numbers that rise"),
+    "infinite elements": (lambda: dnp.histogram([np.inf]), Invalid, "give a range"),
+    "bins of variables": (lambda: dnp.histogramdd(M, [2, 2, 2]), Invalid, "2 variables, and bins for 3"),
+    "a mode of indices": (lambda: dnp.take(X, 0, mode="cut"), Invalid, "raise, wrap, clip"),
+    "axes of indices": (lambda: dnp.take_along_axis(M, [0], 0), Invalid, "as many axes"),
+    "half a choice": (lambda: dnp.where(X, X), Invalid, "takes both x and y"),
+    "a number's places": (lambda: dnp.nonzero(1.0), Invalid, "use atleast_1d"),
+    "conditions": (lambda: dnp.select([X > 0], []), Invalid, "as many conditions as choices"),
+    "functions": (lambda: dnp.piecewise(X, [X > 0], []), Invalid, "as many functions as conditions"),
+    "a matrix of indices": (lambda: dnp.ix_(M), Invalid, "ix_ takes vectors"),
+    "an order of indices": (lambda: dnp.unravel_index(0, (2,), order="A"), Invalid, "'C' or 'F'"),
+    "a diagonal's places": (lambda: dnp.diag_indices_from(X), Invalid, "two or more axes of one size"),
+    "a triangle's places": (lambda: dnp.tril_indices_from(X), Invalid, "A matrix is wanted"),
+    "a vector's diagonal": (lambda: dnp.diagonal(X), Invalid, "two axes or more"),
+    "one axis twice": (lambda: dnp.diagonal(M, 0, 1, 1), Invalid, "not one: 1 and 1"),
+    "a cube's diag": (lambda: dnp.diag(dnp.ones((1, 1, 1))), Invalid, "a vector or a matrix"),
+    "a number's triangle": (lambda: dnp.tril(1.0), Invalid, "one axis or more"),
+    "half precision": (lambda: dnp.linalg.inv(df.cast(M, df.float16)), Wrong, "convert them with astype"),
+    "no square": (lambda: dnp.linalg.inv(dnp.ones((2, 3))), Invalid, "square matrices are wanted"),
+    "one factor": (lambda: dnp.linalg.multi_dot([M]), Invalid, "two tensors or more"),
+    "the power of a vector": (lambda: dnp.linalg.matrix_power(X, 2), Invalid, "Square matrices"),
+    "vectors to cross": (lambda: dnp.linalg.cross(X, X), Invalid, "numpy.cross takes two"),
+    "matrices to linalg.outer": (lambda: dnp.linalg.outer(M, M), Invalid, "numpy.outer takes all"),
+    "a mode of qr": (lambda: dnp.linalg.qr(M, "raw"), Invalid, "'reduced', 'complete' or 'r'"),
+    "a triangle": (lambda: dnp.linalg.eigh(M, "X"), Invalid, "'L' or 'U'"),
+    "no axes to invert": (lambda: dnp.linalg.tensorinv(M, 0), Invalid, "positive, not 0"),
+    "an order": (lambda: dnp.reshape(X, 2, order="K"), Invalid, "'C', 'F' or 'A'"),
+    "places to move to": (lambda: dnp.moveaxis(M, 0, (0, 1)), Invalid, "as many axes as there are places"),
+    "a start": (lambda: dnp.rollaxis(M, 0, 5), Invalid, r"start is in \[-2, 2\]"),
+    "a number to join": (lambda: dnp.concatenate(1.0), Wrong, "A sequence of tensors"),
+    "an open axis to cut": (lambda: open_axis(lambda x: dnp.array_split(x, 2)), Invalid, "no known size"),
+    "no parts": (lambda: dnp.array_split(X, 0), Invalid, "1 or more parts"),
+    "unequal parts": (lambda: dnp.split([1, 2, 3], 2), Invalid, "use array_split"),
+    "few axes to cut": (lambda: dnp.vsplit(X, 1), Invalid, "vsplit takes 2 axes"),
+    "a negative size": (lambda: dnp.resize(X, (-1,)), Invalid, "Sizes are 0 or more"),
+    "axes of a norm": (lambda: dnp.linalg.norm(dnp.ones((1, 1, 1)), 2), Invalid, "one axis or two, not 3"),
+    "a vector's norm": (lambda: dnp.linalg.norm(X, "fro"), Invalid, "a number as ord"),
+    "a matrix's norm": (lambda: dnp.linalg.norm(M, 5), Invalid, "'fro', 'nuc'"),
+    "no dtype": (lambda: dnp.zeros(2, "text"), Wrong, "'text' is not a dtype"),
+    "a number outside": (lambda: dnp.add(df.constant([1], df.int8), 300), Invalid, "300 is outside of int8"),
+    "an output": (lambda: dnp.sum(X, out=np.zeros(())), Wrong, "takes no out=.*assign the result"),
+    "coefficients": (lambda: dnp.polyval(M, 1.0), Invalid, "Coefficients are a vector"),
+    "a negative derivative": (lambda: dnp.polyder(X, -1), Invalid, "0 times or more"),
+    "a negative integral": (lambda: dnp.polyint(X, -1), Invalid, "0 times or more"),
+    "constants": (lambda: dnp.polyint(X, 3, [1, 2]), Invalid, "as many constants"),
+    "roots": (lambda: dnp.poly(M), Invalid, "the roots as a vector"),
+    "a number's product": (lambda: dnp.matmul(2.0, X), Invalid, "use multiply"),
+    "a vector product": (lambda: dnp.cross([1.0], X), Invalid, "two or three elements"),
+    "vectors of two sizes": (lambda: dnp.vecdot(X, [1.0]), Invalid, "vectors are of one size"),
+    "no subscripts": (lambda: dnp.einsum(), Wrong, "takes subscripts"),
+    "a method": (lambda: watched(lambda x: np.add.reduce(x)), Wrong, "use a reduction such as np.sum"),
+    "a symbol for NumPy": (lambda: traced(np.packbits), SymbolicValueError, "hand the values to NumPy"),
+    "a method of quantiles": (lambda: dnp.quantile(X, 0.5, method="best"), Invalid, "no method 'best'"),
+    "complex quantiles": (lambda: dnp.quantile([1j], 0.5), Wrong, "of real numbers"),
+    "a share": (lambda: dnp.quantile(X, 1.5), Invalid, "from 0 to 1"),
+    "a weighted quantile": (lambda: dnp.quantile(X, 0.5, weights=X), Invalid, "'inverted_cdf' only"),
+    "weights of quantiles": (
+        lambda: dnp.quantile(M, 0.5, 0, method="inverted_cdf", weights=[1.0, 2.0, 3.0]),
+        Invalid,
+        "fit neither",
+    ),
+    "chosen elements": (lambda: dnp.max(X, where=X > 1), Invalid, "needs initial="),
+    "no elements": (lambda: dnp.max([]), Invalid, "give initial="),
+    "no complex elements": (lambda: dnp.max(dnp.zeros(0, complex)), Invalid, "No elements have no extreme"),
+    "two corrections": (lambda: dnp.var(X, ddof=1, correction=1), Invalid, "two names of one argument"),
+    "weights": (lambda: dnp.average(M, weights=[1.0, 2.0, 3.0]), Invalid, "fit neither shape"),
+    "an axis to run along": (lambda: dnp.cumulative_sum(M), Invalid, "the axis has to be named"),
+    "a number to sort": (lambda: dnp.sort(1.0), Invalid, "use atleast_1d"),
+    "a place to sort": (lambda: dnp.partition(X, 5), Invalid, "outside of an axis of size 2"),
+    "no keys": (lambda: dnp.lexsort([]), Invalid, "one key at least"),
+    "no coefficients": (lambda: dnp.roots(M), Invalid, "coefficients as a vector"),
+    "no points": (lambda: dnp.polyfit(X, [1.0], 1), Invalid, "as many values as places"),
+    "a side": (lambda: dnp.searchsorted(X, X, "middle"), Invalid, "'left' or 'right'"),
+    "complex numbers to search": (lambda: dnp.searchsorted([1j], 1j), Wrong, "among real numbers"),
+    "a matrix to search": (lambda: dnp.searchsorted(M, 1.0), Invalid, "searches a vector"),
+    "bins in no order": (lambda: dnp.digitize(X, [1, 3, 2]), Invalid, "sort them"),
+    "degrees of freedom": (lambda: dnp.cov(X, ddof=0.5), Invalid, "an integer, not 0.5"),
+    "a cube's covariance": (lambda: dnp.cov(dnp.ones((1, 1, 1))), Invalid, "one or two axes"),
+    "a place for results": (lambda: dnp.add(X, X, where=X > 1), Wrong, "df.numpy.where"),
+    "a missing input": (lambda: dnp.add(X), Wrong, "takes 2 inputs, not 1"),
+    "a dtype NumPy refuses": (lambda: dnp.bitwise_and(X, X), Wrong, "convert the inputs with astype"),
+    "signs of complex numbers": (lambda: dnp.isposinf([1j]), Wrong, "ask for their parts"),
+    "a dtype by elements": (lambda: traced(dnp.real_if_close, df.constant(1j)), Wrong, "use real"),
+    "decimals of bools": (lambda: dnp.round(True, 1), Wrong, "cast them"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case: str) -> None:
+    call, kind, words = CASES[case]
+    with pytest.raises(kind) as caught:
+        call()
+    assert re.search(words, str(caught.value))
+
+
+def test_every_refusal_has_a_case(raises_without_case) -> None:
+    assert raises_without_case(["numpy/*.py"], [case[0] for case in CASES.values()]) == []
+
+
+def test_tracebacks_show_the_users_frames() -> None:
+    with pytest.raises(Invalid) as caught:
+        dnp.max([])
+    assert [entry.path.name for entry in caught.traceback] == ["test_error_messages.py"]

@@ -1,0 +1,141 @@
+"""Every function of ``df.numpy`` against NumPy: values, dtypes, shapes, and what is refused.
+
+``calls.txt`` has the calls, in groups. The line above a group says the kinds of dtypes and the shapes from
+which its array ``x`` is drawn; ``xp`` is NumPy or ``df.numpy``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+import dualflow.numpy as dnp
+
+DTYPES = {
+    "b": ["bool"],
+    "i": ["int64", "int32", "int8"],
+    "u": ["uint8", "uint64"],
+    "f": ["float64", "float32", "float16"],
+    "c": ["complex128", "complex64"],
+    "r": ["float64", "float32"],
+}
+"""Dtypes by kind; of "r" the numbers are finite."""
+
+
+class Group(NamedTuple):
+    """Calls whose array is drawn alike."""
+
+    kinds: str
+    shapes: list[tuple[int, ...]]
+    calls: list[str]
+
+
+def read_groups() -> dict[str, Group]:
+    found: dict[str, Group] = {}
+    name = ""
+    for line in Path(__file__).with_name("calls.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            found[name].calls.append(line.strip())
+        else:
+            name, kinds, shapes = line.split(" | ")
+            sizes = [() if s == "()" else tuple(map(int, s.split("x"))) for s in shapes.split()]
+            found[name] = Group(kinds, sizes, [])
+    return found
+
+
+GROUPS = read_groups()
+CALLS = [(name, call) for name, group in GROUPS.items() for call in group.calls]
+TOLERANCE = {"e": 5e-3, "f": 1e-5, "F": 1e-5}
+
+
+@st.composite
+def arrays(draw: Any, name: str) -> np.ndarray[Any, Any]:
+    """An array of a dtype and shape of the group."""
+    group = GROUPS[name]
+    kind = draw(st.sampled_from(group.kinds))
+    dtype = np.dtype(draw(st.sampled_from(DTYPES[kind])))
+    shape = draw(st.sampled_from(group.shapes))
+    numbers = np.random.default_rng(draw(st.integers(0, 1000))).integers(
+        0 if dtype.kind == "u" else -4, 5, shape
+    )
+    if dtype.kind in "fc":
+        numbers = numbers * 0.75
+    if dtype.kind == "c":
+        numbers = numbers + 1j * np.flip(numbers)
+    found = np.asarray(numbers).astype(dtype)
+    if kind == "f" and found.size and draw(st.integers(0, 4)) == 0:
+        found.reshape(-1)[draw(st.integers(0, found.size - 1))] = draw(
+            st.sampled_from([np.nan, np.inf, -np.inf])
+        )
+    return found
+
+
+def run(call: str, xp: Any, x: Any) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return eval(call, {"xp": xp, "x": x})
+
+
+def plain(value: Any) -> Any:
+    """Tensors as arrays, and dtypes as NumPy's."""
+    if isinstance(value, tuple | list):
+        return [plain(v) for v in value]
+    return np.asarray(value.numpy() if isinstance(value, df.Tensor) else value)
+
+
+def check(found: Any, expected: Any) -> None:
+    found, expected = plain(found), plain(expected)
+    pairs = zip(found, expected, strict=True) if isinstance(expected, list) else [(found, expected)]
+    for mine, theirs in pairs:
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        bound = TOLERANCE.get(theirs.dtype.char, 1e-11)
+        np.testing.assert_allclose(mine, theirs, rtol=bound, atol=bound)
+
+
+def outcome(call: str, xp: Any, x: Any) -> Any:
+    try:
+        return run(call, xp, x)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+        return error
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[f"{name}: {call}" for name, call in CALLS])
+@settings(max_examples=12)
+@given(st.data())
+def test_a_call_gives_what_numpy_gives(name: str, call: str, data: Any) -> None:
+    x = data.draw(arrays(name))
+    expected, found = outcome(call, np, x), outcome(call, dnp, df.constant(x))
+    if isinstance(expected, Exception) or isinstance(found, Exception):
+        assert isinstance(expected, Exception), found
+        assert isinstance(found, Exception), "NumPy refuses this"
+        return
+    check(found, expected)
+
+
+def sample(name: str, call: str) -> np.ndarray[Any, Any]:
+    """An array of the group that NumPy takes: floats where there may be some, of many axes."""
+    group = GROUPS[name]
+    kind = "f" if "f" in group.kinds else group.kinds[0]
+    shapes = sorted(group.shapes, key=lambda s: (min(s, default=0), len(s)), reverse=True)
+    drawn = ((np.random.default_rng(0).integers(0, 5, s) * 0.75).astype(DTYPES[kind][0]) for s in shapes)
+    return next(x for x in drawn if not isinstance(outcome(call, np, x), Exception))
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[f"{name}: {call}" for name, call in CALLS])
+def test_a_call_compiles(name: str, call: str) -> None:
+    x = sample(name, call)
+    expected = run(call, np, x)
+    found = run(call, dnp, df.constant(x))
+    parts = found if isinstance(found, tuple | list) else [found]
+    if not all(isinstance(part, df.Tensor) for part in parts):
+        return  # Python's values, which a function returns as tensors
+    compiled = df.function(lambda x: run(call, dnp, x))
+    check(compiled(df.constant(x)), expected)
