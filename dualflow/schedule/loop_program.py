@@ -19,33 +19,6 @@ then has an element for each lane, and ``FoldAcross`` joins them where that loop
 
 Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
 frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
-
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
 """
 
 from __future__ import annotations

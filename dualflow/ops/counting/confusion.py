@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import as_dtype, float32, int32, int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.creation import convert_to_tensor, ones_like, zeros
 from dualflow.ops.joining import stack
-from dualflow.ops.positions import range as counting
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
-from dualflow.ops.segments.rows import Count, as_count, count_up_to
+from dualflow.ops.segments.rows import as_count, count_up_to
 from dualflow.ops.statistics import reduce_mean
 
 if TYPE_CHECKING:
@@ -67,17 +66,11 @@ def confusion_matrix(
     given = ones_like(rows, as_dtype(dtype)) if weights is None else cast(convert_to_tensor(weights), dtype)
     if type(count) is int:
         return scatter_nd(pairs, broadcast_like(given, rows), [count, count])
-    return tensor_scatter_nd_add(_square(count, given), pairs, broadcast_like(given, rows))
+    return tensor_scatter_nd_add(zeros([count, count], given.dtype), pairs, broadcast_like(given, rows))
 
 
 def _classes(x: Any) -> Any:
     return cast(convert_to_tensor(x), int64)
-
-
-def _square(count: Count, like: Any) -> Any:
-    """Zeros in so many rows and columns."""
-    line = cast(counting(count) * 0, like.dtype)
-    return broadcast_like(expand_dims(line, 0), expand_dims(line, 1))
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:

@@ -11,11 +11,11 @@ from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import maximum
-from dualflow.ops.arrangement import reshape
-from dualflow.ops.broadcasting import broadcast_like, reduce_sum
+from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor, fill, zeros_like
-from dualflow.ops.positions import range as counted
+from dualflow.ops.creation import convert_to_tensor, fill
+from dualflow.ops.joining import unstack
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
 from dualflow.ops.static import known_value
@@ -57,17 +57,8 @@ def count_up_to(indices: Any) -> Count:
 def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:
     """``count`` rows of ``value``, each shaped as what follows the first ``axes`` axes of ``like``."""
     row = like.shape[axes:]
-    start = dispatch.current().constant(np.array(value, like.dtype.dtype))
-    if type(count) is int and row.is_static:
-        return fill([count, *row], start)
-    first = fill(row, start) if row.is_static else _row_like(start, like, axes)
-    along = reshape(counted(count), [-1, *[1] * len(row)])
-    return broadcast_like(reshape(first, [1, *row]) if row.is_static else first, along)
-
-
-def _row_like(value: Any, like: Any, axes: int) -> Any:
-    """``value`` in the shape of a row of ``like``, which only the run will tell."""
-    return broadcast_like(value, reduce_sum(zeros_like(like, dtype=int32), list(range(axes))))
+    sizes: Any = row if row.is_static else unstack(sizes_of(like)[axes:], len(row))
+    return fill([count, *sizes], dispatch.current().constant(np.array(value, like.dtype.dtype)))
 
 
 def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:

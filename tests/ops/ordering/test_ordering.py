@@ -40,6 +40,15 @@ def test_distinct_elements_in_order_of_appearance(mode, x, y, idx):
     np.testing.assert_array_equal(found[1], idx)
 
 
+def test_only_the_sort_of_distinct_elements_is_numpys():
+    f = df.function(df.unique_with_counts, input_signature=[df.TensorSpec([None])])
+    for x in ([3.0, 1.0, 3.0], [], [NAN, NAN]):
+        for found, expected in zip(f(x), df.unique_with_counts(df.constant(x)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    by_numpy = [line.split()[1] for line in str(f.status()).splitlines() if "numpy:" in line]
+    assert by_numpy == ["argsort"]
+
+
 def test_places_of_distinct_elements_have_the_dtype_asked_for(mode):
     found = mode(lambda x: df.unique_with_counts(x, df.int64))(df.constant([1, 1]))
     assert [part.dtype for part in found] == [df.int32, df.int64, df.int64]

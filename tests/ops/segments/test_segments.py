@@ -71,6 +71,24 @@ def test_the_number_of_sorted_segments_is_known_when_it_runs(mode):
         np.testing.assert_array_equal(found, np.bincount(ids))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        df.math.segment_sum,
+        df.math.segment_max,
+        lambda data, ids: df.dynamic_partition(data, ids, 3),
+        lambda data, ids: df.dynamic_stitch([ids], [data]),
+        lambda data, ids: df.math.bincount(ids, weights=data),
+        lambda data, ids: df.math.confusion_matrix(ids, ids, weights=data),
+    ],
+)
+def test_what_the_data_size_is_machine_code(function):
+    f = df.function(function)
+    f(df.ones([3]), df.constant([0, 0, 2]))
+    assert "native:" in str(f.status())
+    assert "numpy:" not in str(f.status())
+
+
 def test_the_number_of_segments_may_be_a_tensor(mode):
     found = mode(df.math.unsorted_segment_max)(df.constant([3, 1]), df.constant([1, 1]), df.constant(3))
     np.testing.assert_array_equal(found, [df.int32.min, 3, df.int32.min])
