@@ -209,9 +209,9 @@ def symbol(least: int | None = None) -> Extent:
     return Extent({(Atom(f"n{next(_serial)}", least=least),): 1})
 
 
-def symbol_of(extent: Extent) -> Atom | None:
-    """The symbol that ``extent`` is; None if it is computed."""
-    if len(extent.terms) != 1:
+def symbol_of(extent: int) -> Atom | None:
+    """The symbol that ``extent`` is; None if it is a number, or computed."""
+    if not isinstance(extent, Extent) or len(extent.terms) != 1:
         return None
     ((monomial, factor),) = extent.terms.items()
     return monomial[0] if factor == 1 and len(monomial) == 1 and monomial[0].kind == "symbol" else None

@@ -75,12 +75,7 @@ def section(namespace: str, found: list[Found]) -> Iterator[str]:
     by_advice: dict[str, list[str]] = {}
     for row in found:
         if not row.there:
-            advice = (
-                ""
-                if row.advice.endswith("is not in this version.") and "TensorFlow's tf." in row.advice
-                else row.advice
-            )
-            by_advice.setdefault(advice, []).append(row.name)
+            by_advice.setdefault(row.advice, []).append(row.name)
     if not by_advice:
         return
     if not done and len(by_advice) == 1:
