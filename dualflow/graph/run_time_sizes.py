@@ -33,7 +33,7 @@ MEASURE: Final = Op(
 
 REQUIRE: Final = Op(
     name="require_size",
-    doc="Stops the program with ``message`` unless sizes ``x`` and ``y`` are equal, or ``x`` is 1 and ``repeats``.",
+    doc="Stops the program with ``message`` unless ``x`` is ``y``, or 1 where it ``repeats``.",
     infer=lambda x, y, message, repeats: (),
     kernel=_compiled_only,
     form=Check(),
