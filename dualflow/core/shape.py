@@ -241,11 +241,11 @@ def as_shape(value: Any) -> Shape:
 
 def check_size(shape: Sequence[Dim]) -> None:
     """Refuse negative sizes, and shapes that no machine can hold."""
-    if any(d is not None and d < 0 for d in shape):
+    known = [d for d in shape if type(d) is int]  # what only the run tells, the run checks
+    if any(d < 0 for d in known):
         raise InvalidArgumentError(
             f"A shape has no negative sizes, but got {tuple(shape)}; only df.reshape takes a -1."
         )
-    known = [d for d in shape if d is not None]
     if math.prod(known) > MOST_ELEMENTS:
         raise ResourceExhaustedError(
             f"A tensor of shape {tuple(shape)} has more elements than memory can hold; make it smaller."

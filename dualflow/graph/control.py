@@ -59,7 +59,14 @@ LOOP_GRADIENT: Final = LatePullback("loop")
 def _infer_choice(index: TensorSpec, *operands: TensorSpec, choice: ChoiceSpec) -> tuple[TensorSpec, ...]:
     if index.shape or not index.dtype.is_integer:
         raise InvalidArgumentError(f"a branch is chosen by an integer scalar, not {index}.")
-    return tuple(v.spec for v in choice.branches[0].outputs)
+    first, *others = [[v.spec for v in branch.outputs] for branch in choice.branches]
+    for specs in others:
+        if specs != first:  # sizes in which branches differ are open
+            first = [
+                TensorSpec.of(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
+                for a, b in zip(first, specs, strict=True)
+            ]
+    return tuple(first)
 
 
 def _run_choice(index: Array, *operands: Array, choice: ChoiceSpec) -> tuple[Array, ...]:
@@ -81,7 +88,8 @@ CHOICE: Final = Op(
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
     rows = [v.spec for v in loop.rows]
-    return (*specs[: loop.carried], *[TensorSpec.of(Shape((loop.turns, *r.shape)), r.dtype) for r in rows])
+    carried = [v.spec for v in loop.body.inputs[: loop.carried]]  # turns may change sizes that it leaves open
+    return (*carried, *[TensorSpec.of(Shape((loop.turns, *r.shape)), r.dtype) for r in rows])
 
 
 def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.core.errors import InternalError
+from dualflow.core.extent import symbols
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
@@ -32,8 +33,8 @@ MEASURE: Final = Op(
 
 REQUIRE: Final = Op(
     name="require_size",
-    doc="Stops the program with ``message`` unless the sizes ``x`` and ``y`` are equal.",
-    infer=lambda x, y, message: (),
+    doc="Stops the program with ``message`` unless ``x`` is ``y``, or 1 where it ``repeats``.",
+    infer=lambda x, y, message, repeats: (),
     kernel=_compiled_only,
     form=Check(),
     outputs=None,
@@ -42,18 +43,29 @@ REQUIRE: Final = Op(
 
 NAMED: Final = Op(
     name="of_shape",
-    doc="The input by sizes that are equal to its own, as has been checked.",
-    infer=lambda x, shape: TensorSpec.of(Shape(shape), x.dtype),
+    doc="The input by sizes that are equal to its own, as has been checked; where it ``repeats``, or are 1.",
+    infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=_compiled_only,
-    form=View(lambda x, shape: x.by_sizes(shape)),
+    form=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
 )
 
 
 def measures(node: Node) -> bool:
-    """Whether ``node`` reads a size, or compares sizes: what comes behind it may depend on that."""
+    """Whether ``node`` reads a size, or compares sizes."""
     return node.op is MEASURE or node.op is REQUIRE
 
 
+def tells_sizes(node: Node) -> bool:
+    """Whether ``node``, or a graph inside it, reads a size: what comes behind it may depend on that."""
+    return measures(node) or any(has_extents(body) for _, body in node.bodies)
+
+
 def has_extents(graph: Graph) -> bool:
-    """Whether some size of ``graph`` is known only when it runs."""
-    return any(measures(n) or any(has_extents(b) for _, b in n.bodies) for n in graph.nodes)
+    """Whether ``graph`` reads a size when it runs."""
+    return any(map(tells_sizes, graph.nodes))
+
+
+def depends_on_extents(node: Node) -> bool:
+    """Whether some size of ``node`` is known only when it runs."""
+    values = (*node.inputs, *node.outputs)
+    return any(symbols(tuple(v.spec.shape)) for v in values) or bool(symbols(dict(node.attrs)))

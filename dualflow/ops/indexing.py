@@ -206,6 +206,8 @@ def _item(x: Any, key: Any) -> Any:
     if not dispatch.current().eager and any(isinstance(i, slice) and _is_open(i) for i in items):
         x, items = _open_slices(x, items)
         shape = shape_of(x)
+        if all(isinstance(item, slice) and not any(p is not None for p in _parts(item)) for item in items):
+            return x
     entries, dynamic = _canonical(items, shape)
     whole = dynamic and entries == tuple((0, size, 1) for size in shape)
     found = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})

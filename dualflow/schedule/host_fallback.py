@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dualflow.core.extent import UndecidedSize
 from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.run_time_sizes import depends_on_extents, tells_sizes
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
@@ -19,6 +21,8 @@ def with_host_fallbacks(graph: Graph) -> Graph:
     reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
+    if any(map(tells_sizes, reasons)) or any(map(depends_on_extents, reasons)):
+        raise UndecidedSize("NumPy runs a branch or loop whose sizes depend on data")
 
     def opaque(node: Node, current: Node) -> Expansion | None:
         if node not in reasons:

@@ -21,7 +21,7 @@ import numpy as np
 from dualflow.core.extent import symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
-from dualflow.graph.control_spec import branches_of, loop_of
+from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.ops.forms import Choice, Literal
@@ -48,6 +48,14 @@ class StackRow(NamedTuple):
     itemsize: int
 
 
+class ChangingSize(NamedTuple):
+    """A size of what a loop carries: ``extent`` in a turn, ``start`` in the first, then ``following``."""
+
+    extent: int
+    start: int
+    following: int
+
+
 class Turns(NamedTuple):
     """How a loop runs, beside its bodies.
 
@@ -57,6 +65,9 @@ class Turns(NamedTuple):
         counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
             knows how many they are.
         grown: the rows that this loop stacks without knowing how many there will be.
+        sizes: those of what is carried that a turn may change.
+        exchanged: the buffers of what is carried in such a size, and those where a turn puts the next one.
+        stacks: the buffers of stacks of a size that the run tells before the first turn, as ``blocks_made``.
     """
 
     start: tuple[PlannedCall, ...]
@@ -64,6 +75,9 @@ class Turns(NamedTuple):
     counter: int
     counted: int | None
     grown: tuple[StackRow, ...]
+    sizes: tuple[ChangingSize, ...] = ()
+    exchanged: tuple[tuple[int, int], ...] = ()
+    stacks: tuple[tuple[int, list[int]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +101,22 @@ class PlannedCall:
     @property
     def blocks_made(self) -> dict[int, list[int]]:
         """The buffers that get memory of a size that only the run tells, and the factors of their bytes."""
-        made = zip(self.outputs, self.node.outputs, strict=True)
-        return {layout.buffer: [v.spec.dtype.size, *sizes(v)] for layout, v in made if symbols(v.spec.shape)}
+        return _blocks(self.outputs, self.node.outputs)
 
     def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
         yield self
         for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
             yield from call.walk()
+
+
+def _blocks(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
+    made = zip(layouts, values, strict=True)
+    return {
+        layout.buffer: [v.spec.dtype.size, *sizes(v)]
+        for layout, v in made
+        if v.spec.shape.is_static and symbols(v.spec.shape)
+    }
 
 
 class Plan(NamedTuple):
@@ -331,16 +353,26 @@ class _Scope:
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
         rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
         moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
+        growing = _growing(loop)
+        following = [self._following(loop.body.outputs[i], places) for i in growing]
         given = (*carry, *moving[:mapped], *rest)
         blocks = [
-            PlannedBody(body.calls(_Places(places.starts, body.homes, base, given, tuple(moving[mapped:])))),
+            PlannedBody(
+                body.calls(_Places(places.starts, body.homes, base, given, (*moving[mapped:], *following)))
+            ),
         ]
         for test in tests:
             seen = _Places(places.starts, test.homes, base, (*carry, *rest))
             blocks.insert(0, PlannedBody(test.calls(seen), tuple(map(seen.of, test.held))))
         start = [
-            PlannedCall(copy_node(v), (place,), (home,))
-            for v, place, home in zip(step.inputs[:carried], inputs[:carried], carry, strict=False)
+            PlannedCall(copy_node(v if known == v.spec else Value(known)), (place,), (home,))
+            for v, place, home, known in zip(
+                step.inputs[:carried],
+                inputs[:carried],
+                carry,
+                [v.spec for v in loop.body.inputs],
+                strict=False,
+            )
         ]
         grown = [
             r for r, v in zip(rows, values, strict=True) if v in node.outputs and not v.spec.shape.is_static
@@ -352,8 +384,16 @@ class _Scope:
             self.counters[node],
             self.counters[counted] if counted is not None else None,
             tuple(grown),
+            _changing(loop, [v.spec for v in step.inputs]),
+            tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
+            tuple(_blocks(outputs[carried:], node.outputs[carried:]).items()),
         )
         return PlannedCall(node, inputs, outputs, tuple(blocks), turns)
+
+    def _following(self, value: Value, places: _Places) -> Layout:
+        """Where a turn puts a carried value whose size it changes."""
+        slot = places.starts[BufferKind.STACK] + self.table.slot()
+        return Layout(slot, 0, contiguous_strides(value.spec.shape))
 
     def _row(self, value: Value, stack: Layout, places: _Places) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
@@ -367,6 +407,29 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)
     body, test = loop.body, loop.condition
-    updates = [Update(x, y) for x, y in zip(body.inputs, body.outputs[: loop.carried], strict=False)]
-    turn = _Scope(replace(body, outputs=loop.rows, updates=tuple(updates)), table)
+    growing = _growing(loop)
+    pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
+    updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
+    outputs = (*loop.rows, *[body.outputs[i] for i in growing])
+    turn = _Scope(replace(body, outputs=outputs, updates=updates), table)
     return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]
+
+
+def _growing(loop: LoopSpec) -> list[int]:
+    """The places of what is carried whose sizes a turn changes."""
+    pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
+    return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
+
+
+def _changing(loop: LoopSpec, given: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
+    """The sizes of what is carried that turns change, for a loop over inputs of specs ``given``."""
+    found: dict[int, ChangingSize] = {}
+    for i in _growing(loop):
+        before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
+        for start, extent, following in zip(given[i].shape, before, after, strict=True):
+            if extent != following:
+                assert extent is not None, "sizes are numbers or extents"
+                assert start is not None, "sizes are numbers or extents"
+                assert following is not None, "sizes are numbers or extents"
+                found[extent] = ChangingSize(extent, start, following)
+    return tuple(found.values())

@@ -78,9 +78,19 @@ def test_results_share_no_memory():
     assert [t.numpy().ravel().tolist() for t in first[1:]] == [[1.0, 2.0, 3.0]] * 3
 
 
+def sorted_in_a_branch(x):
+    if df.reduce_sum(x) > 5.0:
+        return df.reduce_sum(df.sort(df.boolean_mask(x, x > 1.5)))
+    return df.reduce_sum(x)
+
+
 def test_status_says_why_a_branch_runs_op_by_op_and_strict_refuses():
-    f = df.function(in_a_branch)
+    f = df.function(sorted_in_a_branch)
     f(X)
     assert "the size of what boolean_mask" in f.status()
     with pytest.raises(df.errors.FailedPreconditionError, match="boolean_mask"):
-        df.function(in_a_branch, strict=True)(X)
+        df.function(sorted_in_a_branch, strict=True)(X)
+
+
+def test_strict_takes_what_is_machine_code():
+    assert df.function(in_a_branch, strict=True)(X).numpy() == in_a_branch(X).numpy()

@@ -477,6 +477,7 @@ CASES = {
 OTHERWISE_TESTED = {
     "function/control/array_rows.py": "test_row_error_messages.py",
     "function/control/loop_gradient.py": "test_control_flow.py",
+    "function/control/open_shapes.py": "test_run_time_sizes_control.py",
     "function/control/maps.py": "test_row_error_messages.py",
     "function/control/row_loop.py": "test_row_error_messages.py",
     "function/control/tensor_array.py": "test_row_error_messages.py",

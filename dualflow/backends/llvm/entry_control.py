@@ -20,7 +20,9 @@ from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
+from dualflow.core.extent import typical
 from dualflow.core.locks import imported
+from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
@@ -62,7 +64,11 @@ class _Control:
         plan, b, entry = self.entry.unit.plan, self.entry.b, self.entry
         if not any(c.turns for call in calls for c in call.walk()):
             return
-        assert not self.entry.unit.sized, "loops beside sizes that only the run tells are host calls"
+        self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
+        for loop in range(plan.loops):
+            b.store(b.constant(I64, 0), self.room, loop)
+        if entry.unit.sized:  # the caller's table has room for the addresses, of each call
+            return
         first = plan.arena + 1
         own = b.alloca(PTR, first + plan.slots)
         b.call(
@@ -72,9 +78,6 @@ class _Control:
         nothing = b.constant(I64, 0).cast(PTR)
         for slot in range(plan.slots):
             b.store(nothing, own, first + slot)
-        self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
-        for loop in range(plan.loops):
-            b.store(b.constant(I64, 0), self.room, loop)
         entry.buffers = own
         b.store(own, entry.context, 0)
 
@@ -108,9 +111,10 @@ class _Control:
     def _guarded(self, call: PlannedCall) -> None:
         """Write a call that may depend on sizes: where one could not be told, it doesn't run."""
         with self.entry.b.if_then(self._fine()):
-            for buffer, sizes in call.blocks_made.items():
+            made = call.blocks_made if call.kind is not CallKind.CONTROL else {}  # which has its own calls
+            for buffer, sizes in made.items():
                 self.entry.make_room(buffer, sizes, call.node)
-            if call.blocks_made:
+            if made:
                 with self.entry.b.if_then(self._fine()):
                     self._write(call)
             else:
@@ -174,6 +178,10 @@ class _Control:
         outer, self.outermost = self.outermost, self.outermost or call.node
         unit.code.messages.append(("a signal has come", self.outermost))
         stopped = b.constant(I64, len(unit.code.messages))
+        for size in turns.sizes:
+            run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
+        for buffer, sizes in turns.stacks:
+            self.entry.make_room(buffer, sizes, call.node)
         self.run(turns.start)
         before = unit.work_ns
         count, last = self._count(call, turns), clock(b)
@@ -188,13 +196,32 @@ class _Control:
             for row in turns.rows:
                 self._move(row, turn if not loop_of(call.node).reverse or count is None else count - 1 - turn)
             self.run(call.blocks[-1].calls)
+            self._exchange(turns)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
                 ask(unit.module, b, last, self.entry.status, stopped)
             loop.next(turn + 1)
         self.outermost = outer
         b.store(loop.results[0], self.turns, turns.counter)
         length = loop_of(call.node).length
-        unit.work_ns = before + (unit.work_ns - before) * (ASSUMED_TURNS if length is None else length)
+        unit.work_ns = before + (unit.work_ns - before) * (
+            ASSUMED_TURNS if length is None else typical(length)
+        )
+
+    def _exchange(self, turns: Turns) -> None:
+        """What is carried is where the turn has put it, in the size that it has got."""
+        if not turns.sizes:
+            return
+        b, entry = self.entry.b, self.entry
+        with b.if_then(self._fine()):
+            for pair in turns.exchanged:
+                rooms = [entry.unit.room(buffer) for buffer in pair]
+                for table, places, type in ((entry.buffers, pair, PTR), (entry.params, rooms, I64)):
+                    first, second = (b.load(table, place, type) for place in places)
+                    b.store(second, table, places[0])
+                    b.store(first, table, places[1])
+            following = [entry.param(size.following) for size in turns.sizes]
+            for size, number in zip(turns.sizes, following, strict=True):
+                run_time_sizes.give(entry, size.extent, number)
 
     def _count(self, call: PlannedCall, turns: Turns) -> EmittedValue | None:
         """The largest number of turns; None for any."""
@@ -241,7 +268,7 @@ class _Control:
         assert self.room is not None
         room = b.load(self.room, turns.counter, I64)
         each = sum(row.nbytes for row in turns.grown)
-        most = entry.param(unit.memory_bytes // max(each, 1))
+        most = entry.param(unit.memory_bytes // largest(each, 1))
         unit.code.messages.append((memory_message(each), call.node))
         failure = b.constant(I64, len(unit.code.messages))
         with b.if_then(goes_on & (turn >= room)):
@@ -252,7 +279,7 @@ class _Control:
                 realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
                 for row in turns.grown:
                     old = b.load(entry.buffers, row.stack.buffer, PTR)
-                    new = b.call(realloc, [old, wanted * entry.param(max(row.nbytes, 1))])
+                    new = b.call(realloc, [old, wanted * entry.param(largest(row.nbytes, 1))])
                     missing = new.cast(I64).eq(0)
                     with b.if_then(missing):
                         b.store(failure, entry.status, 0)

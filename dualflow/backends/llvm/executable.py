@@ -153,17 +153,18 @@ class Executable:
                         trail.end()
                     call.host(part, trail)
                 else:
-                    self._enter(part, addresses, status, trail)
+                    self._enter(part, addresses, status, trail, call.params)
             return call.outputs()
         finally:
             call.release()
             self._give_arena(call.arena)
 
-    def failure(self, number: int) -> Exception:
-        """The error for a check that failed, naming the op and the user's line."""
+    def failure(self, number: int, params: Array | None = None) -> Exception:
+        """The error for a check that failed, naming the op and the user's line; ``params`` are the call's."""
         message, node = self.program.messages[number - 1]
         if isinstance(message, CheckValues):
-            made: Exception = node.attrs["error"](message.arrays(node, self._params))
+            kept = self._params if params is None else params
+            made: Exception = node.attrs["error"](message.arrays(node, kept))
             return made
         return check_error(node, message)
 
@@ -172,7 +173,12 @@ class Executable:
         return self.program.messages[abs(number) - 1][1]
 
     def _enter(
-        self, call: Callable[..., Any], addresses: Sequence[int], status: Array, trail: Trail | None
+        self,
+        call: Callable[..., Any],
+        addresses: Sequence[int],
+        status: Array,
+        trail: Trail | None,
+        params: Array | None = None,
     ) -> None:
         """Run a native part; where a signal's handler raised, ctypes finds that error in the way."""
         if trail is not None:
@@ -192,8 +198,8 @@ class Executable:
         if status[0]:
             number = int(status[0])
             if trail is None:
-                raise self.failure(number)
-            trail.node, trail.make = self.failing(number), partial(self.failure, number)
+                raise self.failure(number, params)
+            trail.node, trail.make = self.failing(number), partial(self.failure, number, params)
             trail.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
             raise Halted
 
@@ -211,6 +217,7 @@ class Executable:
 def _library(program: Program) -> tuple[jit.Library | None, bool]:
     """The machine code of a program, and whether this process had it already."""
     exports = [p.entry for p in program.parts if p.entry is not None]
+    exports += [program.whole] if program.whole is not None else []
     if not exports:
         return None, False
     with unforkable():

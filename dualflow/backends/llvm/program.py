@@ -8,16 +8,16 @@ host calls has an entry for each native part between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
-from dualflow.backends.llvm.run_time_sizes import write_setters
+from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
 from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.text import LlvmModule
-from dualflow.core.extent import Atom, Extent
+from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
@@ -49,6 +49,8 @@ class Program(NamedTuple):
         parallel: whether some loop is long enough to share between threads.
         heavy: whether a call is long enough, or may be, to let other Python threads run meanwhile.
         output_shapes: for each output the places of its sizes among the parameters, where runs tell sizes.
+        whole: the entry that takes numbers and memory of each call itself; None for a program that knows its
+            sizes, and where the caller has to tell sizes or to learn them.
         symbols: the places of the numbers that runs give symbols.
         given: the places of the sizes that calls give axes of inputs.
         rooms: the buffers whose memory the code takes itself.
@@ -64,6 +66,7 @@ class Program(NamedTuple):
     parallel: bool
     heavy: bool
     output_shapes: tuple[tuple[int, ...], ...]
+    whole: str | None
     symbols: Mapping[Atom, int]
     given: Mapping[tuple[int, int], int]
     rooms: tuple[int, ...]
@@ -75,13 +78,16 @@ def write(plan: Plan, options: CompileOptions) -> Program:
     unit = Unit(plan, threads.seats(options.threads), options.memory, module, sized=plan.sized)
     parts = _parts(unit)
     shapes = [tuple([_place(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
+    whole = None
     if plan.sized:
         write_setters(unit)
+        whole = _whole(unit, parts)
     return Program(
         text=unit.module.text(),
         parts=tuple(parts),
         params=tuple([0 if isinstance(x, Extent) else x for x in unit.code.params]),
         output_shapes=tuple(shapes),
+        whole=whole,
         symbols=dict(unit.symbols),
         given=dict(unit.given),
         rooms=tuple(unit.rooms),
@@ -92,6 +98,15 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         parallel=unit.parallel,
         heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
     )
+
+
+def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
+    """The entry for calls from machine code, which make the outputs and read no values of checks."""
+    told = unit.given or any(symbols(tuple(spec.shape)) for spec in unit.plan.outputs)
+    kept = any(isinstance(message, CheckValues) for message, _ in unit.code.messages)
+    if told or kept or len(parts) != 1 or parts[0].entry is None:
+        return None
+    return write_whole(unit, parts[0].entry)
 
 
 def _place(unit: Unit, size: int | None) -> int:

@@ -6,13 +6,14 @@ computes all numbers of the table that depend on it, so that kernels find theirs
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.maths.division import integer_floor_divide, integer_mod
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType
-from dualflow.core.extent import Atom, Extent, symbol_of, symbols
+from dualflow.core.extent import Extent, symbol_of, symbols
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.graph.axes import sizes
 from dualflow.graph.run_time_sizes import REQUIRE
@@ -20,6 +21,8 @@ from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.plan import PlannedCall
 
 NEGATIVE = "a size is negative"
+WHOLE = "whole"
+"""The name of the function that :func:`write_whole` writes."""
 TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
 
 
@@ -51,6 +54,14 @@ class EmittedSizes:
         size = self._value(x)
         return size.eq(-1).select(self._value(rest), size)
 
+    def met(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        size = self._value(x)
+        return size.eq(1).select(self._value(y), size)
+
+    def repeating(self, stride: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
+        step = self._value(stride)
+        return self._value(size).eq(1).select(self._value(0), step)
+
     def _value(self, x: EmittedValue | int) -> EmittedValue:
         return self.b.constant(I64, x) if isinstance(x, int) else x
 
@@ -76,6 +87,26 @@ def write_setters(unit: Unit) -> None:
         function.builder.ret()
 
 
+def write_whole(unit: Unit, entry: str) -> str:
+    """Write a function that is called as ``entry`` is, with numbers and memory of each call: its name."""
+    function = unit.module.function(WHOLE, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
+    b, (buffers, params, status) = function.builder, function.args
+    shared, count, numbers = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.code.params)
+    own, integers = b.alloca(PTR, count), b.alloca(I64, numbers)
+    copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
+    b.call(copy, [own, buffers, b.constant(I64, 8 * shared)])
+    b.call(copy, [integers, params, b.constant(I64, 8 * numbers)])
+    nothing = b.constant(I64, 0).cast(PTR)
+    for place in range(shared, count):
+        b.store(nothing, own, place)
+    b.call(entry, [own, integers, status])
+    free = b.symbols.declare("free", VOID, [PTR])
+    for buffer in unit.rooms:
+        b.call(free, [b.load(own, buffer, PTR)])
+    b.ret()
+    return WHOLE
+
+
 def _setter(place: int) -> str:
     return f"sizes{place}"
 
@@ -85,13 +116,12 @@ def measure(entry: Entry, call: PlannedCall) -> None:
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE:
-        same = computed(b, unit, entry.params, attrs["x"]).eq(computed(b, unit, entry.params, attrs["y"]))
-        entry.fail_if(~same, attrs["message"], node)
+        first, second = (computed(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
+        fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
+        entry.fail_if(~fits, attrs["message"], node)
         return
-    atom = symbol_of(attrs["extent"])
-    assert atom is not None, "what is measured is a symbol"
     if "given" in attrs:
-        _give(entry, atom, b.load(entry.params, unit.given_place(attrs["given"]), I64))
+        give(entry, attrs["extent"], b.load(entry.params, unit.given_place(attrs["given"]), I64))
         return
     if node.inputs:
         (layout,), (value,) = call.inputs, node.inputs
@@ -103,10 +133,13 @@ def measure(entry: Entry, call: PlannedCall) -> None:
         entry.fail_if(number < attrs["least"], NEGATIVE, node)
         entry.fail_if(number > MOST_ELEMENTS, TOO_LARGE, node)
     with b.if_then(b.load(entry.status, 0, I64).eq(0)):
-        _give(entry, atom, number)
+        give(entry, attrs["extent"], number)
 
 
-def _give(entry: Entry, atom: Atom, number: EmittedValue) -> None:
+def give(entry: Entry, extent: int, number: EmittedValue) -> None:
+    """Give the symbol ``extent`` its number, and all that depends on it."""
+    atom = symbol_of(extent)
+    assert atom is not None, "what is measured is a symbol"
     b, place = entry.b, entry.unit.symbol_place(atom)
     b.store(number, entry.params, place)
     name = _setter(place)
@@ -130,14 +163,14 @@ def write_positions(entry: Entry, call: PlannedCall) -> None:
     count = 1
     for size in sizes(counts):
         count *= size
-    name = _positions(entry, counts.spec.dtype)
+    name = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], Extent))
     given = entry.pointer(counts, call.inputs[0])
     b.call(name, [given, entry.param(count), entry.pointer(node.output, call.outputs[0])])
 
 
-def _positions(entry: Entry, dtype: DType) -> str:
-    """The name of ``void f(counts, n, out)``."""
-    name = f"positions_{dtype.name}"
+def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
+    """The name of ``void f(counts, n, out)``; where ``out`` is padded, a place too many may be written."""
+    name = f"positions_{dtype.name}{'_padded' * padded}"
     if name in entry.unit.module.functions:
         return name
     arguments = [("counts", PTR), ("n", I64), ("out", PTR)]
@@ -149,7 +182,7 @@ def _positions(entry: Entry, dtype: DType) -> str:
         times = b.load(counts, turn.index, element)
         (at,) = turn.carried
         if dtype.is_bool:
-            with b.if_then(times):
+            with b.if_then(times) if not padded else nullcontext():  # which of them hold, nobody can foresee
                 b.store(turn.index, out, at)
             turn.next(at + times.cast(I64))
         else:

@@ -22,6 +22,7 @@ from dualflow.compat.v1.dimension import Dimension as Dimension
 from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_index
 from dualflow.compat.v1.dimension import dimension_value as dimension_value
 from dualflow.compat.v1.naming import Namespace, named
+from dualflow.compat.v1.neural import nn as nn
 from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
 from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
 from dualflow.compat.v1.scopes import VariableScope as VariableScope
@@ -60,7 +61,6 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
-from dualflow.ops.neural.normalization import fused_batch_norm
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
 
 Graph = ExplicitGraph
@@ -106,44 +106,6 @@ log_sigmoid = named(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
 matrix_band_part = named(dualflow.linalg.band_part)
 matrix_transpose = named(dualflow.linalg.matrix_transpose)
-nn = Namespace(
-    dualflow.nn,
-    conv1d=named(
-        dualflow.nn.conv1d,
-        "value filters stride padding use_cudnn_on_gpu data_format name input dilations",
-    ),
-    conv2d=named(
-        dualflow.nn.conv2d,
-        "input filter strides padding use_cudnn_on_gpu data_format dilations name filters",
-    ),
-    conv2d_transpose=named(
-        dualflow.nn.conv2d_transpose,
-        "value filter output_shape strides padding data_format name input filters dilations",
-    ),
-    convolution=named(
-        dualflow.nn.convolution,
-        "input filter padding strides dilation_rate name data_format filters dilations",
-    ),
-    depthwise_conv2d=named(
-        dualflow.nn.depthwise_conv2d, "input filter strides padding rate name data_format dilations"
-    ),
-    dropout=named(differing.dropout),
-    embedding_lookup=named(
-        dualflow.nn.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
-    ),
-    fused_batch_norm=named(fused_batch_norm),
-    moments=named(dualflow.nn.moments, "x axes shift name keep_dims keepdims"),
-    nce_loss=named(
-        dualflow.nn.nce_loss,
-        "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
-        "partition_strategy name",
-    ),
-    sampled_softmax_loss=named(
-        dualflow.nn.sampled_softmax_loss,
-        "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
-        "partition_strategy name seed",
-    ),
-)
 ones_like = named(dualflow.ones_like, "tensor dtype name optimize")
 pad = named(dualflow.pad, "tensor paddings mode name constant_values")
 random = Namespace(

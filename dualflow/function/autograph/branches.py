@@ -28,6 +28,7 @@ from dualflow.function.autograph.unassigned import is_provisional, provisional, 
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import choice_node
+from dualflow.function.control.open_shapes import may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, settled, stop
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
@@ -238,7 +239,7 @@ class _Merger:
                 f"{what} has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else "
                 f"branch; cast one of them with df.cast.{here()}"
             )
-        if a.shape != b.shape:
+        if not may_merge(a.shape, b.shape):
             raise InvalidArgumentError(
                 f"{what} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
                 f"branch; give both one shape, or use each inside of its branch alone.{here()}"

@@ -94,7 +94,7 @@ def _descriptor(
     count = len(graph.arguments)
     simple = (
         len(program.parts) == 1
-        and not plan.sized
+        and (not plan.sized or program.whole is not None)
         and program.parts[0].entry is not None
         and not plan.temporaries
         and all(i >= count for i in callee.written)
@@ -107,7 +107,7 @@ def _descriptor(
             lendable(variables[i - count])
     return Descriptor(
         name=graph.name,
-        kernel=executable.entry(program.parts[0].entry or ""),
+        kernel=executable.entry(program.whole or program.parts[0].entry or ""),
         inputs=[_array_spec(v.spec) for v in graph.arguments],
         variables=[
             VariableUse(v, _array_spec(value.spec), count + i in callee.written)

@@ -9,23 +9,26 @@ what they are made of are one extent.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, symbol, symbol_of, symbols
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import substituted
+from dualflow.core.size_functions import met, substituted
 from dualflow.core.spec import TensorSpec
 from dualflow.function.calling.small_integers import SmallIntegers
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
+from dualflow.graph.control_spec import ChoiceSpec, branches_of, loop_of
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
 from dualflow.ops.arrangement import RESHAPE
-from dualflow.ops.forms import Element, Sized
+from dualflow.ops.forms import Choice, Element, Loop, Sized, View
 
 
 def with_extents(graph: Graph, options: CompileOptions) -> Graph:
@@ -34,79 +37,151 @@ def with_extents(graph: Graph, options: CompileOptions) -> Graph:
     Raises:
         UndecidedSize: some size, or what an op does with one, can't be told before the run.
     """
-    return _Sizing(graph, options).graph()
+    graph = merge_loops(graph)  # by their inputs, while these are those of the trace
+    sizing = _Sizing(Tracer(graph.name, options=options))
+    with tracing(sizing.tracer):
+        inputs = [sizing.input_of(i, v.spec) for i, v in enumerate(graph.inputs)]
+        now = sizing.record(graph, inputs)
+    outputs = [now[v] for v in graph.outputs]
+    updates = [Update(now[u.input], now[u.value]) for u in graph.updates]
+    if any(u.input.spec != u.value.spec for u in updates):
+        raise UndecidedSize("a variable is given a value whose size depends on data")
+    made = sizing.finished(graph.name, inputs, outputs)
+    return eliminate_dead_code(replace(made, captures=graph.captures, updates=tuple(updates)))
 
 
 class _Sizing:
-    """Records a graph anew.
+    """Records a graph, or a body, anew.
 
     Attributes:
-        now: the new value of each old one.
+        tracer: what records.
         known: integers as expressions.
         measured: the symbols that a measure node has given their numbers.
         sizes_of: the sizes that a measure node has checked, by the expression that they are of.
         same: for a value that is computed as an earlier one is, that one; of the first ``compared`` nodes.
     """
 
-    def __init__(self, graph: Graph, options: CompileOptions) -> None:
-        self.old = graph
-        self.tracer = Tracer(graph.name, options=options)
-        self.now: dict[Value, Value] = {}
+    def __init__(self, tracer: Tracer, outer: _Sizing | None = None) -> None:
+        self.tracer = tracer
         self.known = SmallIntegers()
-        self.measured: set[Atom] = set()
-        self.sizes_of: dict[Extent, int] = {}
+        self.measured: set[Atom] = set() if outer is None else set(outer.measured)
+        self.sizes_of: dict[Extent, int] = {} if outer is None else dict(outer.sizes_of)
         self.compared = 0
         self.first: dict[Hashable, Node] = {}
         self.same: dict[Value, Value] = {}
 
-    def graph(self) -> Graph:
-        old, builder = self.old, self.tracer.builder
-        with tracing(self.tracer):
-            for i, value in enumerate(old.inputs):
-                self.now[value] = builder.argument(self._known_spec(i, value.spec))
-            for node in old.nodes:
-                with origin.forced(node.origin):
-                    self._record(node)
-        outputs = [self.now[v] for v in old.outputs]
-        updates = [Update(self.now[u.input], self.now[u.value]) for u in old.updates]
-        if any(u.input.spec != u.value.spec for u in updates):
-            raise UndecidedSize("a variable is given a value whose size depends on data")
-        made = builder.finish(outputs)
-        return eliminate_dead_code(
-            Graph(old.name, made.inputs, made.nodes, made.outputs, old.captures, tuple(updates))
-        )
-
-    def _known_spec(self, place: int, spec: TensorSpec) -> TensorSpec:
-        """The spec of an input, symbols in the place of open sizes."""
+    def input_of(self, place: int, spec: TensorSpec) -> Value:
+        """An input of the whole graph, whose open sizes are those that a call gives."""
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
                 shape[axis] = extent = symbol(least=0)
-                attrs = {"extent": extent, "given": (place, axis)}
-                self.tracer.builder.add(MEASURE, [], attrs)
+                self.tracer.builder.add(MEASURE, [], {"extent": extent, "given": (place, axis)})
                 self.measured |= symbols(extent)
-        return TensorSpec(Shape(shape), spec.dtype, spec.name)
+        return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
 
-    def _record(self, node: Node) -> None:
-        inputs = [self.now[v] for v in node.inputs]
-        form = node.op.form
-        if node.bodies:
-            raise UndecidedSize("a size inside a branch or loop depends on data")
+    def finished(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
+        """What has been recorded."""
+        if self.tracer.builder.captures:
+            raise UndecidedSize("an op reads a tensor that the trace has not captured")
+        return Graph(name, tuple(inputs), tuple(self.tracer.builder.nodes), tuple(outputs))
+
+    def record(self, graph: Graph, inputs: Sequence[Value]) -> dict[Value, Value]:
+        """Record the nodes of ``graph`` for other inputs; returns the new value of each old one."""
+        now = dict(zip(graph.inputs, inputs, strict=True))
+        for node in graph.nodes:
+            with origin.forced(node.origin):
+                found = self._recorded(node, [now[v] for v in node.inputs])
+            now.update(zip(node.outputs, found, strict=True))
+        return now
+
+    def _recorded(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+        form, add = node.op.form, self.tracer.builder.add
         if isinstance(form, Sized):
             given = [self.tracer.symbol(v) for v in inputs]
             found = form.resolve(self, *given, **node.attrs)
-            made_of = found if isinstance(found, tuple) else (found,)
-            self.now.update(zip(node.outputs, [self.tracer.adopt(x)._value for x in made_of], strict=True))
-            return
+            results = found if isinstance(found, tuple) else (found,)
+            return [self.tracer.adopt(x)._value for x in results]
+        if isinstance(form, Choice):
+            return self._choice(node, inputs)
+        if isinstance(form, Loop):
+            return self._loop(node, inputs)
         try:
-            made = self.tracer.builder.add(node.op, inputs, node.attrs, node.origin)
+            made = add(node.op, inputs, node.attrs, node.origin)
         except (InvalidArgumentError, UndecidedSize):
-            if not isinstance(form, Element):
-                raise UndecidedSize("whether sizes fit together depends on data") from None
-            made = self.tracer.builder.add(node.op, self._agreeing(inputs), node.attrs, node.origin)
-        if not all(spec.shape.is_static for spec in made.specs):
+            made = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
+        if not isinstance(form, Element) and not all(spec.shape.is_static for spec in made.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
-        self.now.update(zip(node.outputs, made.outputs, strict=True))
+        return made.outputs
+
+    # choices and loops
+
+    def _body(
+        self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
+    ) -> _RecordedBody:
+        """``graph`` inside a node, for inputs of ``specs``; ``sources`` are those that no turn changes."""
+        inner = _Sizing(Tracer(graph.name), self)
+        with tracing(inner.tracer):
+            inputs = [inner.tracer.builder.argument(spec) for spec in specs]
+            for value, source in zip(inputs, sources, strict=True):
+                if source is not None:
+                    inner.known.follow(value, self.known, source, self.measured)
+            now = inner.record(graph, inputs)
+        return _RecordedBody(inner, graph.name, inputs, [now[v] for v in graph.outputs])
+
+    def _choice(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+        """A choice; sizes in which its branches differ are symbols that each branch gives a number."""
+        operands = inputs[1:]
+        specs = [v.spec for v in operands]
+        bodies = [self._body(branch, specs, operands) for branch in branches_of(node)]
+        for place in range(len(bodies[0].outputs)):
+            shapes = [tuple(b.outputs[place].spec.shape) for b in bodies]
+            for axis, sizes in enumerate(zip(*shapes, strict=True)):
+                if any(d != sizes[0] for d in sizes) or not symbols(sizes[0]) <= self.measured:
+                    merged = symbol(least=0)
+                    for body in bodies:
+                        body.name_size(place, axis, merged)
+        for body in bodies:
+            self.measured |= body.merged
+        spec = ChoiceSpec(tuple([b.graph() for b in bodies]))
+        return self.tracer.builder.add(node.op, inputs, {"choice": spec}, node.origin).outputs
+
+    def _loop(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+        """A loop; a size that turns change is a symbol, which has another number in each turn."""
+        loop = loop_of(node)
+        carried, stacks, rest = loop.parts(list(inputs))
+        if loop.mapped and loop.length is None and stacks[0].spec.shape[0] is not None:
+            loop = replace(loop, length=stacks[0].spec.shape[0])
+        carry = [v.spec for v in carried]
+        rows = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]
+        known: list[Value | None] = [*([None] * loop.end), *rest]
+        changing: set[Atom] = set()
+        while True:
+            specs = [*carry, *rows, *[v.spec for v in rest]]
+            body = self._body(loop.body, specs, known)
+            differing = _differing(carry, body.outputs, changing)
+            if not differing:
+                break
+            for place, axis in differing:
+                fresh = symbol(least=0)
+                changing |= symbols(fresh)
+                shape = list(carry[place].shape)
+                shape[axis] = fresh
+                carry[place] = TensorSpec.of(Shape(shape), carry[place].dtype)
+        for place, spec in enumerate(carry):
+            for axis, size in enumerate(spec.shape):
+                if symbols((size,)) & changing:
+                    body.name_size(place, axis, symbol(least=0))
+        local = body.sizing.measured | changing
+        if any(symbols(tuple(v.spec.shape)) & (local - self.measured) for v in body.outputs[len(carry) :]):
+            raise UndecidedSize("the rows that a loop stacks differ in size")
+        test = None
+        if loop.condition is not None:
+            seen = [*carry, *[v.spec for v in rest]]
+            test = self._body(loop.condition, seen, [*([None] * len(carry)), *rest]).graph()
+        self.measured |= changing
+        made = replace(loop, body=body.graph(), condition=test)
+        return self.tracer.builder.add(node.op, inputs, {"loop": made}, node.origin).outputs
 
     # what ops ask
 
@@ -130,7 +205,7 @@ class _Sizing:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
         self._require(wanted, size, "the numbers of elements of a tensor and of its new shape differ")
-        return self.tracer.run(NAMED, (flat,), {"shape": Shape((wanted,))})
+        return self.tracer.run(NAMED, (flat,), {"shape": Shape((wanted,)), "repeats": False})
 
     # inside
 
@@ -187,8 +262,37 @@ class _Sizing:
         self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
         self.measured |= symbols(extent)
 
-    def _require(self, x: int, y: int, message: str) -> None:
-        self.tracer.builder.add(REQUIRE, [], {"x": x, "y": y, "message": message}, origin.caller())
+    def _require(self, x: int, y: int, message: str, *, repeats: bool = False) -> None:
+        attrs = {"x": x, "y": y, "message": message, "repeats": repeats}
+        self.tracer.builder.add(REQUIRE, [], attrs, origin.caller())
+
+    def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
+        """``inputs`` by sizes that ``node`` can take, which the program checks to be equal to their own."""
+        shape = node.attrs.get("shape")
+        if isinstance(node.op.form, Element):
+            return self._agreeing(inputs)
+        if isinstance(node.op.form, View) and shape is not None and len(inputs) == 1:
+            value, rank = inputs[0], inputs[0].spec.rank
+            if rank <= len(shape):
+                wanted = [
+                    d if d == 1 else t
+                    for d, t in zip(value.spec.shape, shape[len(shape) - rank :], strict=True)
+                ]
+                return [self._named(value, wanted)]
+        raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data")
+
+    def _named(self, value: Value, shape: Sequence[Any]) -> Value:
+        """``value`` by other sizes, which the program checks to be equal, unless its own are 1."""
+        if tuple(shape) == tuple(value.spec.shape):
+            return value
+        for size, wanted in zip(value.spec.shape, shape, strict=True):
+            if size != wanted:
+                if type(size) is int and type(wanted) is int:
+                    raise UndecidedSize("sizes differ")
+                assert size is not None, "no size is open"
+                self._require(size, wanted, "sizes that only the run tells do not broadcast", repeats=True)
+        attrs = {"shape": Shape(shape), "repeats": True}
+        return self.tracer.builder.add(NAMED, [value], attrs, origin.caller()).output
 
     def _agreeing(self, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` of an elementwise op, whose sizes the program checks to be equal where they differ."""
@@ -196,19 +300,53 @@ class _Sizing:
         target: list[int] = [1] * rank
         for value in inputs:
             for i, size in enumerate(value.spec.shape, start=rank - value.spec.rank):
-                if target[i] == 1 or (type(size) is int and size != 1):
-                    target[i] = size  # type: ignore[assignment]  # extents take the place of None
+                assert size is not None, "no size is open"
+                target[i] = met(target[i], size)
         found = []
         for value in inputs:
             own = target[rank - value.spec.rank :]
             shape = [d if d == 1 else t for d, t in zip(value.spec.shape, own, strict=True)]
-            if tuple(shape) != tuple(value.spec.shape):
-                for size, wanted in zip(value.spec.shape, shape, strict=True):
-                    if size != wanted:
-                        if type(size) is int and type(wanted) is int:
-                            raise UndecidedSize("sizes differ")
-                        self._require(size, wanted, "sizes that only the run tells are not equal")  # type: ignore[arg-type]
-                attrs = {"shape": Shape(shape)}
-                value = self.tracer.builder.add(NAMED, [value], attrs, origin.caller()).output
-            found.append(value)
+            found.append(self._named(value, shape))
         return found
+
+
+class _RecordedBody:
+    """A graph inside a choice or loop, recorded.
+
+    Attributes:
+        outputs: its results.
+        merged: symbols of results that it gives their numbers.
+    """
+
+    def __init__(self, sizing: _Sizing, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self.sizing = sizing
+        self.outputs = list(outputs)
+        self.merged: set[Atom] = set()
+        self._name = name
+        self._inputs = inputs
+
+    def name_size(self, place: int, axis: int, extent: int) -> None:
+        """Give ``extent`` the size of an axis of a result, which then has that size by name."""
+        builder, value = self.sizing.tracer.builder, self.outputs[place]
+        shape = list(value.spec.shape)
+        attrs = {"extent": extent, "value": shape[axis], "least": None}
+        builder.add(MEASURE, [], attrs)
+        self.merged |= symbols(extent)
+        shape[axis] = extent
+        self.outputs[place] = builder.add(NAMED, [value], {"shape": Shape(shape), "repeats": False}).output
+
+    def graph(self) -> Graph:
+        """The graph, without what nothing needs."""
+        return eliminate_dead_code(self.sizing.finished(self._name, self._inputs, self.outputs))
+
+
+def _differing(
+    carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[Atom]
+) -> list[tuple[int, int]]:
+    """The axes of carried values, by place, whose sizes a turn changes, those of ``changing`` left out."""
+    found = []
+    for place, spec in enumerate(carry):
+        for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):
+            if before != after and not symbols((before,)) & changing:
+                found.append((place, axis))
+    return found

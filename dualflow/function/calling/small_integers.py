@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, int64
-from dualflow.core.extent import Atom, Extent, UndecidedSize, is_fixed, symbol, symbol_of
-from dualflow.core.size_functions import largest, smallest
+from dualflow.core.extent import Atom, Extent, UndecidedSize, is_fixed, symbol, symbol_of, symbols
+from dualflow.core.size_functions import largest, smallest, substituted
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Assemble, Element, Fold, Literal, Sizes, View
 
@@ -50,6 +50,15 @@ class SmallIntegers:
                 continue
             self._known[at] = self._elements(at)
         return self._known[value]
+
+    def follow(self, value: Value, outer: SmallIntegers, source: Value, measured: set[Atom]) -> None:
+        """Take the elements of ``value`` for those of ``source``, if ``measured`` symbols make them all."""
+        if _is_small(source):
+            elements = [substituted(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
+            if symbols(elements) <= measured:
+                found = np.empty(len(elements), _ANYTHING)
+                found[:] = elements
+                self._known[value] = found.reshape(source.spec.shape)
 
     def _followed(self, value: Value) -> tuple[Value, ...]:
         """What the elements of ``value`` are computed from, if expressions can say how."""

@@ -1,4 +1,4 @@
-"""The rows of a TensorArray whose size only the run knows: written one by one, by NumPy."""
+"""The rows of a TensorArray whose size only the run knows, written one by one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import OutOfRangeError
 from dualflow.core.shape import Shape
+from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arrangement import reshape
-from dualflow.ops.forms import Opaque
+from dualflow.function.control.raising import require
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.broadcasting import BROADCAST_TO
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, greater_equal, less, logical_and
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.forms import Sized
+from dualflow.ops.indexing import GETITEM, PLACE
+from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
+from dualflow.ops.repetition import PAD
+from dualflow.ops.scattering import UPDATE_ND
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
 
 Array = np.ndarray[Any, Any]
-_FORM: Final = Opaque("only the run knows the size of the TensorArray")
 
 
 def written(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
@@ -48,9 +58,7 @@ def _open_spec(rows: TensorSpec) -> TensorSpec:
 def _run_write(rows: Array, index: Array, value: Array, before: Array, grows: bool) -> Array:
     at = int(index)
     if at < 0 or (at >= len(rows) and not grows):
-        raise OutOfRangeError(
-            f"Tried to write to index {at} but array is not resizeable and size is: {len(rows)}"
-        )
+        raise _beyond(at, len(rows))
     found = np.zeros((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
     found[: len(rows)] = rows
     found[at] = value
@@ -70,12 +78,51 @@ def _resized(rows: Any, size: Any, index: Any) -> Any:
     return dispatch.current().apply(_RESIZE, (rows, size, index), {})
 
 
+def _beyond(at: Any, count: Any) -> OutOfRangeError:
+    return OutOfRangeError(
+        f"Tried to write to index {int(at)} but array is not resizeable and size is: {int(count)}"
+    )
+
+
+def _with_row(read: Any, rows: Any, index: Any, value: Any, before: Any, *, grows: bool) -> Any:
+    engine = dispatch.current()
+    inside = greater_equal(index, zeros_like(index))
+    if not grows:
+        inside = logical_and(inside, less(cast(index, before.dtype), before))
+    require(inside, _beyond, (index, before))
+    if grows:
+        (at,) = read(index)
+        more = largest(at + 1 - rows.shape[0], 0)
+        ends = ((0, more), *[(0, 0)] * (len(rows.shape) - 1))
+        rows = engine.apply(PAD, (rows,), {"paddings": ends, "value": 0})
+    place = reshape(index, (1, 1))
+    return engine.apply(UPDATE_ND, (rows, place, expand_dims(value, 0)), {})
+
+
+def _blank_rows(read: Any, size: Any, element: Shape, dtype: DType) -> Any:
+    engine = dispatch.current()
+    zero = engine.constant(np.zeros((), dtype.dtype))
+    return engine.apply(BROADCAST_TO, (zero,), {"shape": Shape((*read(size, 0), *element))})
+
+
+def _resize_rows(read: Any, rows: Any, size: Any, index: Any) -> Any:
+    engine, (count,) = dispatch.current(), read(size, 0)
+    shared = smallest(count, rows.shape[0])
+    rest = tuple([(0, d, 1) for d in rows.shape[1:]])
+    kept = engine.apply(GETITEM, (rows,), {"key": ((0, shared, 1), *rest)})
+    sizes = Shape((count, *rows.shape[1:]))
+    padded = engine.apply(PLACE, (kept,), {"key": ((0, shared, 1), *rest), "shape": sizes})
+    shape = (count, *[1] * (len(rows.shape) - 1))
+    place = engine.apply(IOTA, (), {"shape": shape, "axis": 0, "dtype": index.dtype})
+    return where(equal(place, index), np.zeros((), rows.dtype.dtype), padded)
+
+
 _RESIZE: Final = Op(
     name="array_resize",
     doc="So many of the rows, or zeros beyond them, and zeros in one place.",
     infer=lambda rows, size, index: _open_spec(rows),
     kernel=_run_resize,
-    form=_FORM,
+    form=Sized(_resize_rows),
     vjp=(lambda g, out, rows, size, index: _resized(g, count(rows), index), None, None),
 )
 
@@ -84,7 +131,7 @@ _WRITE: Final = Op(
     doc="Rows with a value in one place; ``before`` is how many there were.",
     infer=lambda rows, index, value, before, grows: _open_spec(rows),
     kernel=_run_write,
-    form=_FORM,
+    form=Sized(_with_row),
     vjp=(
         lambda g, out, rows, index, value, before, grows: _resized(g, before, index),
         None,
@@ -98,7 +145,7 @@ _OPEN: Final = Op(
     doc="Rows, of a size that is left open.",
     infer=_open_spec,
     kernel=lambda rows: rows,
-    form=_FORM,
+    form=Sized(lambda read, rows: rows),
     vjp=(lambda g, out, rows: reshape(g, rows.shape),),
 )
 
@@ -107,5 +154,5 @@ _BLANK: Final = Op(
     doc="Rows of zeros, as many as ``size`` says.",
     infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
     kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
-    form=_FORM,
+    form=Sized(_blank_rows),
 )

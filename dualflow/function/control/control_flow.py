@@ -14,6 +14,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import choice_node, loop_node
+from dualflow.function.control.open_shapes import invariant_specs, keeps, may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
@@ -142,6 +143,8 @@ def while_loop(
         cond: returns a scalar.
         body: returns the new loop variables, in the structure, dtypes and shapes of the old.
         loop_vars: a list, tuple or other structure of tensors or what can become them.
+        shape_invariants: a shape or TensorSpec for each loop variable, in their structure, with None for
+            sizes that turns may change; by default all shapes stay.
         back_prop: whether gradients flow through the loop.
         maximum_iterations: the most turns, a Python int; any number by default.
 
@@ -161,8 +164,9 @@ def while_loop(
     flat, structure = flatten(loop_vars)
     limit = None if maximum_iterations is None else int(maximum_iterations)
     initial = [convert_to_tensor(x) for x in flat]
+    specs = invariant_specs(unflatten(structure, initial), shape_invariants)
     run = _loop_now if dispatch.current().eager else _loop_node
-    found = run(cond, body, initial, structure, limit)
+    found = run(cond, body, initial, structure, specs, limit)
     return found if back_prop else without_gradient(found)
 
 
@@ -216,10 +220,10 @@ def _loop_now(
     body: Callable[..., Any],
     carried: list[Any],
     structure: Structure,
+    specs: Sequence[TensorSpec],
     limit: int | None,
 ) -> Any:
     turns = 0
-    specs = [x.spec for x in carried]
     while (limit is None or turns < limit) and bool(cond(*_arguments(structure, carried))):
         flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
         carried = [convert_to_tensor(x) for x in flat]
@@ -277,7 +281,7 @@ def _check_branches(bodies: Sequence[Body]) -> None:
                     f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in "
                     f"another; cast one of them with df.cast.{here()}"
                 )
-            if a.spec.shape != b.spec.shape:
+            if not may_merge(a.spec.shape, b.spec.shape):
                 raise InvalidArgumentError(
                     f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another; "
                     f"give both one shape.{here()}"
@@ -293,10 +297,9 @@ def _loop_node(
     body: Callable[..., Any],
     initial: list[Any],
     structure: Structure,
+    specs: Sequence[TensorSpec],
     limit: int | None,
 ) -> Any:
-    specs = [TensorSpec.of(x.shape, x.dtype) for x in initial]
-
     def pack(symbols: list[Any]) -> Sequence[Any]:
         return _arguments(structure, symbols)
 
@@ -325,7 +328,7 @@ def _check_turn(
                 f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype "
                 f"{after.dtype.name} after one iteration; cast it with df.cast.{here()}"
             )
-        if before.shape != after.shape:
+        if not keeps(before.shape, after.shape):
             raise InvalidArgumentError(
                 f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after "
                 f"one iteration; give it its final shape before the loop.{here()}"

@@ -23,12 +23,13 @@ from dualflow.function.control.bodies import traced, tracer_of
 from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
-from dualflow.graph.ir import Value
+from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import Halves, Source, SourceKind, halve
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
+from dualflow.ops.forms import Sized
 from dualflow.ops.record import Effect
 
 Tensors = list[Any]
@@ -78,6 +79,13 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
     options = tracer_of(dispatch.current()).options
     halves = _halves(pulled, options)
     kept = _kept(loop, halves)
+    if _has_sizes_of_its_own(loop.body) and any(
+        not v.spec.shape.is_static for (kind, _), v in kept.items() if kind is SourceKind.RESIDUAL
+    ):  # rows of several sizes make no stack
+        loop = replace(loop, recompute=True)
+        pulled = pulled._replace(loop=loop)
+        halves = _halves(pulled, options)
+        kept = _kept(loop, halves)
     turns = _segment(loop, kept, options)
     if turns is None:
         found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs)
@@ -86,6 +94,14 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
     for i, flow in zip((*moving, *pulled.resting, *pulled.mapping), found, strict=True):
         flows[i] = flow
     return flows
+
+
+def _has_sizes_of_its_own(graph: Graph) -> bool:
+    """Whether turns of ``graph`` read sizes, which may differ from turn to turn."""
+    return any(
+        isinstance(n.op.form, Sized) or any(_has_sizes_of_its_own(b) for _, b in n.bodies)
+        for n in graph.nodes
+    )
 
 
 _REPEATABLE: Final = (None, Effect.CHECK, Effect.ASSIGN)

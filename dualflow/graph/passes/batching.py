@@ -44,7 +44,7 @@ def _without_products(node: Node, room: int) -> Expansion | None:
         return None
     body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
-    if turns is None or turns < 2 or not all(v.spec.shape.is_static for v in values):
+    if type(turns) is not int or turns < 2 or not all(v.spec.shape.is_static for v in values):
         return None
     found = Batchable(node, room)
     found.find()

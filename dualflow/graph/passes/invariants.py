@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_generated
 from dualflow.graph.control import LOOP
-from dualflow.graph.control_spec import loop_of
+from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.bodies import inside_out
@@ -16,6 +17,7 @@ from dualflow.graph.passes.common_subexpressions import merge_common_subexpressi
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
+from dualflow.graph.run_time_sizes import has_extents
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Loop, View
 
 
@@ -32,7 +34,9 @@ def hoist_invariants(graph: Graph) -> Graph:
 
 def _lightened(node: Node) -> Expansion | None:
     loop = loop_of(node)
-    parts = [_steady(loop.body, loop.end, sure=bool(loop.turns) and node.effect is None)]
+    if any(map(has_extents, loop.graphs)):  # each turn has sizes of its own
+        return None
+    parts = [_steady(loop.body, loop.end, sure=_has_turns(loop) and node.effect is None)]
     if loop.condition is not None:
         parts.append(_steady(loop.condition, loop.end, sure=loop.length != 0))
     if not any(p.values for p in parts):
@@ -47,6 +51,11 @@ def _lightened(node: Node) -> Expansion | None:
     lighter = loop.another(body=body, condition=tests[0] if tests else None)
     made = Node(LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.also)
     return Expansion((*nodes, made), made.outputs)
+
+
+def _has_turns(loop: LoopSpec) -> bool:
+    """Whether there is a turn for sure."""
+    return type(loop.turns) is int and loop.turns > 0
 
 
 class _Steady(NamedTuple):
@@ -97,7 +106,7 @@ def _is_no_larger(node: Node) -> bool:
         return False
     if not isinstance(node.op.form, Element):
         return True
-    return node.output.spec.size <= max(v.spec.size for v in bases)
+    return typical(node.output.spec.size) <= max(typical(v.spec.size) for v in bases)
 
 
 def _without(place: int, parts: Sequence[_Steady]) -> Graph:

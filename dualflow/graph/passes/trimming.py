@@ -84,6 +84,7 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
     stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
     read = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is mapped
     needed = {i for i in range(carried) if node.outputs[i] in live and i not in constant}
+    needed |= {i for i in range(carried) if body.inputs[i].spec != body.outputs[i].spec}  # sizes are read too
     while True:
         needed |= {i for i in read if i < carried and i not in constant}
         found = _read(body, [body.outputs[i] for i in (*sorted(needed), *stacks)])

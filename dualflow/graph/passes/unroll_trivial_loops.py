@@ -12,6 +12,7 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.rewrite import Expansion, by, copied, expand
+from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Literal, Loop
 from dualflow.ops.record import REGISTRY
@@ -26,8 +27,10 @@ def count_turns(graph: Graph) -> Graph:
 
 
 def _counted(node: Node) -> Expansion | None:
-    turns = _turns(node)
     loop = loop_of(node)
+    if has_extents(loop.body):  # what is carried may change its size
+        return None
+    turns = _turns(node)
     if turns == 0 and all(v.spec.shape.is_static for v in loop.rows):
         return _none(node)
     if turns == 1 and _one_is_static(node):

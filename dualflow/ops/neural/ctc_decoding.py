@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int32, int64
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -185,6 +185,8 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 
 def _search(scores: Any, lengths: Any, beam_width: int, top_paths: int) -> Any:
     """The most likely label sequences of each row, -1 behind them, and the logs of their chances."""
+    if scores.dtype.kind != "f" or lengths.dtype.kind not in "iu":
+        raise TypeError("scores are floats and lengths integers")
     steps, batch, classes = scores.shape
     found = np.full((top_paths, batch, steps), -1, np.int64)
     chances = np.full((batch, top_paths), -np.inf, scores.dtype)
@@ -232,6 +234,12 @@ def _log_add(x: float, y: float) -> float:
 def _search_infer(
     scores: TensorSpec, lengths: TensorSpec, beam_width: int, top_paths: int
 ) -> tuple[TensorSpec, ...]:
+    if not scores.dtype.is_floating or not lengths.dtype.is_integer:
+        raise DTypeError(
+            f"takes scores of floats and lengths of integers, not {scores.dtype.name} and "
+            f"{lengths.dtype.name}; "
+            "convert them with df.cast."
+        )
     steps, batch, _ = scores.shape
     return (
         TensorSpec.of(Shape([top_paths, batch, steps]), int64),

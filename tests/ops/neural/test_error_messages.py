@@ -8,6 +8,7 @@ import traceback
 import pytest
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.neural.windows import sum_windows
 from dualflow.ops.record import REGISTRY
@@ -18,7 +19,7 @@ sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
 NUMBERS, Q = df.constant([1, 2, 3]), df.ones([3, 3])
 V, M = df.ones([3]), df.ones([2, 3])
 IMAGE, DOT, RGB = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1]), df.ones([1, 4, 4, 3])
-DIRECT = {"inferred", "sum_windows"}  # what cases call that ask no public function
+DIRECT = {"inferred", "searched", "sum_windows"}  # what cases call that ask no public function
 
 
 def traced(function, *shapes):
@@ -41,6 +42,12 @@ def gradient(function, *shapes):
 def inferred(name, *specs, **attrs):
     """What the rule of an op says to inputs of these shapes and dtypes."""
     return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
+
+
+def searched(scores, lengths):
+    """What the search of the decoder says to other dtypes than the decoder gives it."""
+    attrs = {"beam_width": 1, "top_paths": 1}
+    return dispatch.current().apply(REGISTRY["ctc_beam_search"], (scores, lengths), attrs)
 
 
 CASES = {
@@ -181,6 +188,12 @@ CASES = {
         Invalid,
         "not 2 of 1",
         "a wider beam",
+    ),
+    "lengths of a search in floats": (
+        lambda: searched(df.ones([2, 1, 3]), df.ones([1])),
+        Wrong,
+        "not float32 and float32",
+        "df.cast",
     ),
     "labels of no batch": (
         lambda: nn.ctc_unique_labels(NUMBERS),
@@ -365,6 +378,12 @@ CASES = {
         Invalid,
         r"\(1, 1, 3, 1\) does not fit",
         "product of the last two",
+    ),
+    "outputs of a gradient": (
+        lambda: df.compat.v1.nn.conv2d_backprop_input([1, 4, 4, 1], DOT, RGB, 1, "SAME"),
+        Invalid,
+        r"not \(1, 4, 4, 3\)",
+        r"outputs of shape \(1, 4, 4, 1\)",
     ),
     # pooling
     "windows along channels and an axis": (

@@ -1,0 +1,107 @@
+"""``v1.nn``: TensorFlow 1's order of arguments, and the names that version 2 has no more."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.compat import v1
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2, 6, 5, 4))
+W = RNG.normal(size=(3, 2, 4, 6))
+DEPTH, POINT = RNG.normal(size=(3, 2, 4, 2)), RNG.normal(size=(1, 1, 8, 3))
+FLAT = RNG.normal(size=(3, 2, 4))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            lambda: v1.nn.max_pool(X, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
+            lambda: df.nn.max_pool(X, 2, 2, "SAME"),
+        ),
+        (
+            lambda: v1.nn.avg_pool(value=X, ksize=2, strides=2, padding="SAME"),
+            lambda: df.nn.avg_pool(X, 2, 2, "SAME"),
+        ),
+        (
+            lambda: v1.nn.pool(X, [2, 2], "MAX", "SAME", None, [2, 2]),
+            lambda: df.nn.pool(X, [2, 2], "MAX", [2, 2], "SAME"),
+        ),
+        (
+            lambda: v1.nn.separable_conv2d(X, DEPTH, POINT, [1, 1, 1, 1], "SAME", [2, 2]),
+            lambda: df.nn.separable_conv2d(X, DEPTH, POINT, 1, "SAME", dilations=2),
+        ),
+        (
+            lambda: v1.nn.dilation2d(X, FLAT, [1, 2, 1, 1], [1, 1, 1, 1], "SAME"),
+            lambda: df.nn.dilation2d(X, FLAT, [1, 2, 1, 1], "SAME", "NHWC", 1),
+        ),
+        (
+            lambda: v1.nn.erosion2d(value=X, kernel=FLAT, strides=1, rates=2, padding="SAME"),
+            lambda: df.nn.erosion2d(X, FLAT, 1, "SAME", "NHWC", 2),
+        ),
+        (lambda: v1.nn.crelu(X, None, 1), lambda: df.nn.crelu(X, 1)),
+        (
+            lambda: v1.nn.space_to_depth(X[:, :, :4], 2, "name", "NHWC"),
+            lambda: df.nn.space_to_depth(X[:, :, :4], 2),
+        ),
+        (
+            lambda: v1.nn.weighted_moments(X, [0], 1.0, keep_dims=True)[0],
+            lambda: df.nn.weighted_moments(X, [0], 1.0, keepdims=True)[0],
+        ),
+        (
+            lambda: v1.nn.weighted_cross_entropy_with_logits(logits=X, targets=X, pos_weight=2.0),
+            lambda: df.nn.weighted_cross_entropy_with_logits(X, X, 2.0),
+        ),
+        (
+            lambda: v1.nn.depthwise_conv2d_native(X, DEPTH, 1, "SAME"),
+            lambda: df.nn.depthwise_conv2d(X, DEPTH, 1, "SAME"),
+        ),
+        (
+            lambda: v1.nn.in_top_k([[0.1, 0.9]], [1], 1),
+            lambda: df.nn.in_top_k([1], [[0.1, 0.9]], 1),
+        ),
+    ],
+)
+def test_older_orders_and_names_of_arguments(older, newer):
+    np.testing.assert_array_equal(older(), newer())
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_the_gradients_of_a_convolution_have_names(data_format):
+    first = data_format == "NCHW"
+    strides = [1, 1, 2, 2] if first else [1, 2, 2, 1]
+    x, w = df.constant(X.transpose(0, 3, 1, 2) if first else X), df.constant(W)
+    with df.GradientTape() as tape:
+        tape.watch([x, w])
+        y = df.nn.conv2d(x, w, strides, "SAME", data_format)
+    g = df.constant(RNG.normal(size=y.shape))
+    to_x, to_w = tape.gradient(y, [x, w], output_gradients=g)
+    options = {"strides": strides, "padding": "SAME", "data_format": data_format}
+    np.testing.assert_allclose(v1.nn.conv2d_backprop_input(x.shape, w, g, **options), to_x, rtol=1e-12)
+    np.testing.assert_allclose(v1.nn.conv2d_backprop_filter(x, w.shape, g, **options), to_w, rtol=1e-12)
+
+
+def test_the_gradient_of_a_convolution_over_three_axes_has_a_name():
+    x, w = df.constant(RNG.normal(size=(1, 4, 3, 5, 2))), df.constant(RNG.normal(size=(2, 2, 2, 2, 3)))
+    with df.GradientTape() as tape:
+        tape.watch(w)
+        y = df.nn.conv3d(x, w)
+    expected = tape.gradient(y, w)
+    found = v1.nn.conv3d_backprop_filter_v2(x, w.shape, df.ones_like(y), [1] * 5, "VALID")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_layer_is_a_product_and_a_bias():
+    x, w, b = X[0, 0], W[0, 0], RNG.normal(size=6)
+    np.testing.assert_allclose(v1.nn.xw_plus_b(x, w, b), x @ w + b, rtol=1e-12)
+    np.testing.assert_allclose(v1.nn.relu_layer(x, w, b), np.maximum(x @ w + b, 0), rtol=1e-12)
+
+
+def test_what_is_added_to_a_graph_has_its_name():
+    expected = df.nn.max_pool(X, 2, 2, "SAME")
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float64, X.shape)
+        y = v1.nn.max_pool(x, 2, 2, "SAME", name="pooled")
+        assert y.name == "pooled:0"
+        np.testing.assert_array_equal(session.run(y, {x: X}), expected)

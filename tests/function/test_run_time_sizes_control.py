@@ -1,0 +1,231 @@
+"""Branches and loops in which sizes depend on data: machine code, and what eager or NumPy gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core.tree import leaves
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.compiled import PartKind
+
+X = np.arange(12, dtype=np.float32) - 5
+TURNS = (0, 1, 2, 5, 12)
+
+
+def assert_same(found, expected):
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def in_a_branch(x, n):
+    return df.reduce_sum(x[x > 2.0]) if n > 3 else df.reduce_sum(x[:n])
+
+
+def sized_by_a_branch(x, n):
+    y = x[x > 0.0] if n > 3 else x[:n] * 2.0
+    return y, df.reduce_sum(y)
+
+
+def sized_by_a_branch_or_known(x, n):
+    y = df.cond(n > 3, lambda: x[:n], lambda: x[:3])
+    return df.exp(-df.abs(y))
+
+
+def in_a_loop(x, n):
+    total = df.constant(0.0)
+    for i in df.range(n):
+        total += df.reduce_sum(x[:i])
+    return total
+
+
+def in_a_branch_of_a_loop(x, n):
+    total = df.constant(0.0)
+    for i in df.range(n):
+        y = x[:i] if i % 2 == 0 else x[i:] * 2.0
+        total += df.reduce_sum(y)
+    return total
+
+
+def rows_of_a_part(x, n):
+    total = df.constant(0.0)
+    for row in df.reshape(x, [6, 2])[: n // 2]:
+        total += row[0] * row[1]
+    return total
+
+
+def written(x, n):
+    array = df.TensorArray(df.float32, size=n, element_shape=[])
+    for i in df.range(n):
+        array = array.write(i, x[i] ** 2)
+    return array.stack()
+
+
+def appended(x, n):
+    array = df.TensorArray(df.float32, size=0, dynamic_size=True, element_shape=[2])
+    for i in df.range(n):
+        array = array.write(i, x[:2] * df.cast(i, df.float32))
+    return array.stack()
+
+
+CONVERTED = [
+    in_a_branch,
+    sized_by_a_branch,
+    sized_by_a_branch_or_known,
+    in_a_loop,
+    in_a_branch_of_a_loop,
+    rows_of_a_part,
+    written,
+    appended,
+]
+
+
+@pytest.mark.parametrize("program", CONVERTED, ids=lambda f: f.__name__)
+def test_branches_and_loops_are_one_trace_of_machine_code(program):
+    f, reference = df.function(program), df.function(program, backend="numpy")
+    for n in TURNS:
+        given = df.constant(X), df.constant(n)
+        assert_same(f(*given), reference(*given))
+    assert f.experimental_get_tracing_count() == 1
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
+@pytest.mark.parametrize("program", CONVERTED[:-1], ids=lambda f: f.__name__)
+def test_their_gradients_are_machine_code(program):
+    def slope(x, n):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.sin(leaves(program(x, n))[0]))
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    f, reference = df.function(slope), df.function(slope, backend="numpy")
+    for n in TURNS:
+        given = df.constant(X), df.constant(n)
+        assert_same(f(*given), reference(*given))
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
+# What loops carry
+
+
+def longer(x, n):
+    return df.while_loop(
+        lambda i, y: i < n,
+        lambda i, y: (i + 1, df.concat([y, [df.cast(i, y.dtype)]], 0)),
+        (0, x[:0]),
+        shape_invariants=(df.TensorSpec([]), df.TensorSpec([None])),
+    )[1]
+
+
+def more_rows(x, n):
+    rows = df.reshape(x, [4, 3])
+    return df.while_loop(
+        lambda i, y: i < n,
+        lambda i, y: (i + 1, df.concat([y, rows[:1] * df.cast(i, df.float32)], 0)),
+        (df.constant(0), rows),
+        shape_invariants=([], [None, 3]),
+    )[1]
+
+
+def more_columns(x, n):
+    rows = df.reshape(x, [4, 3])
+    return df.while_loop(
+        lambda i, y: i < n,
+        lambda i, y: (i + 1, df.concat([y, rows[:, :1]], 1)),
+        (df.constant(0), rows),
+        shape_invariants=([], [4, None]),
+    )[1]
+
+
+def shorter(x, n):
+    return df.while_loop(
+        lambda i, y: (i < n) & (df.size(y) > 1),
+        lambda i, y: (i + 1, y[y > df.reduce_mean(y)]),
+        (df.constant(0), x),
+        shape_invariants=([], [None]),
+    )
+
+
+def exchanged(x, n):
+    return df.while_loop(
+        lambda i, a, b: i < n,
+        lambda i, a, b: (i + 1, b, df.concat([a, b], 0)),
+        (df.constant(0), x[:1], x[1:2]),
+        shape_invariants=([], [None], [None]),
+    )
+
+
+def nested(x, n):
+    def outer(i, y):
+        y = df.while_loop(
+            lambda j, z: j < i,
+            lambda j, z: (j + 1, df.concat([z, x[:1] + df.cast(j, df.float32)], 0)),
+            (df.constant(0), y),
+            shape_invariants=([], [None]),
+        )[1]
+        return i + 1, y
+
+    return df.while_loop(lambda i, y: i < n, outer, (df.constant(0), x[:0]), shape_invariants=([], [None]))[1]
+
+
+def only_its_size(x, n):
+    y = df.while_loop(
+        lambda i, y: i < n,
+        lambda i, y: (i + 1, df.concat([y, x[:2]], 0)),
+        (df.constant(0), x[:1]),
+        shape_invariants=([], [None]),
+    )[1]
+    return df.shape(y)[0]
+
+
+GROWING = [longer, more_rows, more_columns, shorter, exchanged, nested, only_its_size]
+
+
+@pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)
+def test_carried_tensors_change_their_size(program):
+    f = df.function(program)
+    for n in (0, 1, 2, 7):
+        given = df.constant(X), df.constant(n)
+        assert_same(f(*given), program(*given))
+    assert f.experimental_get_tracing_count() == 1
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
+@pytest.mark.parametrize(
+    ("invariants", "message"),
+    [
+        (([], [None], []), "structure of the loop variables"),
+        (([], [3, None]), "none of its invariant"),
+        (([], [5]), "none of its invariant"),
+        (None, "after one iteration"),
+        (([], None), "after one iteration"),
+    ],
+)
+def test_invariants_that_do_not_fit_are_refused(wrap, invariants, message):
+    def program(x):
+        return df.while_loop(
+            lambda i, y: i < 2,
+            lambda i, y: (i + 1, df.concat([y, y], 0)),
+            (df.constant(0), x),
+            shape_invariants=invariants,
+        )
+
+    with pytest.raises(InvalidArgumentError, match=message):
+        wrap(program)(df.constant(X))
+
+
+def test_a_failure_in_a_turn_leaves_variables_as_eager_would():
+    v = df.Variable(0.0)
+
+    @df.function
+    def f(x, n):
+        for i in df.range(n):
+            v.assign_add(df.gather(x[:i], 0))
+        return v.value()
+
+    with pytest.raises(df.errors.OutOfRangeError):
+        f(df.constant(X), df.constant(2))
+    assert v.numpy() == 0.0
