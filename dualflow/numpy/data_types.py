@@ -57,7 +57,7 @@ def _of(value: Any) -> np.dtype[Any]:
     """The dtype of a tensor, or the one that is named."""
     if isinstance(value, (*_TENSORS, list)):
         return tensor(value).dtype.dtype
-    return numpy_dtype(getattr(value, "dtype", value))
+    return numpy_dtype(value if isinstance(value, type) else getattr(value, "dtype", value))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:

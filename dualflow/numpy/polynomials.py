@@ -13,7 +13,7 @@ from dualflow.numpy import calculus
 from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import ones_like, zeros_like
-from dualflow.ops.joining import concat
+from dualflow.ops.joining import concat, unstack
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
@@ -111,7 +111,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
     x, times = _row(p), static_int(m, "m")
     if times < 0:
         raise InvalidArgumentError(f"An integral is taken 0 times or more, not {m}.")
-    constants = [0.0] * times if k is None else list(k) if isinstance(k, list | tuple) else [k]
+    constants = [0.0] * times if k is None else unstack(flat(tensor(k)))
     constants = constants * times if len(constants) == 1 else constants
     if len(constants) < times:
         raise InvalidArgumentError(f"{times} integrals have as many constants, not {len(constants)}.")

@@ -78,6 +78,7 @@ def test_dtypes_and_constants_are_numpys() -> None:
     [
         (lambda: dnp.result_type(df.float32, 3.0), df.float32),
         (lambda: dnp.result_type(df.int32, df.float32), df.float64),
+        (lambda: dnp.result_type(np.uint16, np.dtype("int32")), df.int32),
         (lambda: dnp.promote_types("int8", "uint8"), df.int16),
         (lambda: dnp.common_type([1, 2]), df.float64),
         (lambda: dnp.min_scalar_type(300), df.uint16),
