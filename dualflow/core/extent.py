@@ -65,6 +65,12 @@ class SizeMaths(Protocol):
     def filled_in(self, x: Any, rest: Any) -> Any:
         """``x``, but ``rest`` where it is -1."""
 
+    def met(self, x: Any, y: Any) -> Any:
+        """``x``, but ``y`` where it is 1: the size of an axis on which both meet."""
+
+    def repeating(self, stride: Any, size: Any) -> Any:
+        """``stride``, but 0 where ``size`` is 1: the one element is repeated."""
+
 
 if TYPE_CHECKING:
     _Size = int  # whatever computes with sizes takes an extent for one
@@ -295,6 +301,10 @@ def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
     if atom.kind == "smallest":
         given, highs_known = (low, other_low), [x for x in (high, other_high) if x is not None]
         return None if None in given else min(given), min(highs_known, default=None)  # type: ignore[type-var]  # no None
+    if atom.kind == "met" and low is not None and other_low is not None:
+        return min(low, other_low), None
+    if atom.kind == "repeating" and low is not None and low >= 0:
+        return 0, high
     if atom.kind == "quotient" and low is not None and low >= 0 and other_low is not None and other_low >= 0:
         return 0, high
     if atom.kind == "remainder" and other_low is not None and other_low >= 0:
@@ -319,6 +329,12 @@ class _Numbers:
 
     def filled_in(self, x: int, rest: int) -> int:
         return rest if x == -1 else x
+
+    def met(self, x: int, y: int) -> int:
+        return y if x == 1 else x
+
+    def repeating(self, stride: int, size: int) -> int:
+        return 0 if size == 1 else stride
 
 
 NUMBERS: Final[SizeMaths] = _Numbers()

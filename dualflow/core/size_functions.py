@@ -16,6 +16,8 @@ class _Extents:
     smallest = staticmethod(lambda x, y: smallest(x, y))
     from_end = staticmethod(lambda x, size: from_end(x, size))
     filled_in = staticmethod(lambda x, rest: filled_in(x, rest))
+    met = staticmethod(lambda x, y: met(x, y))
+    repeating = staticmethod(lambda stride, size: repeating(stride, size))
 
 
 def substituted(value: int, by: Mapping[Atom, int]) -> int:
@@ -52,6 +54,22 @@ def filled_in(size: int, rest: int) -> int:
     return (
         rest if size == -1 else size if least is not None and least >= 0 else applied("filled_in", size, rest)
     )
+
+
+def met(x: int, y: int) -> int:
+    """The size of an axis on which axes of two sizes meet, if they do: that which is not 1."""
+    if x == y or y == 1:
+        return x
+    if x == 1 or (type(y) is int and isinstance(x, Extent)):
+        return y
+    return x if type(x) is int else applied("met", x, y)
+
+
+def repeating(stride: int, size: int) -> int:
+    """The stride of an axis that is repeated where its ``size`` is 1."""
+    if not isinstance(size, Extent):
+        return 0 if size == 1 else stride
+    return 0 if stride == 0 else applied("repeating", stride, size)
 
 
 def slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:

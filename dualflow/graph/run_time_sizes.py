@@ -33,8 +33,8 @@ MEASURE: Final = Op(
 
 REQUIRE: Final = Op(
     name="require_size",
-    doc="Stops the program with ``message`` unless the sizes ``x`` and ``y`` are equal.",
-    infer=lambda x, y, message: (),
+    doc="Stops the program with ``message`` unless ``x`` is ``y``, or 1 where it ``repeats``.",
+    infer=lambda x, y, message, repeats: (),
     kernel=_compiled_only,
     form=Check(),
     outputs=None,
@@ -43,10 +43,10 @@ REQUIRE: Final = Op(
 
 NAMED: Final = Op(
     name="of_shape",
-    doc="The input by sizes that are equal to its own, as has been checked.",
-    infer=lambda x, shape: TensorSpec.of(Shape(shape), x.dtype),
+    doc="The input by sizes that are equal to its own, as has been checked; where it ``repeats``, or are 1.",
+    infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=_compiled_only,
-    form=View(lambda x, shape: x.by_sizes(shape)),
+    form=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.size_functions import sliced_extent
+from dualflow.core.size_functions import repeating, sliced_extent
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -61,9 +61,12 @@ class VirtualArray:
             found += [n * last for n in contiguous(parts)]
         return self._view(new, found)
 
-    def by_sizes(self, shape: Sequence[int]) -> VirtualArray:
-        """The same elements, whose sizes are equal to those of ``shape``."""
-        return self._view(shape, self.strides)
+    def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
+        """The same elements by the sizes ``shape``, equal to its own, or to 1 as well where it ``repeats``."""
+        if not repeats:
+            return self._view(shape, self.strides)
+        axes = zip(shape, self.shape, self.strides, strict=True)
+        return self._view(shape, [step if new == old else repeating(step, old) for new, old, step in axes])
 
     def __getitem__(self, key: Any) -> VirtualArray:
         items = key if isinstance(key, tuple) else (key,)

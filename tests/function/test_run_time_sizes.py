@@ -247,6 +247,15 @@ def test_sizes_that_do_not_fit_together_are_an_error():
         f(x, df.constant(3), df.constant(4))
 
 
+def test_a_size_of_one_is_repeated():
+    f = df.function(lambda x, n, m: (x[:n] + x[:m] * 2.0, x[:n] * df.reshape(x, [3, 4])[:, :m]))
+    x = df.constant(X)
+    for n, m in ((3, 3), (1, 4), (4, 1), (1, 1), (1, 0), (0, 1), (0, 0)):
+        given = x, df.constant(n), df.constant(m)
+        assert_same(f(*given), f.python_function(*given))
+    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+
+
 def test_an_index_outside_of_a_part_is_an_error_of_the_users_line():
     f = df.function(lambda x, n: df.gather(x[:n], 3))
     x = df.constant(X)

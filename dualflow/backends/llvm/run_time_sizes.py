@@ -54,6 +54,14 @@ class EmittedSizes:
         size = self._value(x)
         return size.eq(-1).select(self._value(rest), size)
 
+    def met(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+        size = self._value(x)
+        return size.eq(1).select(self._value(y), size)
+
+    def repeating(self, stride: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
+        step = self._value(stride)
+        return self._value(size).eq(1).select(self._value(0), step)
+
     def _value(self, x: EmittedValue | int) -> EmittedValue:
         return self.b.constant(I64, x) if isinstance(x, int) else x
 
@@ -108,8 +116,9 @@ def measure(entry: Entry, call: PlannedCall) -> None:
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE:
-        same = computed(b, unit, entry.params, attrs["x"]).eq(computed(b, unit, entry.params, attrs["y"]))
-        entry.fail_if(~same, attrs["message"], node)
+        first, second = (computed(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
+        fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
+        entry.fail_if(~fits, attrs["message"], node)
         return
     if "given" in attrs:
         give(entry, attrs["extent"], b.load(entry.params, unit.given_place(attrs["given"]), I64))

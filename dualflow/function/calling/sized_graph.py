@@ -15,7 +15,7 @@ from typing import Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, symbol, symbol_of, symbols
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import substituted
+from dualflow.core.size_functions import met, substituted
 from dualflow.core.spec import TensorSpec
 from dualflow.function.calling.small_integers import SmallIntegers
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -205,7 +205,7 @@ class _Sizing:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
         self._require(wanted, size, "the numbers of elements of a tensor and of its new shape differ")
-        return self.tracer.run(NAMED, (flat,), {"shape": Shape((wanted,))})
+        return self.tracer.run(NAMED, (flat,), {"shape": Shape((wanted,)), "repeats": False})
 
     # inside
 
@@ -262,8 +262,9 @@ class _Sizing:
         self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
         self.measured |= symbols(extent)
 
-    def _require(self, x: int, y: int, message: str) -> None:
-        self.tracer.builder.add(REQUIRE, [], {"x": x, "y": y, "message": message}, origin.caller())
+    def _require(self, x: int, y: int, message: str, *, repeats: bool = False) -> None:
+        attrs = {"x": x, "y": y, "message": message, "repeats": repeats}
+        self.tracer.builder.add(REQUIRE, [], attrs, origin.caller())
 
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` by sizes that ``node`` can take, which the program checks to be equal to their own."""
@@ -281,7 +282,7 @@ class _Sizing:
         raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data")
 
     def _named(self, value: Value, shape: Sequence[Any]) -> Value:
-        """``value`` by other sizes, which the program checks to be equal."""
+        """``value`` by other sizes, which the program checks to be equal, unless its own are 1."""
         if tuple(shape) == tuple(value.spec.shape):
             return value
         for size, wanted in zip(value.spec.shape, shape, strict=True):
@@ -289,8 +290,9 @@ class _Sizing:
                 if type(size) is int and type(wanted) is int:
                     raise UndecidedSize("sizes differ")
                 assert size is not None, "no size is open"
-                self._require(size, wanted, "sizes that only the run tells are not equal")
-        return self.tracer.builder.add(NAMED, [value], {"shape": Shape(shape)}, origin.caller()).output
+                self._require(size, wanted, "sizes that only the run tells do not broadcast", repeats=True)
+        attrs = {"shape": Shape(shape), "repeats": True}
+        return self.tracer.builder.add(NAMED, [value], attrs, origin.caller()).output
 
     def _agreeing(self, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` of an elementwise op, whose sizes the program checks to be equal where they differ."""
@@ -298,8 +300,8 @@ class _Sizing:
         target: list[int] = [1] * rank
         for value in inputs:
             for i, size in enumerate(value.spec.shape, start=rank - value.spec.rank):
-                if target[i] == 1 or (type(size) is int and size != 1):
-                    target[i] = size  # type: ignore[assignment]  # extents take the place of None
+                assert size is not None, "no size is open"
+                target[i] = met(target[i], size)
         found = []
         for value in inputs:
             own = target[rank - value.spec.rank :]
@@ -331,7 +333,7 @@ class _RecordedBody:
         builder.add(MEASURE, [], attrs)
         self.merged |= symbols(extent)
         shape[axis] = extent
-        self.outputs[place] = builder.add(NAMED, [value], {"shape": Shape(shape)}).output
+        self.outputs[place] = builder.add(NAMED, [value], {"shape": Shape(shape), "repeats": False}).output
 
     def graph(self) -> Graph:
         """The graph, without what nothing needs."""
