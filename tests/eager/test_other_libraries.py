@@ -67,3 +67,26 @@ def test_pandas_takes_tensors_as_data():
     assert pandas.DataFrame(X).shape == (40, 3)
     assert pandas.Series(Y).tolist() == Y.numpy().tolist()
     assert pandas.DataFrame({"x": X[:, 0], "y": Y})["y"].sum() == int(df.reduce_sum(Y))
+
+
+@pytest.mark.parametrize("taped", [False, True])
+def test_matplotlib_plots_tensors(taped):
+    pyplot = pytest.importorskip("matplotlib.figure")
+    times = df.linspace(0.0, 1.0, 5)
+    with df.GradientTape() as tape:
+        if taped:
+            tape.watch(times)
+        axes = pyplot.Figure().subplots()
+        (line,) = axes.plot(df.stop_gradient(times), np.sin(df.stop_gradient(times)))
+    np.testing.assert_allclose(line.get_ydata(), np.sin(times.numpy()), rtol=1e-6)
+
+
+def test_scipy_and_pandas_take_tensors_on_a_tape_that_watches_others():
+    pandas = pytest.importorskip("pandas")
+    integrate = pytest.importorskip("scipy.integrate")
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        frame = pandas.DataFrame(df.reshape(df.range(6.0), [2, 3]))
+        area = integrate.trapezoid(df.range(4.0))
+    assert frame.to_numpy().tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert float(area) == 4.5
