@@ -91,7 +91,8 @@ Raises:
 def _computed(
     ufunc: np.ufunc, function: Callable[..., Any], x: tuple[Any, ...], dtype: Any, casting: Any
 ) -> Tensor | tuple[Tensor, ...]:
-    values = [v if type(v) in _WEAK else operands.tensor(v) for v in x]
+    adapting = not all(type(v) in _WEAK for v in x)
+    values = [v if adapting and type(v) in _WEAK else operands.tensor(v) for v in x]
     given = [type(v) if type(v) in _WEAK else v.dtype.dtype for v in values]
     dtypes = _resolved(ufunc, given, dtype, casting)
     if any(type(v) in _WEAK for v in values):

@@ -99,6 +99,8 @@ def test_python_numbers_adapt_and_arrays_promote() -> None:
     assert dnp.add(x, np.float64(1.5)).dtype == df.float64
     assert dnp.add(x, [1.5, 2.5]).dtype == df.float64
     assert dnp.add(df.constant([1]), 1.5).dtype == df.float64
+    assert dnp.add(1, 2.5).dtype == df.float64
+    assert not bool(dnp.equal(2, -2))
     assert dnp.mean(df.constant([1, 2])).dtype == df.float64
     assert dnp.sum(df.constant([1, 2], df.int8)).dtype == df.int64
 
