@@ -174,6 +174,9 @@ class Extent(_Size):
 
     __int__ = __float__ = __index__
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Extent, (dict(self.terms),)
+
     def __repr__(self) -> str:
         shown = [
             "*".join([*([str(c)] if c != 1 or not m else []), *(a.name for a in m)])

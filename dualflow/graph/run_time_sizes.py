@@ -57,6 +57,8 @@ def measures(node: Node) -> bool:
 
 def tells_sizes(node: Node) -> bool:
     """Whether ``node``, or a graph inside it, reads a size: what comes behind it may depend on that."""
+    if node.effect is None:
+        return False
     return measures(node) or any(has_extents(body) for _, body in node.bodies)
 
 

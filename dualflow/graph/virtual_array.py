@@ -62,7 +62,7 @@ class VirtualArray:
         return self._view(new, found)
 
     def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
-        """The same elements by the sizes ``shape``, equal to its own, or to 1 as well where it ``repeats``."""
+        """The same elements by the sizes ``shape``, which its own are, or 1 as well where it ``repeats``."""
         if not repeats:
             return self._view(shape, self.strides)
         axes = zip(shape, self.shape, self.strides, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import numpy as np
@@ -334,6 +335,13 @@ def test_the_graph_and_the_program_can_be_printed():
     (concrete,) = f.concrete_functions
     assert "measure" in str(concrete.optimised_graph)
     assert "boolean_mask" in concrete.kernels
+
+
+def test_the_graph_can_be_pickled():
+    f = df.function(lambda x, n: df.exp(x[:n]) + x[: n * 2][:n])
+    f(df.constant(X), df.constant(3))
+    graph = f.concrete_functions[0].optimised_graph
+    assert str(pickle.loads(pickle.dumps(graph))) == str(graph)
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
