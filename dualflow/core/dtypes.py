@@ -237,8 +237,7 @@ def finfo(dtype: DType) -> Any:
 def _find(value: Any) -> DType | None:
     """The dtype that ``value`` stands for, which may be anything."""
     if isinstance(value, np.dtype):
-        found = _TYPES.get(value) or _TYPES.get(value.newbyteorder("="))
-        return narrow_float(value.name) if found is None and value.name in _NARROW else found
+        return _TYPES.get(value) or _of_other_package(value)
     if isinstance(value, str | int | None):
         known = None if isinstance(value, bool) else _NAMED.get(value)
         named = _BY_NUMBER.get(value, value) if isinstance(value, int) else value
@@ -249,6 +248,12 @@ def _find(value: Any) -> DType | None:
         return _find(np.dtype(value))
     except (TypeError, ValueError):
         return None
+
+
+def _of_other_package(dtype: np.dtype[Any]) -> DType | None:
+    """The dtype for one that is of another byte order, or not NumPy's own."""
+    found = _TYPES.get(dtype.newbyteorder("="))
+    return narrow_float(dtype.name) if found is None and dtype.name in _NARROW else found
 
 
 def promote(x: DType, y: DType) -> DType:

@@ -5,42 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
-from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import broadcast, normalize_axis
-from dualflow.core.spec import TensorSpec
+from dualflow.core.shape import normalize_axis
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum, sign
 from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import greater, greater_equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Element
-from dualflow.ops.record import Op, register
+from dualflow.ops.own_gradient import with_gradient
+from dualflow.ops.record import agreed
 from dualflow.ops.rounding import floor, trunc
 from dualflow.ops.rounding import round as round_to_even
-from dualflow.ops.samples import Domain, Sample
-
-STRAIGHT_THROUGH = register(
-    Op(
-        name="straight_through",
-        doc="""``value``, whose gradient goes to ``x`` as if that had been the result.""",
-        infer=lambda value, x: TensorSpec.of(broadcast([value.shape, x.shape]), value.dtype),
-        kernel=lambda value, x: np.broadcast_arrays(value, x)[0],
-        form=Element(lambda m, value, x: value),
-        vjp=(None, lambda g, out, value, x: g),
-        samples=(Sample((Domain(-5, 5, "f"), Domain(-5, 5, "f"))),),
-    )
-)
 
 
 def straight_through(value: Any, x: Any) -> Any:
-    """``value``, whose gradient goes to ``x``, of the same dtype, as if that had been the result."""
-    return dispatch.current().apply(STRAIGHT_THROUGH, (value, x), {})
+    """``value``, broadcast to ``x``, whose gradient goes to ``x`` as if that had been the result."""
+    value, x = agreed(value, x)
+    return with_gradient(_to_the_second, broadcast_like, value, x)
+
+
+def _to_the_second(needed: Any, g: Any, out: Any, value: Any, x: Any) -> list[Any]:
+    return [None, g]
 
 
 def half_away(x: Any) -> Any:

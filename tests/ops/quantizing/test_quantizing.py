@@ -98,7 +98,7 @@ def test_there_and_back_is_within_a_step(mode_name, dtype, ends, part):
     x = np.float32(low + part * (high - low))
     found = quant.quantize(x, low, high, dtype, mode=mode_name)
     back = quant.dequantize(found.output, found.output_min, found.output_max, mode=mode_name)
-    step = 2.5 * max(-low, high) / (int(dtype.max) - int(dtype.min))
+    step = 3.0 * max(-low, high) / (int(dtype.max) - int(dtype.min))  # MIN_FIRST rounds three times
     assert abs(float(back) - x) <= step
 
 
