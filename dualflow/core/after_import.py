@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:  # importing importlib.abc takes 10 ms
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
 
 
 def import_after(name: str, then: str) -> None:
@@ -25,7 +27,7 @@ def import_after(name: str, then: str) -> None:
         sys.meta_path.insert(0, _Awaiting(name, then))
 
 
-class _Awaiting(MetaPathFinder):
+class _Awaiting:
     """Finds one module where the other finders find it, and lets ``then`` be imported behind it."""
 
     def __init__(self, name: str, then: str) -> None:
@@ -40,12 +42,12 @@ class _Awaiting(MetaPathFinder):
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Following(spec.loader, self._then)
+                    spec.loader = cast("Loader", _Following(spec.loader, self._then))
                 return spec
         return None
 
 
-class _Following(Loader):
+class _Following:
     """A module's own loader, for the length of the import, with another import behind it."""
 
     def __init__(self, own: Loader, then: str) -> None:
