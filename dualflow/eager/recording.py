@@ -74,7 +74,9 @@ class Tape:
 
     def wants(self, variable: Any) -> bool:
         """Whether reads of ``variable`` are watched, which it is from now on."""
-        if not self.watches(variable):
+        if id(variable) in self.variables:
+            return True
+        if not (self.accessed and variable.trainable):
             return False
         self.variables[id(variable)] = variable
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -347,7 +348,11 @@ def _flat_weights(given: Any) -> list[Any]:
 
 def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The tensors of a structure that gradients flow to, and what puts gradients in their places."""
+    if isinstance(trees, TENSORS):
+        return [trees], list.pop
     found, structure = tree.flatten(trees, _is_composite)
+    if not [x for x in found if isinstance(x, AbstractComposite)]:
+        return found, partial(tree.unflatten, structure)
 
     def rebuild(gradients: list[Any]) -> Any:
         pairs = zip(found, gradients, strict=True)
