@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element, Loop, Opaque, Scatter, Take
+from dualflow.ops.forms import Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
 from dualflow.schedule.plan import PlannedCall
 
@@ -38,7 +38,10 @@ def host_report(call: PlannedCall) -> CompiledPart:
     node = call.node
     form = node.op.form
     kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
-    reason = (
-        form.reason if isinstance(form, Opaque) else f"no native code for {node.outputs[0].spec.dtype.name}"
-    )
+    if isinstance(form, Opaque):
+        reason = form.reason
+    elif isinstance(form, Positions):
+        reason = "the backend has no code that finds the places of elements"
+    else:
+        reason = f"no native code for {node.outputs[0].spec.dtype.name}"
     return CompiledPart(kind, node.op.name, reason, node)

@@ -201,6 +201,7 @@ class CallWriter(ABC):
             CallKind.MOVE: self.move,
             CallKind.CHECK: self.check,
             CallKind.CONTROL: self.control,
+            CallKind.POSITIONS: self.host,
             CallKind.HOST: self.host,
         }[kind]
 

@@ -40,6 +40,8 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
             return "its turns share their work between threads"
         if inner.kind is CallKind.PRODUCT and multiplications(inner) >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
+        if inner.kind is CallKind.POSITIONS:
+            return "NumPy finds the places of its elements"
     return None
 
 
