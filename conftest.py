@@ -4,8 +4,12 @@ from hypothesis import HealthCheck, settings
 
 import dualflow  # noqa: F401
 
-# A machine that is busy with something else is no fault of a test.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A machine that is busy with something else is no fault of a test; the same tree passes or fails each time.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 settings.load_profile("patient")
+# Other examples at each run, to look for new faults: pytest --hypothesis-profile explore
+settings.register_profile("explore", derandomize=False)
 # For a suite that runs once more in another setting: pytest --hypothesis-profile brief
 settings.register_profile("brief", max_examples=20)
