@@ -1,9 +1,9 @@
 """Keras 3.15 learns of a backend that it doesn't list.
 
 Four of its modules choose a backend at their top level, such as ``elif backend() == "numpy": from
-keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of the
-backend, the package and the class in the compiled code of those branches are this one's; no file changes, and
-Python's bytecode cache serves as usual. One class, ``DynamicBackend``, is changed once its module is loaded.
+keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
+the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
+and Python's bytecode cache serves as usual. One class, ``DynamicBackend``, is changed once it is there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What waits for ``import keras``, and puts the backend in where it has been chosen.
 
-The wheel's ``.pth`` file imports this module when Python starts, and ``import dualflow`` imports it too, so it
-imports nothing that Python has not loaded already.
+The wheel's ``.pth`` file imports this module when Python starts, and ``import dualflow`` imports it too, so
+it imports nothing that Python has not loaded already.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def watch() -> None:
 
 
 def chosen() -> str:
-    """The backend that Keras will take: of ``KERAS_BACKEND``, else of its settings file; "" for its default."""
+    """The backend that Keras will take: ``KERAS_BACKEND``, else its settings file's; "" for its default."""
     named = os.environ.get("KERAS_BACKEND")
     if named:
         return named

@@ -22,7 +22,7 @@ _SIZES: Final = (83, 89)
 
 
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What ``fn`` returns, with ``KerasTensor`` s in the place of tensors, among the arguments and the results.
+    """What ``fn`` returns, with ``KerasTensor`` s in the place of tensors, both given and returned.
 
     The function is traced, and what it records is dropped.
     """

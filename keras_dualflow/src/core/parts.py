@@ -46,7 +46,7 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Any:
 
 
 def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
-    """``inputs`` with ``updates`` at ``start_indices``; a part that would go beyond an end is moved before it."""
+    """``inputs`` with ``updates`` at ``start_indices``; what would go beyond an end is moved before it."""
     inputs = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, inputs.dtype)
     starts = convert_to_tensor(start_indices, "int32")

@@ -29,7 +29,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Carry a value through the rows of ``xs``: ``carry, y = f(carry, row)``; the last carry, and the stacked ys.
+    """Carry a value through the rows of ``xs``: ``carry, y = f(carry, row)``; the last carry and all ys.
 
     Raises:
         TypeError: ``f`` can't be called.
