@@ -40,7 +40,7 @@ class DatasetSpec:
         dataset_shape: of the tensor of datasets; only ``()`` is there.
 
     >>> import dualflow as df
-    >>> df.data.Dataset.range(3).window(2).element_spec
+    >>> df.data.DatasetSpec(df.TensorSpec([], df.int64))
     DatasetSpec(TensorSpec(shape=(), dtype=dualflow.int64, name=None), ())
     """
 
