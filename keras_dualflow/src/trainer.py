@@ -41,7 +41,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         """Train on one batch: predict, update the weights by the gradient of the loss, note the metrics."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         with df.GradientTape() as tape:
-            y_pred, loss = self._predict_with_loss(x, y, sample_weight, training=True)
+            y_pred, loss = _prediction_and_loss(self, x, y, sample_weight, training=True)
             if self.optimizer is not None:
                 loss = self.optimizer.scale_loss(loss)
         weights = self.trainable_weights
@@ -54,63 +54,36 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     def test_step(self, data: Batch) -> Logs:
         """Note the metrics of one batch."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
-        y_pred, _ = self._predict_with_loss(x, y, sample_weight, training=False)
+        y_pred, _ = _prediction_and_loss(self, x, y, sample_weight, training=False)
         return dict(self.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
 
     def predict_step(self, data: Batch) -> Any:
         """What the model makes of one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
-        return self._called(x, training=False)
-
-    def _called(self, x: Any, training: bool) -> Any:
-        return self(x, training=training) if self._call_has_training_arg else self(x)
-
-    def _predict_with_loss(self, x: Any, y: Any, sample_weight: Any, training: bool) -> tuple[Any, Any]:
-        """What the model makes of ``x``, and its loss, which the running mean of losses takes in."""
-        y_pred = self._called(x, training)
-        loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
-        first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
-        self._loss_tracker.update_state(loss, sample_weight=shape(first)[0])
-        return y_pred, loss
+        return _prediction(self, x, training=False)
 
     # the functions that the loops call
 
     def make_train_function(self, force: bool = False) -> None:
         """Make ``train_function``, which trains on some batches and returns the logs of the last."""
         if self.train_function is None or force:
-            self.train_function = self._repeated(self.train_step)
+            self.train_function = _repeated(self, self.train_step)
 
     def make_test_function(self, force: bool = False) -> None:
         """Make ``test_function``, which evaluates some batches and returns the logs of the last."""
         if self.test_function is None or force:
-            self.test_function = self._repeated(self.test_step)
+            self.test_function = _repeated(self, self.test_step)
 
     def make_predict_function(self, force: bool = False) -> None:
         """Make ``predict_function``, which returns what the model makes of some batches, joined."""
         if self.predict_function is None or force:
-            step = self._compiled(self.predict_step)
+            step = _compiled(self, self.predict_step)
 
             def predict(batches: Sequence[Batch]) -> Any:
                 made = [step(batch) for batch in batches]
                 return made[0] if len(made) == 1 else tree.map_structure(lambda *x: df.concat(x, 0), *made)
 
             self.predict_function = predict
-
-    def _compiled(self, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-        if self.run_eagerly:
-            return step
-        return df.function(step, autograph=False, reduce_retracing=True)
-
-    def _repeated(self, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
-        compiled = self._compiled(step)
-
-        def repeated(batches: Sequence[Batch]) -> Logs:
-            logs: Logs = {}
-            for batch in batches:
-                logs = compiled(batch)
-            return logs
-
-        return repeated
 
     # the loops
 
@@ -225,7 +198,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
                 )
             sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
         self.make_train_function()
-        return self._on_batch(self.train_function, (x, y, sample_weight), return_dict)
+        return _on_batch(self, self.train_function, (x, y, sample_weight), return_dict)
 
     @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
     def test_on_batch(
@@ -234,7 +207,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         """Evaluate one batch, and return the metrics so far."""
         self._assert_compile_called("test_on_batch")
         self.make_test_function()
-        return self._on_batch(self.test_function, (x, y, sample_weight), return_dict)
+        return _on_batch(self, self.test_function, (x, y, sample_weight), return_dict)
 
     @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
     def predict_on_batch(self, x: Any) -> Any:
@@ -243,6 +216,40 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         assert self.predict_function is not None, "it has just been made"
         return tree.map_structure(convert_to_numpy, self.predict_function([(x,)]))
 
-    def _on_batch(self, function: Any, batch: Batch, return_dict: bool) -> Any:
-        logs = pythonify_logs(function([batch]))
-        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+# Functions rather than methods: models have attributes of their own, and Keras's.
+
+
+def _prediction(model: Any, x: Any, training: bool) -> Any:
+    return model(x, training=training) if model._call_has_training_arg else model(x)
+
+
+def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, training: bool) -> tuple[Any, Any]:
+    """What the model makes of ``x``, and its loss, which the running mean of losses takes in."""
+    y_pred = _prediction(model, x, training)
+    loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
+    first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
+    model._loss_tracker.update_state(loss, sample_weight=shape(first)[0])
+    return y_pred, loss
+
+
+def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """The step as one graph, which serves batches of any size from the second size on."""
+    return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing=True)
+
+
+def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
+    compiled = _compiled(model, step)
+
+    def repeated(batches: Sequence[Batch]) -> Logs:
+        logs: Logs = {}
+        for batch in batches:
+            logs = compiled(batch)
+        return logs
+
+    return repeated
+
+
+def _on_batch(model: Any, function: Any, batch: Batch, return_dict: bool) -> Any:
+    logs = pythonify_logs(function([batch]))
+    return logs if return_dict else model._flatten_metrics_in_order(logs)
