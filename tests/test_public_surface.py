@@ -33,6 +33,8 @@ NAMESPACES: dict[str, Any] = {
     "df.compat.v1.random": v1.random,
     "df.compat.v1.train": v1.train,
     "df.config": df.config,
+    "df.contrib": df.contrib,
+    "df.contrib.metrics": df.eager.metrics,
     "df.config.experimental": df.config.experimental,
     "df.config.optimizer": df.config.optimizer,
     "df.debugging": df.debugging,

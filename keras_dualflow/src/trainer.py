@@ -188,7 +188,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         class_weight: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """Train on one batch, and return the metrics so far."""
+        """Train on one batch, and return its metrics."""
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
@@ -204,7 +204,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """Evaluate one batch, and return the metrics so far."""
+        """Evaluate one batch, and return its metrics."""
         self._assert_compile_called("test_on_batch")
         self.make_test_function()
         return _on_batch(self, self.test_function, (x, y, sample_weight), return_dict)
@@ -251,5 +251,6 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
 
 
 def _on_batch(model: Any, function: Any, batch: Batch, return_dict: bool) -> Any:
+    model.reset_metrics()
     logs = pythonify_logs(function([batch]))
     return logs if return_dict else model._flatten_metrics_in_order(logs)
