@@ -17,7 +17,8 @@ _Shape = Any
 
 
 def _floating(dtype: Any) -> str:
-    return standardize_dtype(dtype or floatx())
+    found: str = standardize_dtype(dtype or floatx())
+    return found
 
 
 def normal(shape: _Shape, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:

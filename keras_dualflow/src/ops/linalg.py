@@ -103,7 +103,8 @@ def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    return dnp.linalg.lstsq(*meet(a, b), rcond)[0]
+    a, b = meet(a, b)
+    return dnp.linalg.lstsq(a, b, rcond)[0]
 
 
 def matrix_rank(x: Any, tol: Any = None) -> Any:

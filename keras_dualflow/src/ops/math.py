@@ -16,16 +16,20 @@ def _segments(
 ) -> Any:
     """Rows of floats for each segment; ``empty`` where a segment has none."""
     ids = cast(segment_ids, "int32")
-    if num_segments is None:
-        num_segments = df.reduce_max(ids) + 1
-        known = df.get_static_value(num_segments)
-        num_segments = num_segments if known is None else int(known)
+    count = _last(ids) if num_segments is None else num_segments
     data = tensor(data)
-    found = function(data, ids, num_segments)
+    found = function(data, ids, count)
     if empty is None or not data.dtype.is_floating:
         return found
-    there = df.math.unsorted_segment_sum(df.ones_like(ids), ids, num_segments) > 0
+    there = df.math.unsorted_segment_sum(df.ones_like(ids), ids, count) > 0
     return df.where(df.reshape(there, (-1, *[1] * (len(found.shape) - 1))), found, empty)
+
+
+def _last(ids: Any) -> Any:
+    """The number of segments up to the largest id: a Python int where it is known."""
+    count = df.reduce_max(ids) + 1
+    known = df.get_static_value(count)
+    return count if known is None else int(known)
 
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Any:

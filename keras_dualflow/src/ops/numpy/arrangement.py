@@ -89,7 +89,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 
 def append(x1: Any, x2: Any, axis: int | None = None) -> Any:
-    return dnp.append(*meet(x1, x2), axis=axis)
+    x1, x2 = meet(x1, x2)
+    return dnp.append(x1, x2, axis)
 
 
 def concatenate(xs: Any, axis: int | None = 0) -> Any:

@@ -99,7 +99,8 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
 
 
 def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    return dnp.isclose(*_comparable(x1, x2), rtol=rtol, atol=atol, equal_nan=equal_nan)
+    x1, x2 = _comparable(x1, x2)
+    return dnp.isclose(x1, x2, rtol, atol, equal_nan)
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:

@@ -34,7 +34,8 @@ def dot(x1: Any, x2: Any) -> Any:
 
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
-    return dnp.tensordot(*meet(x1, x2), axes=tuple(axes) if isinstance(axes, list) else axes)
+    x1, x2 = meet(x1, x2)
+    return dnp.tensordot(x1, x2, tuple(axes) if isinstance(axes, list) else axes)
 
 
 def inner(x1: Any, x2: Any) -> Any:
