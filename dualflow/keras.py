@@ -9,10 +9,9 @@ takes dualflow as its backend: a program that has imported Keras with another on
 array([[3., 3.]], dtype=float32)
 """
 
-import sys
 from typing import TYPE_CHECKING
 
-from keras_dualflow.front import tf_keras
+from keras_dualflow.front import tf_keras as _tf_keras
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,4 +20,7 @@ if TYPE_CHECKING:
         """A name of Keras's."""
 
 
-sys.modules[__name__] = tf_keras()
+_names = vars(_tf_keras())
+globals().update({name: value for name, value in _names.items() if not name.startswith("_")})
+# `import dualflow.keras.layers` finds the namespaces where Keras has them.
+__path__ = list(_names["__path__"])
