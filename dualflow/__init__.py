@@ -189,7 +189,9 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
+from keras_dualflow.startup import watch as _await_keras
 
+_await_keras()
 _install_drawing()
 _install_overrides("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
@@ -205,6 +207,7 @@ if TYPE_CHECKING:
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
     from dualflow import contrib as contrib
+    from dualflow import data as data
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
     from dualflow import image as image
@@ -247,6 +250,9 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
+    from dualflow.keras import losses as losses
+    from dualflow.keras import metrics as metrics
+    from dualflow.keras import optimizers as optimizers
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv

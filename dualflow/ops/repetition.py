@@ -61,7 +61,7 @@ PAD = register(
         doc="""``x`` with ``value`` around it.""",
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
-        form=Assemble(_pad_pieces),
+        form=Assemble(_pad_pieces, surrounds=True),
         rows=RowRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
         samples=(

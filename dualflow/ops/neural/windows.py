@@ -98,7 +98,7 @@ WINDOWS = register(
         doc="""Every window of ``size`` at distances ``strides``, its elements ``dilations`` apart.""",
         infer=_infer,
         kernel=_view,
-        form=View(_view),
+        form=View(_view, sliding=True),
         rows=RowRule(merged=True),
         vjp=(_vjp,),
         samples=(
