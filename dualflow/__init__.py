@@ -206,6 +206,7 @@ if TYPE_CHECKING:
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
     from dualflow import contrib as contrib
+    from dualflow import data as data
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
     from dualflow import image as image

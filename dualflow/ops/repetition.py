@@ -60,7 +60,7 @@ PAD = register(
         doc="""``x`` with ``value`` around it.""",
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
-        form=Assemble(_pad_pieces),
+        form=Assemble(_pad_pieces, surrounds=True),
         vjp=(_pad_vjp,),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),

@@ -445,3 +445,20 @@ def test_products_read_any_view(view: Callable[[Any], Any]) -> None:
     x = df.constant(numbers(N, N))
     for found, expected in zip(df.function(both)(x), both(x), strict=True):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_result_under_another_shape_is_made_where_the_result_lies() -> None:
+    assert kinds(lambda x: df.reshape(x @ x, [-1]), SPEC) == ["product"]
+    assert kinds(lambda x: df.reshape(x + 1.0, [N, 2, N // 2]), SPEC) == ["kernel"]
+    assert kinds(lambda x: df.transpose(x @ x), SPEC) == ["product", "kernel"]
+    assert kinds(lambda x: (x @ x)[1:], SPEC) == ["product", "kernel"]
+
+
+def test_two_results_that_differ_in_shape_alone() -> None:
+    def f(x: Any) -> Any:
+        y = x @ x
+        return df.reshape(y, [-1]), y, df.reshape(y, [2, -1])
+
+    x = numbers(N, N)
+    for found, expected in zip(df.function(f)(x), f(df.constant(x)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -97,7 +97,7 @@ WINDOWS = register(
         doc="""Every window of ``size`` at distances ``strides``, its elements ``dilations`` apart.""",
         infer=_infer,
         kernel=_view,
-        form=View(_view),
+        form=View(_view, sliding=True),
         vjp=(_vjp,),
         samples=(
             Sample(
