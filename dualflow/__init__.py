@@ -190,7 +190,9 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
+from keras_dualflow.startup import watch as _await_keras
 
+_await_keras()
 _install_drawing()
 _install_overrides("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
@@ -248,6 +250,9 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
+    from dualflow.keras import losses as losses
+    from dualflow.keras import metrics as metrics
+    from dualflow.keras import optimizers as optimizers
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv
