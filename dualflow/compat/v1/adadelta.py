@@ -18,7 +18,7 @@ class AdadeltaOptimizer(Optimizer):
     >>> v = df.Variable(3.0)
     >>> df.compat.v1.train.AdadeltaOptimizer(1.0, epsilon=0.01).minimize(lambda: v * v)
     >>> round(float(v), 4)
-    2.5556
+    2.554
     """
 
     def __init__(
