@@ -41,6 +41,7 @@ ORDER = [
     ["function.autograph", "function.debugging"],
     ["function"],
     ["function.inspect", "graph_mode"],
+    ["train"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
 is a front: it may import every room."""

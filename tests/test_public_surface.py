@@ -60,6 +60,8 @@ NAMESPACES: dict[str, Any] = {
     "df.sparse": df.sparse,
     "df.sysconfig": df.sysconfig,
     "df.test": df.test,
+    "df.train": df.train,
+    "df.train.experimental": df.train.experimental,
     "df.types": df.types,
     "df.types.experimental": df.types.experimental,
     "df.version": df.version,

@@ -44,4 +44,11 @@ def num_gpus() -> int:
     return 0
 
 
-_publish(globals(), later={"make_template": NamePlace("dualflow.compat.v1.template", "make_template")})
+_publish(
+    globals(),
+    later={
+        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
+        "Saver": NamePlace("dualflow.train.saver", "EagerSaver"),
+        "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),
+    },
+)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.compat.v1.global_step import create_global_step as create_global_step
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
+from dualflow.core.deferred import NamePlace
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries
@@ -39,6 +40,7 @@ __all__ = [
     "global_step",
 ]
 Pairs = list[tuple[Any, Any]]
+_POWERS: Final = "beta1_power", "beta2_power"
 
 
 @entries
@@ -168,6 +170,14 @@ class Optimizer:
         """The names that :meth:`get_slot` knows, sorted."""
         return sorted({name for name, _ in self._slots})
 
+    def _trackable_children(self) -> dict[str, Variable]:
+        """What a checkpoint finds in the optimizer, beside its slots."""
+        return {}
+
+    def _slot_variables(self) -> list[tuple[Variable, str, Variable]]:
+        """The slots for a checkpoint: variable, name and slot."""
+        return [(variable, name, slot) for (name, _), (variable, slot) in self._slots.items()]
+
     def _slot(self, variable: Any, name: str, initial: Callable[[Any], Any] = zeros_like) -> Variable:
         key = name, id(variable)
         if key not in self._slots:
@@ -265,15 +275,17 @@ class AdamOptimizer(Optimizer):
     def variables(self) -> list[Variable]:
         return [*(self._powers or ()), *super().variables()]
 
+    def _trackable_children(self) -> dict[str, Variable]:
+        return {} if self._powers is None else dict(zip(_POWERS, self._powers, strict=True))
+
     def _beta_powers(self) -> tuple[Variable, Variable]:
         """beta1 and beta2 to the power of the step."""
         if self._powers is None:
-            names = "beta1_power", "beta2_power"
             first, second = self._beta1, self._beta2
             with name_scope(""):
                 self._powers = (
-                    Variable(first, trainable=False, name=names[0]),
-                    Variable(second, trainable=False, name=names[1]),
+                    Variable(first, trainable=False, name=_POWERS[0]),
+                    Variable(second, trainable=False, name=_POWERS[1]),
                 )
         return self._powers
 
@@ -371,4 +383,23 @@ class RMSPropOptimizer(Optimizer):
         return now
 
 
-_publish(globals())
+_publish(
+    globals(),
+    later={
+        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
+        "CheckpointManager": NamePlace("dualflow.train.manager", "CheckpointManager"),
+        "ExponentialMovingAverage": NamePlace("dualflow.train.averages", "ExponentialMovingAverage"),
+        "NewCheckpointReader": NamePlace("dualflow.train.readers", "load_checkpoint"),
+        "Saver": NamePlace("dualflow.train.saver", "Saver"),
+        "checkpoint_exists": NamePlace("dualflow.train.state_file", "checkpoint_exists"),
+        "checkpoints_iterator": NamePlace("dualflow.train.readers", "checkpoints_iterator"),
+        "get_checkpoint_mtimes": NamePlace("dualflow.train.state_file", "get_checkpoint_mtimes"),
+        "get_checkpoint_state": NamePlace("dualflow.train.state_file", "get_checkpoint_state"),
+        "latest_checkpoint": NamePlace("dualflow.train.state_file", "latest_checkpoint"),
+        "list_variables": NamePlace("dualflow.train.readers", "list_variables"),
+        "load_checkpoint": NamePlace("dualflow.train.readers", "load_checkpoint"),
+        "load_variable": NamePlace("dualflow.train.readers", "load_variable"),
+        "remove_checkpoint": NamePlace("dualflow.train.state_file", "remove_checkpoint"),
+        "update_checkpoint_state": NamePlace("dualflow.train.state_file", "update_checkpoint_state"),
+    },
+)
