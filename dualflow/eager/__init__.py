@@ -48,7 +48,10 @@ _publish(
     globals(),
     later={
         "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
+        "Network": NamePlace("dualflow.contrib.network", "Network"),
         "Saver": NamePlace("dualflow.train.saver", "EagerSaver"),
+        "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
         "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),
+        "metrics": NamePlace("dualflow.contrib", "metrics"),
     },
 )

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from dualflow.core.deferred import NamePlace
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
     from dualflow.train import experimental as experimental
-    from dualflow.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
     from dualflow.train.checkpoint import Checkpoint as Checkpoint
     from dualflow.train.manager import CheckpointManager as CheckpointManager
     from dualflow.train.readers import checkpoints_iterator as checkpoints_iterator
@@ -16,4 +16,11 @@ if TYPE_CHECKING:
     from dualflow.train.state_file import get_checkpoint_state as get_checkpoint_state
     from dualflow.train.state_file import latest_checkpoint as latest_checkpoint
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    internal=("TYPE_CHECKING",),
+    deferred=True,
+    later={
+        "ExponentialMovingAverage": NamePlace("dualflow.compat.v1.moving_average", "ExponentialMovingAverage")
+    },
+)

@@ -233,6 +233,19 @@ def test_slots_of_variables_that_are_not_saved_are_kept_by_their_names(tmp_path:
     assert [float(other.get_slot(v, "momentum")) for v in variables] == wanted
 
 
+def test_moving_averages_are_slots_of_their_variables(tmp_path: Path) -> None:
+    x, averages = df.Variable(1.0), df.train.ExponentialMovingAverage(0.5)
+    averages.apply([x])
+    x.assign(3.0)
+    averages.apply([x])
+    df.train.Checkpoint(x=x, averages=averages).write(tmp_path / "c")
+    y, others = df.Variable(0.0), df.train.ExponentialMovingAverage(0.5)
+    status = df.train.Checkpoint(x=y, averages=others).read(tmp_path / "c")
+    others.apply([y])
+    assert float(others.average(y)) == 2.5
+    status.assert_consumed()
+
+
 def test_a_generator_goes_on(tmp_path: Path) -> None:
     g = df.random.Generator.from_seed(3)
     g.normal([5])
