@@ -183,7 +183,7 @@ class ElementFunction:
 
 def opened_result(result: Any) -> tuple[list[Any], Structure]:
     """The leaves of what a function of elements returned, and their structure, in which lists are tuples."""
-    leaves, structure = flatten(result)
+    leaves, structure = flatten(result, is_leaf=lambda x: isinstance(x, AbstractDataset))
     return leaves, _without_lists(structure)
 
 

@@ -18,8 +18,10 @@ from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.mapping import _state, check_state
 from dualflow.data.stage import INFINITE, UNKNOWN
+from dualflow.data.tracing import dataset_reading, dataset_tree, is_tracing, refuse_python_loop
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.control.streams import Reading
 from dualflow.function.errors import here
 
 
@@ -30,7 +32,16 @@ class ConsumingMethods(StageHolder):
     __slots__ = ()
 
     def __iter__(self) -> Iterator:
+        if is_tracing():
+            refuse_python_loop()
         return Iterator(self)
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        return dataset_tree(self)
+
+    def reading(self) -> Reading:
+        """How a traced loop reads the dataset."""
+        return dataset_reading(self.stage)
 
     def __len__(self) -> int:
         count = self.stage.cardinality
