@@ -1,11 +1,11 @@
-"""Datasets and iterators as arguments of traced functions: a number stands for one, which the run looks up."""
+"""Datasets and iterators as arguments of traced functions: a number stands for each, which runs look up."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +37,8 @@ def held(number: int) -> Any:
     found = _objects.get(number)
     if found is None:
         raise FailedPreconditionError(
-            "A dataset or an iterator that a traced function is to read is gone; keep it in a variable for as "
+            "A dataset or an iterator that a traced function is to read is gone; keep it in a variable for "
+            "as "
             "long as the function is called."
         )
     return found
@@ -65,7 +66,8 @@ class ArgumentStage(Stage):
 
     def start(self) -> Cursor:
         raise FailedPreconditionError(
-            "A dataset that is an argument of a traced function can be read only when the function runs: loop "
+            "A dataset that is an argument of a traced function can be read only when the function runs: "
+            "loop "
             f"over it with `for`, or use its methods, such as reduce.{self.where}"
         )
 

@@ -14,13 +14,17 @@ from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import unflatten
-from dualflow.data.element import ElementLayout, Item
+from dualflow.core.tree import LEAF, unflatten
+from dualflow.data.element import ElementLayout, Item, wrapped
+from dualflow.data.functions import ElementFunction
 from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, held
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.control.streams import Read, Reading
+from dualflow.function.control.bodies import Body, inner_tracer
+from dualflow.function.control.streams import Read, Reading, stream_node
 from dualflow.function.errors import here
+from dualflow.function.tracing.tracer import tracing, values
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -35,8 +39,10 @@ def is_tracing() -> bool:
 def refuse_python_loop() -> NoReturn:
     """Refuse to let Python iterate while a function is traced."""
     raise OperatorNotAllowedInGraphError(
-        "Iterating over a dataset is not allowed while a function is traced: its elements come when the function "
-        "runs. Write `for x in dataset` in the function, with autograph on, so that the loop is compiled; or loop "
+        "Iterating over a dataset is not allowed while a function is traced: its elements come when the "
+        "function "
+        "runs. Write `for x in dataset` in the function, with autograph on, so that the loop is compiled; "
+        "or loop "
         f"outside of the function.{here()}"
     )
 
@@ -82,9 +88,23 @@ def dataset_reading(stage: Stage) -> Reading:
     return Reading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
 
 
+def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
+    """The last state of a function over all elements, as a loop of the graph."""
+    engine, layout = dispatch.current(), stage.layout
+    initial = [convert_to_tensor(True), *[engine.adopt(wrapped(x)) for x in first]]
+    tracer = inner_tracer(function.name)
+    arguments = [tracer.argument(x.spec) for x in initial]
+    element = [tracer.argument(spec) for spec in layout.specs]
+    with tracing(tracer):
+        results = [convert_to_tensor(True), *function.traced(*arguments[1:], *element)]
+        outputs = values([tracer.adopt(x) for x in results])
+    body = Body(tracer, tuple(values([*arguments, *element])), LEAF, tuple(outputs))
+    return stream_node(dataset_reading(stage), body, initial)[1:]
+
+
 @dataclass(frozen=True, slots=True)
 class IteratorKind:
-    """What the traces of a function know of an argument that is an iterator: also the next element's sizes."""
+    """What the traces of a function know of an iterator that is an argument, with the next sizes."""
 
     elements: ElementLayout
     specs: Specs
@@ -164,7 +184,8 @@ def _read(*handles: Array, iterator: Any, specs: Specs) -> Item:
         if array.shape != tuple(spec.shape):
             raise InvalidArgumentError(
                 f"The next element has shape {array.shape}, where this call was traced for {spec.shape}, the "
-                "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one element in "
+                "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one "
+                "element in "
                 "a call."
             )
     return tuple([np.array(x) for x in item])

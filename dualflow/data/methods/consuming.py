@@ -18,7 +18,13 @@ from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.mapping import _state, check_state
 from dualflow.data.stage import INFINITE, UNKNOWN
-from dualflow.data.tracing import dataset_reading, dataset_tree, is_tracing, refuse_python_loop
+from dualflow.data.tracing import (
+    dataset_reading,
+    dataset_tree,
+    is_tracing,
+    refuse_python_loop,
+    traced_reduction,
+)
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.control.streams import Reading
@@ -103,6 +109,8 @@ class ConsumingMethods(StageHolder):
         first, leaves = _state(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
         check_state(function.layout, first)
+        if is_tracing():
+            return unflatten(first.structure, traced_reduction(self.stage, function, leaves))
         with dispatch.using(EAGER):
             found = reduced(self.stage, function, leaves)
         return unflatten(first.structure, list(map(wrapped, found)))

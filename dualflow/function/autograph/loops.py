@@ -214,7 +214,7 @@ class _Loop:
         given: Sequence[TensorSpec],
         node: Callable[[Body, list[Any]], tuple[Any, list[Any]]],
     ) -> None:
-        """Trace the body until what it carries is settled, add the loop, and set the variables to its results.
+        """Trace the body until what it carries is settled, add the loop, and set the variables to its end.
 
         Args:
             leading: the flag and what else is carried before the variables.
