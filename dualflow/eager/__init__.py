@@ -48,6 +48,7 @@ _publish(
     globals(),
     later={
         "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
+        "Iterator": NamePlace("dualflow.data.iterator", "Iterator"),
         "Network": NamePlace("dualflow.contrib.network", "Network"),
         "Saver": NamePlace("dualflow.train.saver", "EagerSaver"),
         "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
