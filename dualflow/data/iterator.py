@@ -20,7 +20,7 @@ from dualflow.data.handles import handle_of
 from dualflow.data.stage import Cursor, Stage, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import Reading
 from dualflow.function.errors import here
 
 

@@ -27,7 +27,7 @@ from dualflow.data.tracing import (
 )
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import Reading
 from dualflow.function.errors import here
 
 
