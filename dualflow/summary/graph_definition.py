@@ -16,12 +16,14 @@ def definition(graph: Graph) -> Any:
     Arguments, variables and captured tensors are nodes too. A graph inside a node, as of a branch or a loop,
     is a group of nodes with the node's name.
     """
-    writer = _Writer()
+    writer = DefinitionWriter()
     writer.graph(graph, "", None)
     return writer.message
 
 
-class _Writer:
+class DefinitionWriter:
+    """Adds the nodes of graphs to one message, under names that no other node has."""
+
     def __init__(self) -> None:
         self.message = protocol().graph.GraphDef()
         self.message.versions.producer = 22
