@@ -223,6 +223,7 @@ if TYPE_CHECKING:
     from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
+    from dualflow import summary as summary
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
     from dualflow import train as train

@@ -20,7 +20,7 @@ from dualflow.data.handles import handle_of
 from dualflow.data.stage import Cursor, Stage, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 
 
@@ -102,7 +102,7 @@ class Iterator(AbstractSource):
         known = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
         return IteratorKind(layout, known)
 
-    def reading(self) -> Reading:
+    def reading(self) -> StreamReading:
         """How a traced loop goes on with the iterator."""
         return iterator_reading(self._stage.layout, (), self)
 

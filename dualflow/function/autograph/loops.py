@@ -29,11 +29,11 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.sequences import LoopTurns, turns_of
+from dualflow.function.autograph.streams import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
-from dualflow.function.control.streams import Reading, stream_node
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -188,7 +188,7 @@ class _Loop:
         self._stage(leading, turn, (), node)
 
     def run_over(
-        self, reading: Reading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
+        self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
         """Stage the loop: a turn for each element that is read, while ``extra_test`` holds."""
 
