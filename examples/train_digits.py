@@ -7,7 +7,7 @@ once tracing and compiling are paid back.
     python examples/train_digits.py --epochs 25 --out digits.png
 
 With ``--checkpoints FOLDER`` each epoch ends with a checkpoint: the weights, the place in the data, and the
-losses so far. A training that was stopped in any way goes on from the last one, to the same losses to the bit.
+losses so far. A training that was stopped in any way goes on from there, to the same losses to the bit.
 """
 
 from __future__ import annotations
