@@ -86,6 +86,8 @@ LATE = {
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
+    "PIL": "0.05 s, and no dependency: only files of images need it",
+    "dualflow.core.strings": "registers the dtype of strings, which ops then look for: only strings need it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
 

@@ -38,6 +38,7 @@ ASSIGNED: Final[Op] = register(
         kernel=_kernel,
         form=Element(_code, error=UnassignedError),
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
+        strings=True,
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),
         ),
@@ -69,6 +70,7 @@ REQUIRED: Final[Op] = register(
         kernel=_required,
         form=Element(_required_code, error=InvalidArgumentError),
         vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
+        strings=True,
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"message": "no"}),
         ),
