@@ -69,7 +69,9 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=choice.own())
+        own = choice.own()
+        native = with_host_fallbacks(graph)
+        self.plan: Plan = plan(native, strided_products=own, window_products=own)
         self.program: Program = write(self.plan, options)
         self.library, self.reused = _library(self.program)
         self._params = np.array(self.program.params, np.int64)

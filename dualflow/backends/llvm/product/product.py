@@ -13,25 +13,29 @@ from typing import NamedTuple
 
 from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.product.choice import own
-from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.sliding import SlidingWindows
 
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
 _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 
-def routine(char: str) -> str:
-    """The name of the function that multiplies matrices of a type, by the character of its dtype."""
-    return gemm(char).routine if own() else _BLAS[char]
+def routine(char: str, *, windows: bool = False) -> str:
+    """The name of the function that multiplies matrices of a type, by the character of its dtype.
+
+    The first of them may be ``windows`` of a tensor, for our own function alone.
+    """
+    return gemm(char, windows=windows).routine if own() else _BLAS[char]
 
 
 def address(name: str) -> int:
     """Where a function that :func:`routine` names is; our own are compiled on the first call."""
-    for char in ELEMENTS:
-        if name == gemm(char).routine:
-            return gemm(char).library().address(name)
+    for made in (gemm(char, windows=windows) for char in ELEMENTS for windows in (False, True)):
+        if name == made.routine:
+            return made.library().address(name)
     found = blas.find()
     assert found is not None, "only a BLAS that was found is called"
     return found.symbols[name]
@@ -60,6 +64,8 @@ class Batch(NamedTuple):
         sizes: rows, columns and inner size of each product.
         axes: sizes of the batch.
         layouts: those of x, y and out, with a stride for each axis of the batch.
+        windows: those that x has in place of a matrix.
+        by_window: whether they are rows; else they are columns.
     """
 
     char: str
@@ -68,16 +74,33 @@ class Batch(NamedTuple):
     layouts: tuple[Layout, Layout, Layout]
     scale: float
     keep: bool
+    windows: SlidingWindows | None = None
+    by_window: bool = True
 
     @property
     def element(self) -> Type:
         """The machine's type of an element."""
         return ELEMENTS[self.char]
 
+    @property
+    def gemm(self) -> Gemm:
+        """Our own machine code for them."""
+        return gemm(self.char, windows=self.windows is not None)
+
     def table(self, threads: int) -> list[int]:
         """What describes one of the products to our own machine code."""
         x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
-        made = gemm(self.char)
+        made = self.gemm
+        if self.windows is not None:
+            return made.window_table(
+                self.sizes,
+                (y, out),
+                self.windows,
+                by_window=self.by_window,
+                scale=self.scale,
+                keep=self.keep,
+                threads=threads,
+            )
         return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
 
 
@@ -94,7 +117,7 @@ class ProductWriter:
         self, batch: Batch, table: EmittedValue, scratch: EmittedValue, pool: EmittedValue, pfor: EmittedValue
     ) -> None:
         """Call our own routine for each product."""
-        name = gemm(batch.char).routine
+        name = batch.gemm.routine
         self.module.declare(name, VOID, [PTR] * 7)
         with self._each(batch) as pointers:
             self.builder.call(name, [table, *pointers, scratch, pool, pfor])
