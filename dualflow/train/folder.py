@@ -174,7 +174,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
     sync_file(path)
     sync_folder(path.parent)
     return {
-        name: {"dtype": array.dtype.name, "shape": list(array.shape), "crc32": _crc(parts[name])}
+        name: {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape), "crc32": _crc(parts[name])}
         for name, array in arrays.items()
     }
 
