@@ -28,7 +28,7 @@ _AS_BITS: Final = {"float8_e5m2", "float8_e4m3fn"}
 
 def encoded(name: str, array: Array) -> dict[str, Array]:
     """What the file holds for an array, by name; C-contiguous, which safetensors takes for granted."""
-    if array.dtype == object:
+    if array.dtype.hasobject:
         lengths = np.array([len(text) for text in array.flat], np.int64).reshape(array.shape)
         return {name: np.frombuffer(b"".join(array.flat), np.uint8), f"{name}:lengths": lengths}
     array = np.ascontiguousarray(array).reshape(array.shape)
@@ -43,7 +43,7 @@ def encoded(name: str, array: Array) -> dict[str, Array]:
 def decoded(get: Callable[[str], Array], name: str, dtype: np.dtype[Any]) -> Array:
     """The array ``name`` from what ``get`` finds in the file under a name."""
     stored = get(name)
-    if dtype == object:
+    if dtype.hasobject:
         return _strings(stored.tobytes(), get(f"{name}:lengths"))
     if dtype.name == "complex128" and stored.dtype == np.float64 and stored.shape[-1:] == (2,):
         return stored.reshape(-1).view(np.complex128).reshape(stored.shape[:-1])

@@ -73,6 +73,10 @@ class Folder:
         self.nodes = nodes
         self._arrays = arrays
 
+    def close(self) -> None:
+        """Let the file of arrays go."""
+        self._arrays = None
+
     def read(self, name: str) -> Array:
         """An array with memory of its own, held against its checksum.
 
