@@ -39,8 +39,10 @@ ORDER = [
     ["function.arguments", "function.tracing"],
     ["function.calling", "function.control"],
     ["function.autograph", "function.debugging"],
+    ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
+    ["data"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
 is a front: it may import every room."""

@@ -44,4 +44,12 @@ def num_gpus() -> int:
     return 0
 
 
-_publish(globals(), later={"make_template": NamePlace("dualflow.compat.v1.template", "make_template")})
+_publish(
+    globals(),
+    later={
+        "Network": NamePlace("dualflow.contrib.network", "Network"),
+        "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
+        "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),
+        "metrics": NamePlace("dualflow.contrib", "metrics"),
+    },
+)

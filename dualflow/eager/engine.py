@@ -162,11 +162,11 @@ def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
         if type(x) is not EagerTensor:
             return False
         dtype = x._array.dtype
-        if dtype.num >= PACKAGED:
-            return False
         if first is None:
+            if dtype.num >= PACKAGED:
+                return False
             first = dtype
-        elif first is not dtype and op.promotion is not Promotion.NONE:
+        elif first is not dtype and (op.promotion is not Promotion.NONE or dtype.num >= PACKAGED):
             return False
     return first is not None and not needs_float(op, first)
 

@@ -350,6 +350,8 @@ def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The tensors of a structure that gradients flow to, and what puts gradients in their places."""
     if isinstance(trees, TENSORS):
         return [trees], list.pop
+    if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:
+        return trees, list
     found, structure = tree.flatten(trees, _is_composite)
     if not [x for x in found if isinstance(x, AbstractComposite)]:
         return found, partial(tree.unflatten, structure)

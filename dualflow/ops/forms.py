@@ -44,9 +44,15 @@ class Fold(NamedTuple):
 
 
 class View(NamedTuple):
-    """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError."""
+    """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError.
+
+    A ``sliding`` view shows windows over the axes between the first and the last: ``attrs["size"]``,
+    ``attrs["strides"]`` between them and ``attrs["dilations"]`` between their elements, for each such axis.
+    The axes of the windows come behind those that count them.
+    """
 
     view: Callable[..., Any]
+    sliding: bool = False
 
 
 class Assemble(NamedTuple):
@@ -54,10 +60,12 @@ class Assemble(NamedTuple):
 
     ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
     together cover ``out``; a source may be a Python number. They are copied in order: where two overlap, the
-    later one stays. The NumPy kernel and the compiler both read it.
+    later one stays. The NumPy kernel and the compiler both read it. What ``surrounds`` is its one input with
+    ``attrs["value"]`` around it, ``attrs["paddings"]`` before and after each axis.
     """
 
     pieces: Callable[..., list[tuple[Any, Any]]]
+    surrounds: bool = False
 
 
 class Take(NamedTuple):

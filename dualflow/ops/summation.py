@@ -33,15 +33,17 @@ def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
     float16 is added in float32, and rounded once.
     """
-    dtype, shape = x.dtype, x.shape
+    dtype = x.dtype
     if dtype.char == _HALF:
         found = (
             _in_blocks(x, axis, keepdims) if x.size > _FEW else _add_reduce(x, axis, _SINGLE, None, keepdims)
         )
         return found.astype(dtype)
+    if x.size <= _FEW:
+        return _add_reduce(x, axis, dtype, None, keepdims)
+    shape = x.shape
     if (
-        x.size <= _FEW
-        or dtype.kind not in "fc"
+        dtype.kind not in "fc"
         or (len(axis) == len(shape) and x.flags.c_contiguous)
         or math.prod([shape[a] for a in axis]) <= _FEW
     ):

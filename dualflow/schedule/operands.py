@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,7 @@ from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Posit
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scattering import BOUNDS, scatters
+from dualflow.schedule.sliding import WINDOW_PRODUCT
 
 PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""
@@ -98,6 +100,22 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 
 
+def shows_in_order(value: Value, of: Value | None = None) -> bool:
+    """Whether views show all elements of ``of``, or of what they are all made of, as they lie in order."""
+    chain: list[Node] = []
+    base = value
+    while base is not of and base.node is not None and is_view(base.node):
+        chain.insert(0, base.node)
+        base = base.node.inputs[0]
+    layout: Layout | None = Layout(0, 0, contiguous_strides(base.spec.shape))
+    for node in chain:
+        layout = None if layout is None else view_layout(node, layout)
+    if layout is None or layout.offset != 0 or math.prod(sizes(value)) != math.prod(sizes(base)):
+        return False
+    whole = contiguous_strides(value.spec.shape)
+    return all(n == 1 or a == b for n, a, b in zip(sizes(value), layout.strides, whole, strict=True))
+
+
 def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[StridedNode]:
     """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
 
@@ -125,12 +143,12 @@ class _Resolver:
     def run(self, nodes: Iterable[Node]) -> list[StridedNode]:
         for node in nodes:
             kind = kind_of(node)
-            inputs = tuple([self._operand(kind, i, v) for i, v in enumerate(node.inputs)])
+            inputs = tuple([self._operand(node, kind, i, v) for i, v in enumerate(node.inputs)])
             self.steps.append(StridedNode(node, inputs))
         return self.steps
 
-    def _operand(self, kind: CallKind, i: int, value: Value) -> Value:
-        if kind in _WHOLE:
+    def _operand(self, node: Node, kind: CallKind, i: int, value: Value) -> Value:
+        if kind in _WHOLE or (i == 0 and node.op is WINDOW_PRODUCT):
             return self._whole(value)
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dualflow.core.extent import Atom, symbols
-from dualflow.graph.axes import base_of, is_view
+from dualflow.core.extent import Atom, is_fixed, symbols
+from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
-from dualflow.schedule.operands import CallKind, kind_of
+from dualflow.schedule.operands import CallKind, kind_of, shows_in_order
 from dualflow.schedule.scattering import bounds_node
 
 
@@ -76,8 +76,9 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     for i, value in enumerate(graph.outputs):
         home = Home(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
-        if value.node in place and value not in targets and value not in updated:
-            targets[value] = home
+        made = _reshaped(value)
+        if made.node in place and made not in targets and made not in updated:
+            targets[made] = home
         else:
             copy(value, home, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
@@ -96,6 +97,18 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
             value = copy(value, None, first)
         copy(value, home, last, move_node if lasting else copy_node)
     return [*first, *body, *after, *last], targets
+
+
+def _reshaped(value: Value) -> Value:
+    """What a call makes with the elements of ``value``, in order, under another shape; else ``value``."""
+    base = base_of(value)
+    if base is value or base.node is None or kind_of(base.node) not in _IN_ORDER:
+        return value
+    whole = is_fixed(sizes(base)) and is_fixed(sizes(value)) and base.spec.dtype is value.spec.dtype
+    return base if whole and shows_in_order(value) else value
+
+
+_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY)
 
 
 def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:

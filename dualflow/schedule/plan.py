@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.extent import symbols
+from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -30,6 +30,7 @@ from dualflow.schedule.copying import copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, is_control, kind_of, view_layout, with_copies
 from dualflow.schedule.order import BufferKind, Home, ordered
+from dualflow.schedule.window_products import with_window_products
 
 
 class PlannedBody(NamedTuple):
@@ -161,15 +162,16 @@ class Plan(NamedTuple):
             yield from call.walk()
 
 
-def plan(graph: Graph, *, strided_products: bool) -> Plan:
+def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan:
     """Give every value of ``graph`` a place; see the module's first lines.
 
     Args:
         graph: the graph after its passes.
         strided_products: whether the backend's matrix products read operands of any strides; where not,
             what BLAS can't read is copied first.
+        window_products: whether they read windows of a tensor where they lie.
     """
-    table = _Table(strided_products)
+    table = _Table(strided_products, window_products)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -195,6 +197,7 @@ class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
     strided_products: bool
+    window_products: bool
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
     temporaries: list[TensorSpec] = field(default_factory=list)
     slots: int = 0
@@ -239,7 +242,10 @@ class _Places(NamedTuple):
         if home.kind is BufferKind.INPUT and self.inputs is not None:
             return self.inputs[home.index]
         if home.kind is BufferKind.OUTPUT and self.outputs is not None:
-            return self.outputs[home.index]
+            place = self.outputs[home.index]
+            if not is_fixed(sizes(value)):
+                return place
+            return Layout(place.buffer, place.offset, contiguous_strides(value.spec.shape))
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
         return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
 
@@ -255,6 +261,8 @@ class _Scope:
     ) -> None:
         self.held = held
         self.table = table
+        if table.window_products and not held:
+            graph = with_window_products(graph)
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.steps = with_copies(nodes, strided_products=table.strided_products)
         self.homes: dict[Value, Home] = {v: Home(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)}

@@ -80,7 +80,9 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.plan: Plan = plan(with_host_fallbacks(graph), strided_products=choice.own())
+        own = choice.own()
+        native = with_host_fallbacks(graph)
+        self.plan: Plan = plan(native, strided_products=own, window_products=own)
         self.program: Program = write(self.plan, options)
         found, self.made = _libraries_of(self.program)
         self.libraries = tuple(dict.fromkeys(found[source] for source in self.program.sources))

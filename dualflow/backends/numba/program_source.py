@@ -43,7 +43,10 @@ ALIGNED = 64
 
 def program(graph: Graph) -> ProgramSource:
     """The program of ``graph``, whose sizes are static and whose passes have run."""
-    return ProgramSource(plan(with_host_fallbacks(graph), strided_products=True), list(_input_names(graph)))
+    return ProgramSource(
+        plan(with_host_fallbacks(graph), strided_products=True, window_products=False),
+        list(_input_names(graph)),
+    )
 
 
 class ProgramSource(CallWriter):

@@ -20,11 +20,13 @@ from typing import NamedTuple
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
+from dualflow.backends.llvm.product.gemm_windows import emit_windows, window_numbers
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
 from dualflow.core.extent import typical
 from dualflow.core.size_functions import largest, smallest
+from dualflow.schedule.sliding import SlidingWindows
 
 ELEMENTS = {"f": F32, "d": F64}
 """Element types by the character of their dtype."""
@@ -74,6 +76,9 @@ class Gemm(NamedTuple):
     It writes ``c = scale * (a @ b) + keep * c``. The table is what :meth:`table` lists; ``scratch`` is
     aligned to 64 bytes and has :meth:`scratch_bytes`; where ``pfor`` is null the caller does all the work.
 
+    Where the matrix ``a`` is ``windows`` of a tensor, it is given the tensor, and each block copies its part
+    of the windows into scratch memory.
+
     >>> float32 = Gemm("f", 512)
     >>> rows = MatrixStrides(3, 1), MatrixStrides(4, 1), MatrixStrides(4, 1)
     >>> float32.table((2, 4, 3), rows, scale=1.0, keep=False, threads=1)[:3]
@@ -82,6 +87,7 @@ class Gemm(NamedTuple):
 
     char: str
     bits: int
+    windows: bool = False
 
     @property
     def element(self) -> Type:
@@ -101,7 +107,7 @@ class Gemm(NamedTuple):
     @property
     def routine(self) -> str:
         """The name of the function."""
-        return f"df_gemm_{self.char}"
+        return f"df_gemm_{'windows_' if self.windows else ''}{self.char}"
 
     def table(
         self,
@@ -136,6 +142,48 @@ class Gemm(NamedTuple):
         numbers += [bits_of(self.char, scale), int(exchanged), cut.rows, cut.columns, cut.depth]
         return [*numbers, below, below * beside, copy_row, slot]
 
+    def window_table(
+        self,
+        sizes: tuple[int, int, int],
+        operands: tuple[MatrixStrides, MatrixStrides],
+        lie: SlidingWindows,
+        *,
+        by_window: bool,
+        scale: float,
+        keep: bool,
+        threads: int,
+    ) -> list[int]:
+        """The same where the first factor is windows of a tensor, its rows or, transposed, its columns.
+
+        ``operands`` are b and c; the tensor's elements lie in order.
+        """
+        rows, columns, inner = sizes
+        b, c = operands
+        if columns == 1:
+            b = MatrixStrides(b.row, 1)
+        cut = self.window_blocks((typical(rows), typical(columns), typical(inner)), threads, by_window)
+        length, count = (cut.depth, cut.rows) if by_window else (cut.rows, cut.depth)
+        copy_row = self._copy_row(length)
+        slot = cut.depth * self.wide.vectors * self.lanes + count * copy_row
+        below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
+        numbers = [rows, columns, inner, 0, 0, b.row, b.column, c.row, int(keep)]
+        numbers += [bits_of(self.char, scale), 0, cut.rows, cut.columns, cut.depth]
+        return [*numbers, below, below * beside, copy_row, slot, *window_numbers(lie, by_window)]
+
+    def window_blocks(self, sizes: tuple[int, int, int], threads: int, by_window: bool) -> GemmBlocking:
+        """How a product of windows is cut: never by columns, for every block copies windows.
+
+        Where windows are columns of A, each block reads the whole tensor: there are no more than keep every
+        thread busy.
+        """
+        rows, columns, inner = (max(size, 1) for size in sizes)
+        width = self.wide.vectors * self.lanes
+        worth = max(rows * columns * inner * self.element.nbytes // GRAIN, 1) if threads > 1 else 1
+        cuts = max(-(-rows // MOST_COPIED_ROWS), min(worth, 4 * threads if by_window else threads))
+        block_rows = -(-rows // cuts)
+        block_rows += -block_rows % NARROW.rows
+        return GemmBlocking(block_rows, -(-columns // width) * width, -(-inner // -(-inner // DEPTH)))
+
     def blocks(self, sizes: tuple[int, int, int], threads: int, copies: bool = False) -> GemmBlocking:
         """How a product of sizes (rows, columns, inner) is cut for so many threads.
 
@@ -169,8 +217,11 @@ class Gemm(NamedTuple):
         emit_tiles(module, "narrow", NARROW, element, lanes)
         emit_dot(module, "dot", DOTS, element, lanes)
         emit_pack(module, "pack", element, lanes)
-        emit_copy(module, "copy", element, lanes)
-        emit_blocks(module, "blocks", self.wide, element, lanes)
+        if self.windows:
+            emit_windows(module, "windows", element, lanes)
+        else:
+            emit_copy(module, "copy", element, lanes)
+        emit_blocks(module, "blocks", self.wide, element, lanes, windows=self.windows)
         emit_entry(module, self.routine, "blocks")
         return module.text()
 
@@ -188,9 +239,9 @@ class Gemm(NamedTuple):
         return (-(-rows // self.lanes) // 2 * 2 + 1) * self.lanes
 
 
-def gemm(char: str) -> Gemm:
+def gemm(char: str, *, windows: bool = False) -> Gemm:
     """Products of matrices of a type on this processor."""
-    return Gemm(char, vector_bits())
+    return Gemm(char, vector_bits(), windows)
 
 
 @functools.cache

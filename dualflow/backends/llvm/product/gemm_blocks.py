@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, field, opaque, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, opaque, smaller
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 
 
@@ -33,8 +33,13 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     b.ret()
 
 
-def emit_blocks(module: LlvmModule, name: str, wide: Tile, element: Type, lanes: int) -> None:
-    """The body of the parallel loop: blocks ``low`` to ``high`` of C."""
+def emit_blocks(
+    module: LlvmModule, name: str, wide: Tile, element: Type, lanes: int, *, windows: bool
+) -> None:
+    """The body of the parallel loop: blocks ``low`` to ``high`` of C.
+
+    Where A is ``windows`` of a tensor, every block copies its part of them.
+    """
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
     function = module.function(name, VOID, arguments, internal=True)
     b = function.builder
@@ -57,8 +62,11 @@ def emit_blocks(module: LlvmModule, name: str, wide: Tile, element: Type, lanes:
             start = opaque(part.index)
             depth = smaller(size[Field.DEPTH] - start, size[Field.BLOCK_DEPTH])
             keep = (start > 0).select(1, size[Field.KEEP])
-            at_a = b.offset(a, top * size[Field.A_ROW] + start * size[Field.A_COLUMN], element)
-            at_a, a_row, a_column = _copied(b, table, size, at_a, copy, (depth, rows))
+            if windows:
+                at_a, a_row, a_column = _windows(b, table, size, a, copy, (depth, rows, start, top))
+            else:
+                at_a = b.offset(a, top * size[Field.A_ROW] + start * size[Field.A_COLUMN], element)
+                at_a, a_row, a_column = _copied(b, table, size, at_a, copy, (depth, rows))
             with b.while_loop([left]) as panel:
                 column = opaque(panel.carried[0])
                 panel.test(column < right)
@@ -102,6 +110,21 @@ def _copied(
 
     where_it_lies = [a, size[Field.A_ROW], size[Field.A_COLUMN]]
     return b.if_else(size[Field.COPY_ROW].ne(0), copied, lambda: where_it_lies)
+
+
+def _windows(
+    b: Builder,
+    table: EmittedValue,
+    size: dict[Field, EmittedValue],
+    tensor: EmittedValue,
+    copy: EmittedValue,
+    part: tuple[EmittedValue, ...],
+) -> list[EmittedValue]:
+    """The same for a block of windows of a tensor."""
+    b.call("windows", [table, tensor, copy, *part])
+    by_window, one = field(b, table, WindowField.BY_WINDOW).ne(0), b.constant(I64, 1)
+    distance = size[Field.COPY_ROW]
+    return [copy, by_window.select(distance, one), by_window.select(one, distance)]
 
 
 @dataclass(frozen=True, slots=True)

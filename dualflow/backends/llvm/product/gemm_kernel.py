@@ -37,6 +37,25 @@ class Field(IntEnum):
     SLOT = auto()  # scratch of one thread
 
 
+class WindowField(IntEnum):
+    """What stands behind that where rows or columns of A are windows of a tensor; distances in elements.
+
+    Each of the fields from ``COUNT`` on has three numbers, for the axes from the outermost in.
+    """
+
+    BY_WINDOW = len(Field)  # 1 where windows are rows of A, 0 where they are columns
+    IMAGE = BY_WINDOW + 1  # distance from one element of the batch to the next
+    CHANNELS = BY_WINDOW + 2
+    SPAN = BY_WINDOW + 3  # neighbours on the last axis that a run of a window has
+    COUNT = BY_WINDOW + 4
+    SIZE = BY_WINDOW + 7
+    DISTANCE = BY_WINDOW + 10
+    STRIDE = BY_WINDOW + 13
+    BEFORE = BY_WINDOW + 16
+    LENGTH = BY_WINDOW + 19  # of a window, counted in runs
+    DILATION = BY_WINDOW + 22
+
+
 class Tile(NamedTuple):
     """A piece of C: so many rows of so many vectors."""
 
@@ -61,9 +80,9 @@ ARGUMENTS = (
 """What every kernel takes: pointers to the first elements, and how many rows and columns of C to write."""
 
 
-def field(b: Builder, table: EmittedValue, which: Field) -> EmittedValue:
+def field(b: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
     """An integer of the table."""
-    return b.load(table, int(which), I64)
+    return b.load(table, int(which) + axis, I64)
 
 
 def scale(b: Builder, table: EmittedValue, element: Type) -> EmittedValue:

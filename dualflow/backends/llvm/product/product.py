@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.product import blas
-from dualflow.backends.llvm.product.gemm import ELEMENTS, MatrixStrides, bits_of, gemm
+from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, bits_of, gemm
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.sliding import SlidingWindows
 
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
 _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
@@ -55,6 +56,8 @@ class Batch(NamedTuple):
         sizes: rows, columns and inner size of each product.
         axes: sizes of the batch.
         layouts: those of x, y and out, with a stride for each axis of the batch.
+        windows: those that x has in place of a matrix.
+        by_window: whether they are rows; else they are columns.
     """
 
     char: str
@@ -63,16 +66,33 @@ class Batch(NamedTuple):
     layouts: tuple[Layout, Layout, Layout]
     scale: float
     keep: bool
+    windows: SlidingWindows | None = None
+    by_window: bool = True
 
     @property
     def element(self) -> Type:
         """The machine's type of an element."""
         return ELEMENTS[self.char]
 
+    @property
+    def gemm(self) -> Gemm:
+        """Our own machine code for them."""
+        return gemm(self.char, windows=self.windows is not None)
+
     def table(self, threads: int) -> list[int]:
         """What describes one of the products to our own machine code."""
         x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
-        made = gemm(self.char)
+        made = self.gemm
+        if self.windows is not None:
+            return made.window_table(
+                self.sizes,
+                (y, out),
+                self.windows,
+                by_window=self.by_window,
+                scale=self.scale,
+                keep=self.keep,
+                threads=threads,
+            )
         return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
 
     def blas_table(self) -> list[int]:

@@ -1,0 +1,393 @@
+"""The base of ``v1.layers``: when a layer's variables are made, how they are named, and what it collects."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from dualflow import nn
+from dualflow.compat.v1.collection import GraphKeys
+from dualflow.compat.v1.scopes import (
+    REGULARIZATION_LOSSES,
+    Reuse,
+    VariableScope,
+    get_variable,
+    variable_scope,
+)
+from dualflow.core import tree
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import as_dtype, float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.eager.module import Module
+from dualflow.graph_mode import graph_recording, name_scope
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+
+
+class Layer(Module):
+    """The base of layers: ``build`` creates variables for the first inputs, ``call`` computes the outputs.
+
+    The variables live in a variable scope of the layer's name, and every call uses the same.
+
+    Args:
+        trainable: whether optimizers change the layer's variables by themselves.
+        name: of the scope, by default the class's in snake_case, with a number where it is taken.
+        dtype: of the variables, float32 by default.
+        activity_regularizer: a function of the outputs whose result joins :attr:`losses`.
+        _reuse: whether variables are found, as ``reuse`` of :func:`variable_scope`.
+
+    >>> from dualflow.compat import v1
+    >>> class Scale(v1.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.by = self.add_variable("by", [input_shape[-1]], initializer=v1.ones_initializer())
+    ...     def call(self, inputs):
+    ...         return inputs * self.by
+    >>> layer = Scale()
+    >>> layer(v1.constant([[2.0, 3.0]])).numpy().tolist(), [v.name for v in layer.variables]
+    ([[2.0, 3.0]], ['scale/by:0'])
+    """
+
+    least_axes: ClassVar[int] = 0
+    """The fewest axes that inputs may have."""
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        activity_regularizer: Callable[[Any], Any] | None = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(_snake_case(type(self).__name__) if name is None else name)
+        self.trainable = trainable
+        self.dtype = float32 if dtype is None else as_dtype(dtype)
+        self.activity_regularizer = activity_regularizer
+        self.built = False
+        self._own: dict[str, Any] = {}
+        self._penalties: list[Callable[[], Any]] = []
+        self._added: list[Any] = []
+        self._updates: list[Any] = []
+        self._given_name = name
+        self._reuse = _reuse
+        self._scope: VariableScope | None = None
+
+    # For the classes of layers
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables for inputs of ``input_shape``; a structure of inputs has one of shapes."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for ``inputs``: by default the inputs themselves."""
+        return inputs
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        trainable: bool | None = None,
+        constraint: Any = None,
+        **ignored: Any,
+    ) -> Any:
+        """A variable of the layer.
+
+        Args:
+            name: in the layer's scope.
+            shape: of the variable, a scalar by default.
+            dtype: the layer's by default.
+            initializer: as for :func:`get_variable`.
+            regularizer: a function of the variable whose result joins :attr:`losses`.
+            trainable: whether optimizers change it by themselves, if they do the layer's.
+            constraint: a function that optimizers apply to the value after each update.
+            ignored: ``use_resource``, ``synchronization``, ``aggregation`` and ``partitioner``.
+
+        Raises:
+            DTypeError: another argument.
+        """
+        strange = ignored.keys() - {"use_resource", "synchronization", "aggregation", "partitioner"}
+        if strange:
+            raise DTypeError(f"add_weight() got an unexpected keyword argument {min(strange)!r}.")
+        graph = graph_recording()
+        before = 0 if graph is None else len(graph.get_collection(REGULARIZATION_LOSSES))
+        with self._within():
+            made = get_variable(
+                name,
+                () if shape is None and (initializer is None or callable(initializer)) else shape,
+                self.dtype if dtype is None else dtype,
+                initializer,
+                regularizer,
+                self.trainable and trainable is not False,
+                constraint=constraint,
+            )
+        self._own[name] = made
+        if graph is not None:
+            for penalty in graph.get_collection(REGULARIZATION_LOSSES)[before:]:
+                self._penalties.append(functools.partial(_same, penalty))
+        elif regularizer is not None:
+            self._penalties.append(functools.partial(regularizer, made))
+        return made
+
+    add_variable = add_weight
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Let a loss, or several, join :attr:`losses`; eagerly until the next call of the layer.
+
+        Args:
+            losses: a tensor, a function without arguments that returns one, or a list of them.
+            inputs: ignored; as in TensorFlow.
+        """
+        graph = graph_recording()
+        for loss in losses if isinstance(losses, list | tuple) else [losses]:
+            if graph is not None:
+                found = loss() if callable(loss) else loss
+                graph.add_to_collection(REGULARIZATION_LOSSES, found)
+                self._penalties.append(functools.partial(_same, found))
+            elif callable(loss):
+                self._penalties.append(loss)
+            else:
+                self._added.append(loss)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Let a graph's operation, or several, join :attr:`updates` and ``GraphKeys.UPDATE_OPS``.
+
+        Where ops run now an update has happened, and is not kept.
+        """
+        graph = graph_recording()
+        if graph is not None:
+            for update in updates if isinstance(updates, list | tuple) else [updates]:
+                graph.add_to_collection(GraphKeys.UPDATE_OPS, update)
+                self._updates.append(update)
+
+    # For users
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables of the layer in the order of their creation, then those of objects it holds."""
+        inner = [m for m in self.submodules if isinstance(m, Layer)]
+        found = [*self._own.values(), *(v for m in inner for v in m._own.values()), *super().variables]
+        return list({id(v): v for v in found}.values())
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """:attr:`weights` as a tuple."""
+        return tuple(self.weights)
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """Those of :attr:`weights` that optimizers change by themselves."""
+        return [v for v in self.weights if v.trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """Those of :attr:`weights` that optimizers leave alone."""
+        return [v for v in self.weights if not v.trainable]
+
+    @property
+    def losses(self) -> list[Any]:
+        """What the regularizers of this layer and of the layers it holds say, as tensors."""
+        layers = [self, *(m for m in self.submodules if isinstance(m, Layer))]
+        return [loss for layer in layers for loss in (*(p() for p in layer._penalties), *layer._added)]
+
+    @property
+    def updates(self) -> list[Any]:
+        """A graph's operations that are to be run in each step of training."""
+        layers = [self, *(m for m in self.submodules if isinstance(m, Layer))]
+        return [update for layer in layers for update in layer._updates]
+
+    @property
+    def scope_name(self) -> str:
+        """The name of the variable scope.
+
+        Raises:
+            InvalidArgumentError: before the first call.
+        """
+        if self._scope is None:
+            raise InvalidArgumentError(f"The layer {self.name!r} has no scope before its first call.")
+        return self._scope.name
+
+    def count_params(self) -> int:
+        """How many numbers the layer's variables have.
+
+        Raises:
+            InvalidArgumentError: before the first call.
+        """
+        if not self.built:
+            raise InvalidArgumentError(
+                f"The layer {self.name!r} has no variables before its first call; call it, or its build()."
+            )
+        return sum(int(np.prod(v.shape)) for v in self.weights)
+
+    @entry
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The layer's outputs for ``inputs``, a tensor or a structure of tensors.
+
+        The other arguments are those of the layer's ``call``.
+
+        Raises:
+            InvalidArgumentError: inputs that the layer does not take.
+        """
+        given = _as_tensors(inputs)
+        self._require_axes(given)
+        if not self.built:
+            self._build_for(given)
+        self._added.clear()
+        with name_scope(self.name):
+            outputs = self.call(given, *args, **kwargs)
+        if self.activity_regularizer is not None:
+            self.add_loss([self.activity_regularizer(x) for x in tree.leaves(outputs)])
+        return outputs
+
+    apply = __call__
+
+    def _build_for(self, inputs: Any) -> None:
+        shapes = tree.map_structure(lambda x: x.shape, inputs)
+        try:
+            with self._within():
+                self.build(shapes)
+        except Exception:
+            self._own.clear()
+            self._penalties.clear()
+            raise
+        self.built = True
+
+    def _within(self) -> Any:
+        """The block of the layer's variable scope, whose name is chosen by the first who asks."""
+        if self._scope is None:
+            chosen = variable_scope(
+                self._given_name, self._name, reuse=self._reuse, auxiliary_name_scope=False
+            )
+            with chosen as self._scope:
+                self._name = self._scope.name.rpartition("/")[2]
+        return variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False)
+
+    def _require_axes(self, inputs: Any) -> None:
+        if self.least_axes and len(inputs.shape) < self.least_axes:
+            self._refuse_rank(f"min_ndim={self.least_axes}", inputs.shape)
+
+    def _refuse_rank(self, wanted: str, shape: Any) -> NoReturn:
+        raise InvalidArgumentError(
+            f"Input 0 of layer {self.name} is incompatible with the layer: expected {wanted}, found "
+            f"ndim={len(shape)}. Full shape received: {shape}"
+        )
+
+    def _in_own_dtype(self, inputs: Any) -> Any:
+        return inputs if inputs.dtype is self.dtype else cast(inputs, self.dtype)
+
+
+def _snake_case(name: str) -> str:
+    """``Conv2DTranspose`` as ``conv2d_transpose``: a digit and the letter behind it stay together."""
+    return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_tensors(inputs: Any) -> Any:
+    """Inputs as tensors: a structure that holds some stays one, anything else is one tensor."""
+    if isinstance(inputs, TENSORS):
+        return inputs
+    if isinstance(inputs, list | tuple | dict) and any(
+        isinstance(x, (*TENSORS, np.ndarray)) for x in tree.leaves(inputs)
+    ):
+        return tree.map_structure(convert_to_tensor, inputs)
+    return convert_to_tensor(inputs)
+
+
+def named_activation(activation: Callable[[Any], Any] | str | None) -> Callable[[Any], Any] | None:
+    """The activation that is given, by its name in ``nn`` too; "linear" is none."""
+    if not isinstance(activation, str):
+        return activation
+    if activation == "linear":
+        return None
+    if activation not in dir(nn):
+        raise InvalidArgumentError(
+            f"{activation!r} names no function of df.nn; give a name such as 'relu', or a function."
+        )
+    found: Callable[[Any], Any] = getattr(nn, activation)
+    return found
+
+
+def several(value: Any, axes: int, what: str) -> tuple[int, ...]:
+    """An integer for each of the axes, from one for all or a sequence.
+
+    Raises:
+        InvalidArgumentError: another number of integers, or one below 1.
+    """
+    given = tuple(value) if isinstance(value, Sequence) else (value,) * axes
+    if len(given) != axes or not all(isinstance(n, int | np.integer) and n > 0 for n in given):
+        raise InvalidArgumentError(f"The `{what}` argument must be {axes} positive integers, not {value!r}.")
+    return tuple(map(int, given))
+
+
+def is_channels_first(data_format: str) -> bool:
+    """Whether images have their channels behind the batch.
+
+    Raises:
+        InvalidArgumentError: another word than "channels_last" and "channels_first".
+    """
+    found = data_format.lower() if isinstance(data_format, str) else data_format
+    if found not in ("channels_first", "channels_last"):
+        raise InvalidArgumentError(
+            'The `data_format` argument must be one of "channels_first", "channels_last", not '
+            f"{data_format!r}."
+        )
+    return found == "channels_first"
+
+
+def checked_padding(padding: str) -> str:
+    """The padding as functions of ``nn`` take it.
+
+    Raises:
+        InvalidArgumentError: another word than "valid" and "same".
+    """
+    found = padding.lower() if isinstance(padding, str) else padding
+    if found not in ("valid", "same"):
+        raise InvalidArgumentError(f'The `padding` argument must be "valid" or "same", not {padding!r}.')
+    return str(found).upper()
+
+
+def as_function(layer: type[Layer], name: str, example: str) -> Callable[..., Any]:
+    """The function that calls a new layer of a class: it takes the inputs, then what the class takes.
+
+    Args:
+        layer: the class.
+        name: of the function.
+        example: a doctest for its docstring.
+    """
+    own = list(inspect.signature(layer.__init__).parameters.values())[1:]
+    own = [p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse")]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    inputs = inspect.Parameter("inputs", kind, annotation=Any)
+    reuse = inspect.Parameter("reuse", kind, default=None, annotation="bool | Reuse | None")
+    signature = inspect.Signature([inputs, *own, reuse], return_annotation=Any)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise DTypeError(f"{name}() {error}") from None
+        x = convert_to_tensor(given.pop("inputs"))
+        found = given.pop("reuse", None)
+        return layer(**given, dtype=x.dtype if x.dtype.is_inexact else float32, _reuse=found)(x)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = layer.__module__
+    call.__signature__ = signature  # type: ignore[attr-defined]  # functions take any attribute
+    call.__doc__ = f"""A new :class:`{layer.__name__}` layer's result for ``inputs``.
+
+    The other arguments are those of the class. In a scope that reuses variables, or with ``reuse``, the
+    variables of the layer of that name are used again.
+
+    {example}
+    """
+    return entry(call)

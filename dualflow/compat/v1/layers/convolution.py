@@ -1,0 +1,200 @@
+"""Convolutions as layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from dualflow import nn
+from dualflow.compat.v1.initializers import Zeros
+from dualflow.compat.v1.layers.base import (
+    Layer,
+    as_function,
+    checked_padding,
+    is_channels_first,
+    named_activation,
+    several,
+)
+from dualflow.compat.v1.scopes import Reuse
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import reshape
+
+
+class ConvolutionLayer(Layer):
+    """The base of layers that convolve: ``activation(convolution(inputs, kernel) + bias)``.
+
+    The kernel has the shape ``[*kernel_size, channels of the inputs, filters]``; the arguments are those of
+    :class:`Conv2D`.
+
+    Raises:
+        InvalidArgumentError: a size, a padding or a format that is none.
+    """
+
+    axes: ClassVar[int] = 2
+    """How many axes the window has."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Callable[[Any], Any] | str | None = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
+        self.filters = int(filters)
+        self.kernel_size = several(kernel_size, self.axes, "kernel_size")
+        self.strides = several(strides, self.axes, "strides")
+        self.padding = checked_padding(padding)
+        self.channels_first = is_channels_first(data_format)
+        self.dilation_rate = several(dilation_rate, self.axes, "dilation_rate")
+        self.activation = named_activation(activation)
+        self.use_bias = use_bias
+        self.kernel: Any = None
+        self.bias: Any = None
+        self._kernel_options = kernel_initializer, kernel_regularizer, True, kernel_constraint
+        first = Zeros() if bias_initializer is None else bias_initializer
+        self._bias_options = first, bias_regularizer, True, bias_constraint
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables for inputs with as many channels as ``input_shape`` has."""
+        channels = self._channels(input_shape)
+        self.kernel = self.add_weight("kernel", self._kernel_shape(channels), None, *self._kernel_options)
+        self._build_bias(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs for ``inputs``, ``[batch, *axes, channels]`` or as ``data_format`` says.
+
+        Raises:
+            InvalidArgumentError: inputs of another rank, or with other channels than the first call's.
+        """
+        self._channels(inputs.shape)
+        return self._finished(self._convolved(self._in_own_dtype(inputs)))
+
+    def _kernel_shape(self, channels: int) -> list[int]:
+        return [*self.kernel_size, channels, self.filters]
+
+    def _convolved(self, inputs: Any) -> Any:
+        return nn.convolution(
+            inputs, self.kernel, self.strides, self.padding, self._format(), self.dilation_rate
+        )
+
+    def _format(self) -> str:
+        """``data_format`` as functions of ``nn`` take it."""
+        spatial = "DHW"[3 - self.axes :] if self.axes > 1 else "W"
+        return f"NC{spatial}" if self.channels_first else f"N{spatial}C"
+
+    def _build_bias(self, input_shape: Any) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight("bias", [self.filters], None, *self._bias_options)
+        super().build(input_shape)
+
+    def _finished(self, found: Any) -> Any:
+        if self.use_bias:
+            by = [1, self.filters, *[1] * self.axes]
+            found = found + (reshape(self.bias, by) if self.channels_first else self.bias)
+        return found if self.activation is None else self.activation(found)
+
+    def _channels(self, shape: Any) -> int:
+        """How many channels inputs of a shape have."""
+        if len(shape) != self.axes + 2:
+            self._refuse_rank(f"ndim={self.axes + 2}", shape)
+        place = 1 if self.channels_first else self.axes + 1
+        found = tuple(shape)[place]
+        if found is None:
+            raise InvalidArgumentError(
+                "The channel dimension of the inputs should be defined. Found None: give the placeholder "
+                "the size of that axis."
+            )
+        known = self._channels_of_kernel()
+        if known not in (None, found):
+            raise InvalidArgumentError(
+                f"Input 0 of layer {self.name} is incompatible with the layer: expected axis {place} of "
+                f"input shape to have value {known} but received input with shape {shape}"
+            )
+        return int(found)
+
+    def _channels_of_kernel(self) -> int | None:
+        """How many channels the inputs of the first call had; None before."""
+        return None if self.kernel is None else self.kernel.shape[-2]
+
+
+class Conv1D(ConvolutionLayer):
+    """A convolution of inputs ``[batch, length, channels]``; its arguments are those of :class:`Conv2D`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.Conv1D(8, 3, padding="same")(v1.ones([2, 10, 4])).shape
+    (2, 10, 8)
+    """
+
+    axes = 1
+
+
+class Conv2D(ConvolutionLayer):
+    """A convolution of images ``[batch, height, width, channels]``.
+
+    Args:
+        filters: how many channels the outputs have.
+        kernel_size: the size of the window: an integer for each axis, or one for all.
+        strides: the window's steps.
+        padding: "valid", or "same" for outputs of the inputs' size divided by the strides.
+        data_format: "channels_last", or "channels_first" for ``[batch, channels, height, width]``.
+        dilation_rate: the distance of the window's elements.
+
+    The other arguments are those of :class:`Dense`.
+
+    >>> from dualflow.compat import v1
+    >>> layer = v1.layers.Conv2D(8, [3, 3], padding="same", activation="relu")
+    >>> layer(v1.ones([2, 10, 10, 3])).shape, layer.kernel.shape
+    ((2, 10, 10, 8), (3, 3, 3, 8))
+    """
+
+    axes = 2
+
+
+class Conv3D(ConvolutionLayer):
+    """A convolution of inputs ``[batch, depth, height, width, channels]``, as :class:`Conv2D`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.Conv3D(8, 2)(v1.ones([2, 4, 4, 4, 1])).shape
+    (2, 3, 3, 3, 8)
+    """
+
+    axes = 3
+
+
+conv1d = as_function(
+    Conv1D,
+    "conv1d",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.conv1d(v1.ones([2, 10, 4]), 8, 3).shape
+    (2, 8, 8)""",
+)
+conv2d = as_function(
+    Conv2D,
+    "conv2d",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.conv2d(v1.ones([2, 10, 10, 3]), 8, 3, strides=2).shape
+    (2, 4, 4, 8)""",
+)
+conv3d = as_function(
+    Conv3D,
+    "conv3d",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.conv3d(v1.ones([2, 4, 4, 4, 1]), 8, 2).shape
+    (2, 3, 3, 3, 8)""",
+)

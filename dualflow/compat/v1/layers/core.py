@@ -1,0 +1,231 @@
+"""Layers over the last axis, and those without variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.compat.v1 import differing
+from dualflow.compat.v1.initializers import Zeros
+from dualflow.compat.v1.layers.base import Layer, as_function, is_channels_first, named_activation
+from dualflow.compat.v1.scopes import Reuse
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.function.control.control_flow import cond
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.contraction import matmul
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.shapes import shape as shape_of
+
+
+class Dense(Layer):
+    """A fully connected layer: ``activation(inputs @ kernel + bias)``.
+
+    The variables are created by the first call, in a variable scope of the layer's name, and used by all.
+
+    Args:
+        units: the size of the last axis of the results.
+        activation: a function of the sum, as ``nn.relu``, or the name of one of ``nn``; none by default.
+        use_bias: whether there is a bias.
+        kernel_initializer, bias_initializer: by default the scope's or Glorot's uniform numbers, and zeros.
+        kernel_regularizer, bias_regularizer: see :func:`get_variable`.
+        activity_regularizer: a function of the results whose value joins the layer's losses.
+        kernel_constraint, bias_constraint: see :func:`get_variable`.
+        trainable: whether optimizers change the variables by themselves.
+        name: of the scope, by default ``dense``, ``dense_1``, ...
+        dtype: of the variables, float32 by default; inputs are cast to it.
+        _reuse: whether the first call finds variables, as ``reuse`` of :func:`variable_scope`.
+
+    >>> from dualflow.compat import v1
+    >>> layer = v1.layers.Dense(1, kernel_initializer=v1.ones_initializer())
+    >>> layer(v1.constant([[1.0, 2.0, 4.0]])).numpy().tolist()
+    [[7.0]]
+    >>> layer.kernel.name, layer.bias.name
+    ('dense/kernel:0', 'dense/bias:0')
+    """
+
+    least_axes = 2
+
+    def __init__(
+        self,
+        units: int,
+        activation: Callable[[Any], Any] | str | None = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
+        self.units = int(units)
+        self.activation = named_activation(activation)
+        self.use_bias = use_bias
+        self.kernel: Any = None
+        self.bias: Any = None
+        self._kernel_options = kernel_initializer, kernel_regularizer, True, kernel_constraint
+        first = Zeros() if bias_initializer is None else bias_initializer
+        self._bias_options = first, bias_regularizer, True, bias_constraint
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables for inputs whose last axis has the last size of ``input_shape``."""
+        width = tuple(input_shape)[-1] if len(input_shape) else None
+        if width is None:
+            raise InvalidArgumentError(
+                "The last dimension of the inputs to a Dense layer should be defined. Found None: give the "
+                "placeholder its last size."
+            )
+        self.kernel = self.add_weight("kernel", [width, self.units], None, *self._kernel_options)
+        if self.use_bias:
+            self.bias = self.add_weight("bias", [self.units], None, *self._bias_options)
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """``activation(inputs @ kernel + bias)``.
+
+        Args:
+            inputs: a tensor ``[..., width]`` of two or more axes.
+
+        Returns:
+            A tensor ``[..., units]``.
+
+        Raises:
+            InvalidArgumentError: another width than the first call's.
+        """
+        if inputs.shape[-1] not in (None, self.kernel.shape[0]):
+            raise InvalidArgumentError(
+                f"Input 0 of layer {self.name} is incompatible with the layer: expected axis -1 of input "
+                f"shape to have value {self.kernel.shape[0]} but received input with shape {inputs.shape}"
+            )
+        found = matmul(self._in_own_dtype(inputs), self.kernel)
+        if self.use_bias:
+            found = found + self.bias
+        return found if self.activation is None else self.activation(found)
+
+
+class Flatten(Layer):
+    """All axes behind the batch as one.
+
+    Args:
+        trainable, dtype: ignored, as there are no variables.
+        name: of the layer, by default ``flatten``.
+        data_format: "channels_last", or "channels_first": then channels become the last axis before.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.Flatten()(v1.ones([2, 3, 4])).shape
+    (2, 12)
+    """
+
+    least_axes = 1
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        data_format: str = "channels_last",
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, None, _reuse)
+        self._channels_first = is_channels_first(data_format)
+
+    def call(self, inputs: Any) -> Any:
+        """``inputs`` of shape ``[batch, ...]`` as ``[batch, size]``; a vector gets an axis of size 1."""
+        if len(inputs.shape) == 1:
+            return expand_dims(inputs, -1)
+        if self._channels_first and len(inputs.shape) > 2:
+            inputs = transpose(inputs, [0, *range(2, len(inputs.shape)), 1])
+        batch, rest = inputs.shape[0], inputs.shape[1:]
+        if rest.is_static and rest.num_elements():
+            return reshape(inputs, [-1 if batch is None else batch, rest.num_elements()])
+        return reshape(inputs, [shape_of(inputs)[0] if batch is None else batch, -1 if batch != 0 else 0])
+
+
+class Dropout(Layer):
+    """Inputs of which a share is 0 in training, the others scaled up; else the inputs themselves.
+
+    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014.
+
+    Args:
+        rate: the chance of an element to be dropped, in [0, 1).
+        noise_shape: the shape of the draws, which broadcast to the inputs; by default that of the inputs.
+        seed: a stream of draws of its own.
+        name: of the layer, by default ``dropout``.
+
+    >>> from dualflow.compat import v1
+    >>> layer = v1.layers.Dropout(0.5)
+    >>> float(v1.reduce_sum(layer(v1.ones([10])))), float(v1.reduce_max(layer(v1.ones([100]), training=True)))
+    (10.0, 2.0)
+    """
+
+    def __init__(
+        self,
+        rate: Any = 0.5,
+        noise_shape: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(name=name, _reuse=_reuse)
+        self.rate = rate
+        self.noise_shape = noise_shape
+        self.seed = seed
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """``inputs``, of which a share is dropped where ``training``, a bool or a scalar tensor, holds."""
+        return chosen(training, lambda: self._dropped(inputs), lambda: convert_to_tensor(inputs))
+
+    def _dropped(self, inputs: Any) -> Any:
+        return differing.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+
+
+def chosen(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """``one()`` in training, else ``other()``; a tensor decides when it is known."""
+    if isinstance(training, TENSORS):
+        return cond(training, one, other)
+    return one() if training else other()
+
+
+dense = as_function(
+    Dense,
+    "dense",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.dense(v1.ones([2, 3]), 4, activation="relu").shape
+    (2, 4)""",
+)
+
+
+@entry
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+    """All axes of ``inputs`` behind the batch as one; see :class:`Flatten`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.flatten(v1.ones([2, 3, 4])).shape
+    (2, 12)
+    """
+    return Flatten(name=name, data_format=data_format)(inputs)
+
+
+@entry
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Any:
+    """``inputs``, of which a share is dropped where ``training`` holds; see :class:`Dropout`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.dropout(v1.constant([1.0, 2.0])).numpy().tolist()
+    [1.0, 2.0]
+    """
+    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)

@@ -1,0 +1,233 @@
+"""Batch normalization as a layer and a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow import nn
+from dualflow.compat.v1.initializers import Ones, Zeros
+from dualflow.compat.v1.layers.base import Layer
+from dualflow.compat.v1.layers.core import chosen
+from dualflow.compat.v1.scopes import Reuse
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import maximum
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+
+
+class BatchNormalization(Layer):
+    """``gamma * (inputs - mean) / sqrt(variance + epsilon) + beta``, with the batch's mean and variance in
+    training, and their moving averages otherwise.
+
+    Ioffe and Szegedy, "Batch normalization: accelerating deep network training by reducing internal
+    covariate shift", 2015. In an explicit graph the operations that move the averages are in
+    :attr:`updates` and in ``GraphKeys.UPDATE_OPS``, for a session to run; elsewhere a call in training
+    moves them.
+
+    Args:
+        axis: of the channels, or several.
+        momentum: the share of a moving average that is kept.
+        epsilon: added to the variance.
+        center, scale: whether there are ``beta`` and ``gamma``.
+        beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: by default
+            zeros, ones, zeros and ones.
+        beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: see :func:`get_variable`.
+        fused: whether the moving average is that of the unbiased variance; by default for inputs of four
+            axes, as TensorFlow's fused kernel has it.
+        trainable: whether optimizers change ``gamma`` and ``beta`` by themselves.
+        name: of the scope, by default ``batch_normalization``.
+        dtype: of the variables, float32 by default; inputs are cast to it.
+        renorm, virtual_batch_size, adjustment: are refused.
+        renorm_clipping, renorm_momentum: ignored without ``renorm``.
+
+    Raises:
+        InvalidArgumentError: ``renorm``, ``virtual_batch_size`` or ``adjustment``.
+
+    >>> from dualflow.compat import v1
+    >>> layer = v1.layers.BatchNormalization(momentum=0.5)
+    >>> y = layer(v1.constant([[1.0], [3.0]]), training=True)
+    >>> y.numpy().round(3).tolist(), layer.moving_mean.numpy().tolist()
+    ([[-1.0], [1.0]], [1.0])
+    """
+
+    least_axes = 1
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = None,
+        gamma_initializer: Any = None,
+        moving_mean_initializer: Any = None,
+        moving_variance_initializer: Any = None,
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, None, _reuse)
+        given = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
+        for option, value in given.items():
+            if value:
+                raise InvalidArgumentError(
+                    f"BatchNormalization has no {option}; leave it out, or normalize with "
+                    "df.nn.batch_normalization by moments of your own."
+                )
+        self.axis = list(axis) if isinstance(axis, list | tuple) else [axis]
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.fused = fused
+        self.gamma: Any = None
+        self.beta: Any = None
+        self.moving_mean: Any = None
+        self.moving_variance: Any = None
+        self._gamma_options = gamma_initializer or Ones(), gamma_regularizer, True, gamma_constraint
+        self._beta_options = beta_initializer or Zeros(), beta_regularizer, True, beta_constraint
+        self._starts = moving_mean_initializer or Zeros(), moving_variance_initializer or Ones()
+        self._center, self._scale = center, scale
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables for inputs whose channels have the sizes of ``input_shape``."""
+        sizes, channels = tuple(input_shape), self._places(len(input_shape))
+        if any(sizes[a] is None for a in channels):
+            raise InvalidArgumentError(
+                f"BatchNormalization needs the size of axis {channels} of the inputs, whose shape is "
+                f"{input_shape}: give the placeholder that size."
+            )
+        alone = len(channels) == 1
+        shape = [sizes[channels[0]]] if alone else [n if a in channels else 1 for a, n in enumerate(sizes)]
+        if self._scale:
+            self.gamma = self.add_weight("gamma", shape, None, *self._gamma_options)
+        if self._center:
+            self.beta = self.add_weight("beta", shape, None, *self._beta_options)
+        mean, variance = self._starts
+        self.moving_mean = self.add_weight("moving_mean", shape, None, mean, trainable=False)
+        self.moving_variance = self.add_weight("moving_variance", shape, None, variance, trainable=False)
+        super().build(input_shape)
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """The normalized inputs, by the batch where ``training``, a bool or a scalar tensor, holds.
+
+        Args:
+            inputs: floats of the rank that the first inputs had.
+            training: whether the batch's mean and variance are taken, and move the averages.
+        """
+        x = self._in_own_dtype(inputs)
+        rank = len(x.shape)
+        channels = self._places(rank)
+        rest = [a for a in range(rank) if a not in channels]
+        by = [x.shape[a] if a in channels else 1 for a in range(rank)]
+        alone = len(channels) == 1
+        mean, variance = chosen(
+            training,
+            lambda: nn.moments(x, rest, keepdims=not alone),
+            lambda: (self.moving_mean.value(), self.moving_variance.value()),
+        )
+        if isinstance(training, TENSORS) or training:
+            self._move(self.moving_mean, mean, training)
+            count = reduce_sum(ones_like(x), rest, keepdims=not alone) if self._unbiased(rank) else None
+            wide = variance if count is None else variance * (count / maximum(count - 1, 1))
+            self._move(self.moving_variance, wide, training)
+        mean, variance, beta, gamma = (
+            value if value is None or not alone else reshape(value, by)
+            for value in (mean, variance, self.beta, self.gamma)
+        )
+        found = nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
+        return cast(found, inputs.dtype) if inputs.dtype.is_floating else found
+
+    def _move(self, average: Any, value: Any, training: Any) -> None:
+        share = chosen(
+            training,
+            lambda: convert_to_tensor(1 - self.momentum, self.dtype),
+            lambda: convert_to_tensor(0.0, self.dtype),
+        )
+        self.add_update(average.assign_sub((average - value) * share))
+
+    def _unbiased(self, rank: int) -> bool:
+        return rank == 4 if self.fused is None else self.fused
+
+    def _places(self, rank: int) -> list[int]:
+        places = [a + rank if a < 0 else a for a in self.axis]
+        if any(not 0 <= a < rank for a in places):
+            raise InvalidArgumentError(f"Invalid axis {self.axis} of inputs of {rank} axes.")
+        return places
+
+
+@entry
+def batch_normalization(
+    inputs: Any,
+    axis: Any = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = None,
+    gamma_initializer: Any = None,
+    moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: bool | Reuse | None = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
+) -> Any:
+    """A new :class:`BatchNormalization` layer's result for ``inputs``; the arguments are the layer's.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.batch_normalization(v1.constant([[1.0], [3.0]]), training=True).numpy().round(3).tolist()
+    [[-1.0], [1.0]]
+    """
+    x = convert_to_tensor(inputs)
+    layer = BatchNormalization(
+        axis,
+        momentum,
+        epsilon,
+        center,
+        scale,
+        beta_initializer,
+        gamma_initializer,
+        moving_mean_initializer,
+        moving_variance_initializer,
+        beta_regularizer,
+        gamma_regularizer,
+        beta_constraint,
+        gamma_constraint,
+        renorm,
+        renorm_clipping,
+        renorm_momentum,
+        fused,
+        trainable,
+        virtual_batch_size,
+        adjustment,
+        name,
+        x.dtype if x.dtype.is_floating and x.dtype.size > 2 else float32,
+        reuse,
+    )
+    return layer(x, training=training)

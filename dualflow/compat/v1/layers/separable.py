@@ -1,0 +1,153 @@
+"""Convolutions of each channel by itself, whose results are then mixed, as layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow import nn
+from dualflow.compat.v1.layers.base import as_function
+from dualflow.compat.v1.layers.convolution import ConvolutionLayer
+from dualflow.compat.v1.scopes import Reuse
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, squeeze
+
+
+class SeparableLayer(ConvolutionLayer):
+    """The base of layers that convolve each channel by itself, then mix the channels at each place.
+
+    Chollet, "Xception: deep learning with depthwise separable convolutions", 2017.
+
+    Raises:
+        InvalidArgumentError: strides that differ, or a size, a padding or a format that is none.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Callable[[Any], Any] | str | None = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = None,
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | Reuse | None = None,
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            dtype=dtype,
+            _reuse=_reuse,
+        )
+        if len(set(self.strides)) > 1:
+            raise InvalidArgumentError(
+                f"A separable convolution takes one stride for all axes, not {self.strides}."
+            )
+        self.depth_multiplier = int(depth_multiplier)
+        self.depthwise_kernel: Any = None
+        self.pointwise_kernel: Any = None
+        self._depthwise_options = depthwise_initializer, depthwise_regularizer, True, depthwise_constraint
+        self._pointwise_options = pointwise_initializer, pointwise_regularizer, True, pointwise_constraint
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables for inputs with as many channels as ``input_shape`` has."""
+        channels = self._channels(input_shape)
+        spread = [*self.kernel_size, channels, self.depth_multiplier]
+        mixed = [*[1] * self.axes, channels * self.depth_multiplier, self.filters]
+        self.depthwise_kernel = self.add_weight("depthwise_kernel", spread, None, *self._depthwise_options)
+        self.pointwise_kernel = self.add_weight("pointwise_kernel", mixed, None, *self._pointwise_options)
+        self._build_bias(input_shape)
+
+    def _channels_of_kernel(self) -> int | None:
+        return None if self.depthwise_kernel is None else self.depthwise_kernel.shape[-2]
+
+    def _convolved(self, inputs: Any) -> Any:
+        depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
+        along = 2 if self.channels_first else 1
+        if self.axes == 1:
+            inputs = expand_dims(inputs, along)
+            depthwise, pointwise = expand_dims(depthwise, 0), expand_dims(pointwise, 0)
+        step = [self.strides[0]] * 2
+        found = nn.separable_conv2d(
+            inputs,
+            depthwise,
+            pointwise,
+            [1, 1, *step] if self.channels_first else [1, *step, 1],
+            self.padding,
+            "NCHW" if self.channels_first else "NHWC",
+            [1] * (2 - self.axes) + list(self.dilation_rate),
+        )
+        return squeeze(found, [along]) if self.axes == 1 else found
+
+
+class SeparableConv1D(SeparableLayer):
+    """A separable convolution of inputs ``[batch, length, channels]``, as :class:`SeparableConv2D`.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.SeparableConv1D(8, 3, padding="same")(v1.ones([2, 10, 4])).shape
+    (2, 10, 8)
+    """
+
+    axes = 1
+
+
+class SeparableConv2D(SeparableLayer):
+    """A convolution of each channel of ``[batch, height, width, channels]`` by itself, then a mix of them.
+
+    Args:
+        depth_multiplier: how many channels each channel of the inputs becomes before they are mixed.
+        depthwise_initializer, depthwise_regularizer, depthwise_constraint: of the kernel
+            ``[*kernel_size, channels, depth_multiplier]``.
+        pointwise_initializer, pointwise_regularizer, pointwise_constraint: of the kernel that mixes.
+
+    The other arguments are those of :class:`Conv2D`; all strides are one number.
+
+    >>> from dualflow.compat import v1
+    >>> v1.layers.SeparableConv2D(8, 3, depth_multiplier=2)(v1.ones([2, 10, 10, 4])).shape
+    (2, 8, 8, 8)
+    """
+
+    axes = 2
+
+
+separable_conv1d = as_function(
+    SeparableConv1D,
+    "separable_conv1d",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.separable_conv1d(v1.ones([2, 10, 4]), 8, 3).shape
+    (2, 8, 8)""",
+)
+separable_conv2d = as_function(
+    SeparableConv2D,
+    "separable_conv2d",
+    """>>> from dualflow.compat import v1
+    >>> v1.layers.separable_conv2d(v1.ones([2, 10, 10, 4]), 8, 3).shape
+    (2, 8, 8, 8)""",
+)

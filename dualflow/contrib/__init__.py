@@ -1,0 +1,10 @@
+"""The names of TensorFlow 1's ``tf.contrib`` that its first eager guides use: ``df.contrib.eager``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow import eager as eager
+
+_publish(globals(), modules=("eager",), internal=("TYPE_CHECKING",), deferred=True)

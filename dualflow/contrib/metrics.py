@@ -1,0 +1,314 @@
+"""Metrics as objects, as the first eager guides use them: ``tfe.metrics``.
+
+A metric has its sums in variables. In an explicit graph a call returns the operation that changes them, and
+``result()`` a tensor, for a session to run; elsewhere both happen at once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dualflow.compat.v1.collection import GraphKeys
+from dualflow.compat.v1.initializers import Zeros
+from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
+from dualflow.core.dtypes import as_dtype, bool_, float64
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
+from dualflow.core.tracebacks import entry
+from dualflow.eager.module import Module
+from dualflow.graph_mode import graph_recording, variables_initializer
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.reduction import argmax
+from dualflow.ops.shapes import size
+
+__all__ = ["Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "Mean", "Metric", "SparseAccuracy"]
+
+
+class Metric(Module):
+    """The base of metrics: ``build`` creates variables, ``call`` changes them, ``result`` says what they are.
+
+    Args:
+        name: by default the class's.
+        use_global_variables: whether a graph's variables are global ones, and not local.
+
+    >>> import dualflow.eager as tfe
+    >>> class Count(tfe.metrics.Metric):
+    ...     def build(self, values):
+    ...         self.count = self.add_variable("count", (), "int32")
+    ...     def call(self, values):
+    ...         self.count.assign_add(len(values))
+    ...     def result(self):
+    ...         return self.count.value()
+    >>> count = Count()
+    >>> count([3, 1]), count([2]), int(count.result())
+    (None, None, 3)
+    """
+
+    def __init__(self, name: str | None = None, use_global_variables: bool = False) -> None:
+        super().__init__(name or type(self).__name__)
+        self.built = False
+        self._own: dict[str, Any] = {}
+        self._use_global_variables = use_global_variables
+        self._scope: VariableScope | None = None
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """What :meth:`add_variable` has made, in that order."""
+        return tuple(self._own.values())
+
+    @entry
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Let the metric see more: the arguments are those of ``call``.
+
+        Returns:
+            What ``call`` returns; in an explicit graph the operation that changes the variables.
+        """
+        if not self.built:
+            with self._within():
+                self.build(*args, **kwargs)
+            self.built = True
+        graph = graph_recording()
+        if graph is None:
+            return self.call(*args, **kwargs)
+        with graph.name_scope(self._scope_of_ops()) as scope, graph.assignments() as made:
+            self.call(*args, **kwargs)
+        return graph.engine.group(scope, made)
+
+    def build(self, *args: Any, **kwargs: Any) -> None:
+        """Create the variables, with :meth:`add_variable`; called once, with the first call's arguments."""
+        raise NotImplementedError(f"{type(self).__name__} is a metric without a method build().")
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Change the variables by what is given."""
+        raise NotImplementedError(f"{type(self).__name__} is a metric without a method call().")
+
+    def result(self) -> Any:
+        """The metric of all that it has seen: a tensor."""
+        raise NotImplementedError(f"{type(self).__name__} is a metric without a method result().")
+
+    def value(self) -> Any:
+        """In an explicit graph :meth:`result` itself, elsewhere the method."""
+        return self.result if graph_recording() is None else self.result()
+
+    @entry
+    def init_variables(self) -> Any:
+        """Give the variables their first values; in an explicit graph the operation that does so.
+
+        Raises:
+            FailedPreconditionError: before the first call, which creates them.
+        """
+        if not self.built:
+            raise FailedPreconditionError(
+                f"The metric {self.name!r} has no variables before its first call; call it first."
+            )
+        if graph_recording() is not None:
+            return variables_initializer(self.variables, f"{self.name}/init")
+        for variable in self.variables:
+            variable.assign(zeros_like(variable))
+        return None
+
+    @entry
+    def add_variable(self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None) -> Any:
+        """A variable of the metric, for ``build``.
+
+        Args:
+            name: in the scope of the metric.
+            shape: of the variable, a scalar by default.
+            dtype: float32 by default.
+            initializer: a function of shape and dtype; zeros by default, which :meth:`init_variables` goes
+                back to.
+
+        Raises:
+            FailedPreconditionError: the metric has been called before.
+        """
+        if self.built:
+            raise FailedPreconditionError("Can't call add_variable() except in build().")
+        kind = GraphKeys.GLOBAL_VARIABLES if self._use_global_variables else GraphKeys.LOCAL_VARIABLES
+        self._own[name] = get_variable(
+            name,
+            () if shape is None else shape,
+            dtype,
+            Zeros() if initializer is None else initializer,
+            trainable=False,
+            collections=[kind],
+        )
+        return self._own[name]
+
+    def _scope_of_ops(self) -> str:
+        return re.sub("[^A-Za-z0-9.]", "_", self.name)
+
+    def _within(self) -> Any:
+        """The block of the metric's variable scope."""
+        if self._scope is None:
+            with variable_scope(None, self._scope_of_ops(), auxiliary_name_scope=False) as self._scope:
+                pass
+        return variable_scope(self._scope, auxiliary_name_scope=False)
+
+
+class RunningMean(Metric):
+    """The base of metrics that are means: a weighted sum and the sum of the weights.
+
+    Args:
+        name: by default the class's.
+        dtype: of the sums, float64 by default.
+        use_global_variables: whether a graph's variables are global ones, and not local.
+    """
+
+    def __init__(
+        self, name: str | None = None, dtype: Any = float64, use_global_variables: bool = False
+    ) -> None:
+        super().__init__(name, use_global_variables)
+        self.dtype = as_dtype(dtype)
+
+    def build(self, *args: Any, **kwargs: Any) -> None:
+        """Create the sum of the numbers and that of the weights."""
+        self.numer = self.add_variable("numer", (), self.dtype)
+        self.denom = self.add_variable("denom", (), self.dtype)
+
+    def add(self, values: Any, weights: Any = None) -> None:
+        """Let ``values``, numbers of any shape, count by ``weights``, 1 by default."""
+        numbers = cast(convert_to_tensor(values), self.dtype)
+        if weights is None:
+            total, weight = reduce_sum(numbers), cast(size(numbers), self.dtype)
+        else:
+            shares = cast(convert_to_tensor(weights), self.dtype)
+            total, weight = reduce_sum(numbers * shares), reduce_sum(shares)
+        self.denom.assign_add(weight)
+        self.numer.assign_add(total)
+
+    @entry
+    def result(self) -> Any:
+        """The mean, of the metric's dtype; nan if nothing was seen since its variables were started.
+
+        Raises:
+            FailedPreconditionError: before the first call.
+        """
+        if not self.built:
+            raise FailedPreconditionError(f"The metric {self.name!r} has seen nothing; call it first.")
+        return self.numer / self.denom
+
+
+class Mean(RunningMean):
+    """The mean of all numbers seen, weighted where weights are given.
+
+    Args:
+        name: by default the class's.
+        dtype: of the sums, float64 by default.
+        use_global_variables: whether a graph's variables are global ones, and not local.
+
+    >>> import dualflow.eager as tfe
+    >>> mean = tfe.metrics.Mean("loss")
+    >>> _ = mean(1.0), mean([2.0, 6.0])
+    >>> float(mean.result())
+    3.0
+    """
+
+    def call(self, values: Any, weights: Any = None) -> Any:
+        """Add ``values``.
+
+        Args:
+            values: numbers of any shape.
+            weights: one for each, or what broadcasts to them; 1 by default.
+
+        Returns:
+            ``values``, and the weights if they are given.
+        """
+        self.add(values, weights)
+        return values if weights is None else (values, weights)
+
+
+class Accuracy(RunningMean):
+    """The share of predictions that equal their labels.
+
+    >>> import dualflow.eager as tfe
+    >>> accuracy = tfe.metrics.Accuracy()
+    >>> _ = accuracy(labels=[1, 2, 3, 4], predictions=[1, 2, 0, 0])
+    >>> float(accuracy.result())
+    0.5
+    """
+
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+        """Compare, and count.
+
+        Args:
+            labels: what is right.
+            predictions: of the shape of ``labels``.
+            weights: of each comparison; 1 by default.
+
+        Returns:
+            The arguments that are given.
+
+        Raises:
+            InvalidArgumentError: labels and predictions differ in shape.
+        """
+        right, guess = self._compared(convert_to_tensor(labels), convert_to_tensor(predictions))
+        if not right.shape.is_compatible_with(guess.shape):
+            raise InvalidArgumentError(
+                f"Shapes of labels and predictions are unequal: {right.shape} and {guess.shape}; "
+                f"{type(self).__name__} compares them one by one."
+            )
+        self.add(equal(right, guess), weights)
+        return (labels, predictions) if weights is None else (labels, predictions, weights)
+
+    def _compared(self, labels: Any, predictions: Any) -> tuple[Any, Any]:
+        return labels, predictions
+
+
+class CategoricalAccuracy(Accuracy):
+    """The share of rows whose largest prediction is where the largest label is.
+
+    Labels are one-hot rows, predictions rows of logits or probabilities.
+
+    >>> import dualflow.eager as tfe
+    >>> accuracy = tfe.metrics.CategoricalAccuracy()
+    >>> _ = accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]])
+    >>> float(accuracy.result())
+    0.5
+    """
+
+    def _compared(self, labels: Any, predictions: Any) -> tuple[Any, Any]:
+        return argmax(labels, axis=-1), argmax(predictions, axis=-1)
+
+
+class BinaryAccuracy(Accuracy):
+    """The share of predictions that are above a threshold just where their labels hold.
+
+    Args:
+        threshold: predictions above it count as 1.
+        name: by default the class's.
+        dtype: of the sums, float64 by default.
+
+    >>> import dualflow.eager as tfe
+    >>> accuracy = tfe.metrics.BinaryAccuracy(threshold=0.5)
+    >>> _ = accuracy([1, 0, 1], [0.7, 0.2, 0.4])
+    >>> round(float(accuracy.result()), 3)
+    0.667
+    """
+
+    def __init__(self, threshold: float, name: str | None = None, dtype: Any = float64) -> None:
+        super().__init__(name, dtype)
+        self.threshold = threshold
+
+    def _compared(self, labels: Any, predictions: Any) -> tuple[Any, Any]:
+        return cast(labels, bool_), predictions > self.threshold
+
+
+class SparseAccuracy(Accuracy):
+    """The share of rows whose largest prediction stands at the place that the label says.
+
+    >>> import dualflow.eager as tfe
+    >>> accuracy = tfe.metrics.SparseAccuracy()
+    >>> _ = accuracy([1, 1], [[0.1, 0.9], [0.8, 0.2]])
+    >>> float(accuracy.result())
+    0.5
+    """
+
+    def _compared(self, labels: Any, predictions: Any) -> tuple[Any, Any]:
+        return labels, cast(argmax(predictions, axis=-1), labels.dtype)
+
+
+_publish(globals())

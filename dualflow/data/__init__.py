@@ -1,0 +1,19 @@
+"""Input pipelines: ``df.data``.
+
+A :class:`Dataset` describes where elements come from and what is done with them; a loop over it reads them.
+"""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.data.dataset import Dataset as Dataset
+    from dualflow.data.element import DatasetSpec as DatasetSpec
+    from dualflow.data.iterator import Iterator as Iterator
+    from dualflow.data.iterator import NumpyIterator as NumpyIterator
+    from dualflow.data.stage import AUTOTUNE as AUTOTUNE
+    from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
+    from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,159 @@
+"""Stages over several sources: side by side, one after the other, or by choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.core.convert import Array
+from dualflow.core.tree import Structure
+from dualflow.data.element import ElementLayout, Item, relaxed
+from dualflow.data.sources import NumbersStage
+from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, Stage, State
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ZipStage(Stage):
+    """Elements of one element of each part.
+
+    Attributes:
+        parts: the sources.
+        structure: how their elements stand in one.
+    """
+
+    parts: tuple[Stage, ...]
+    structure: Structure
+
+    @property
+    def sources(self) -> tuple[Stage, ...]:
+        return self.parts
+
+    @property
+    def layout(self) -> ElementLayout:
+        layouts = [p.layout for p in self.parts]
+        structure = _filled(self.structure, iter([x.structure for x in layouts]))
+        return ElementLayout(structure, tuple([spec for x in layouts for spec in x.specs]))
+
+    @property
+    def cardinality(self) -> int:
+        known = [p.cardinality for p in self.parts]
+        if UNKNOWN in known:
+            return UNKNOWN
+        return min([n for n in known if n != INFINITE], default=INFINITE)
+
+    def start(self) -> Cursor:
+        return ZipCursor([p.start() for p in self.parts])
+
+    def indexed(self) -> tuple[IndexedRows, Stage] | None:
+        found = [p.indexed() for p in self.parts]
+        rows = [x[0] for x in found if x is not None and isinstance(x[1], NumbersStage)]
+        if len(rows) < len(found):
+            return None
+        return ZippedRows(tuple(rows)), NumbersStage(count=self.cardinality, origin=self.origin)
+
+
+def _filled(structure: Structure, parts: Iterator[Structure]) -> Structure:
+    if structure.kind is None:
+        return next(parts)
+    return Structure(structure.kind, structure.keys, tuple([_filled(c, parts) for c in structure.children]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZippedRows:
+    """IndexedRows of several kinds side by side."""
+
+    parts: tuple[IndexedRows, ...]
+
+    def row(self, index: int) -> Item:
+        return tuple([x for p in self.parts for x in p.row(index)])
+
+    def gather(self, indices: Sequence[int]) -> list[Array]:
+        return [x for p in self.parts for x in p.gather(indices)]
+
+
+class ZipCursor(Cursor):
+    """Several runs side by side."""
+
+    def __init__(self, parts: Sequence[Cursor]) -> None:
+        self.upstreams = parts
+        self._ended = False
+
+    def pull(self, count: int) -> Sequence[Item]:
+        if self._ended:
+            return ()
+        columns = []
+        for part in self.upstreams:
+            columns.append(part.pull(count))
+            count = min(count, len(columns[-1]))
+            if not count:
+                break
+        rows = [tuple([x for item in row for x in item]) for row in zip(*columns, strict=False)]
+        self._ended = not count
+        return rows if count else ()
+
+    def get_state(self) -> State:
+        return [self._ended, *[p.get_state() for p in self.upstreams]]
+
+    def set_state(self, state: State) -> None:
+        self._ended, *places = state
+        for part, place in zip(self.upstreams, places, strict=True):
+            part.set_state(place)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConcatenateStage(Stage):
+    """The elements of one source after those of another."""
+
+    first: Stage
+    second: Stage
+
+    @property
+    def sources(self) -> tuple[Stage, ...]:
+        return self.first, self.second
+
+    @property
+    def layout(self) -> ElementLayout:
+        a, b = self.first.layout, self.second.layout
+        return ElementLayout(a.structure, tuple(map(relaxed, a.specs, b.specs)))
+
+    @property
+    def cardinality(self) -> int:
+        known = self.first.cardinality, self.second.cardinality
+        if INFINITE in known:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in known else sum(known)
+
+    def start(self) -> Cursor:
+        return ConcatenateCursor(self)
+
+
+class ConcatenateCursor(Cursor):
+    """One run after another."""
+
+    def __init__(self, stage: ConcatenateStage) -> None:
+        self._stages = stage.sources
+        self._at = 0
+        self._current = self._stages[0].start()
+
+    def pull(self, count: int) -> Sequence[Any]:
+        found = self._current.pull(count)
+        while len(found) < count and self._at + 1 < len(self._stages):
+            self._go(self._at + 1)
+            found = [*found, *self._current.pull(count - len(found))]
+        return found
+
+    def _go(self, at: int) -> None:
+        self._current.close()
+        self._at = at
+        self._current = self._stages[at].start()
+
+    def get_state(self) -> State:
+        return [self._at, self._current.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._go(state[0])
+        self._current.set_state(state[1])
+
+    def close(self) -> None:
+        self._current.close()

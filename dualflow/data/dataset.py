@@ -1,0 +1,42 @@
+"""Datasets: descriptions of elements that come one after another, and of what is done with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.data.methods.consuming import ConsumingMethods
+from dualflow.data.methods.grouping import GroupingMethods
+from dualflow.data.methods.making import MakingMethods
+from dualflow.data.methods.mapping import MappingMethods
+from dualflow.data.methods.ordering import OrderingMethods
+from dualflow.data.stage import Stage
+
+
+class Dataset(MakingMethods, OrderingMethods, MappingMethods, GroupingMethods, ConsumingMethods):
+    """Elements that come one after another, such as examples to learn from.
+
+    A dataset is a description and never changes: methods give new ones, and nothing is read or computed
+    before a loop begins. Elements are structures of tensors: tuples, dicts, named tuples, dataclasses.
+    ``for x in dataset`` begins a new run each time; ``iter(dataset)`` is an :class:`Iterator`, whose place
+    can be saved.
+
+    >>> import dualflow as df
+    >>> dataset = df.data.Dataset.from_tensor_slices(([1.0, 2.0, 3.0], [0, 1, 0]))
+    >>> for x, label in dataset.shuffle(3, seed=0).batch(2):
+    ...     print(x.shape, label.shape)
+    (2,) (2,)
+    (1,) (1,)
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, stage: Stage) -> Any:
+        """The dataset of a stage; what the methods make."""
+        made = object.__new__(Dataset)
+        made.stage = stage
+        return made
+
+    def __repr__(self) -> str:
+        kind = type(self.stage).__name__.removesuffix("Stage")
+        return f"<{kind}Dataset element_spec={self.element_spec!r}>"

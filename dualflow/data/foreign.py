@@ -1,0 +1,134 @@
+"""Elements that other code makes: generators, sequences of Python objects, datasets of other libraries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.convert import Array
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import flatten, unflatten
+from dualflow.data.arguments import leaves_up_to
+from dualflow.data.element import ElementLayout, Item, layout_of_spec, leaf_array, leaf_spec, opened
+from dualflow.data.rows import SequenceRows
+from dualflow.data.sources import IteratedStage, RowsStage
+from dualflow.data.stage import Stage
+from dualflow.function.errors import here
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import caller
+
+
+def signature(types: Any, shapes: Any, specs: Any) -> ElementLayout:
+    """The layout that the arguments of ``from_generator`` declare."""
+    if (types is None) == (specs is None):
+        raise DTypeError(
+            "To specify the output signature give either `output_signature`, a structure of df.TensorSpec, "
+            "or "
+            f"`output_types`.{here()}"
+        )
+    if specs is not None:
+        if shapes is not None:
+            raise DTypeError(
+                f"`output_shapes` goes with `output_types`, not with `output_signature`.{here()}"
+            )
+        return layout_of_spec(specs)
+    dtypes, structure = flatten(types)
+    given = [None] * len(dtypes) if shapes is None else leaves_up_to(structure, shapes, "output_shapes")
+    return layout_of_spec(unflatten(structure, list(map(TensorSpec, given, dtypes))))
+
+
+class ElementReader:
+    """Makes elements of a layout of the objects that other code gives.
+
+    Args:
+        layout: what they are to be.
+        giver: what gives them, for messages.
+    """
+
+    def __init__(self, layout: ElementLayout, giver: str) -> None:
+        self._layout = layout
+        self._giver = giver
+        self._origin: Origin | None = caller()
+
+    def __call__(self, value: Any, index: int) -> Item:
+        """The leaves of ``value``, element ``index``."""
+        try:
+            leaves = leaves_up_to(self._layout.structure, value, "it")
+            return tuple(map(_fitting, leaves, self._layout.specs))
+        except (DTypeError, InvalidArgumentError) as error:
+            reason = str(error).partition("\n  File")[0]
+        where = "" if self._origin is None else f"\n  {self._origin}"
+        raise InvalidArgumentError(
+            f"{self._giver} gave element {index}, which is not as declared: {reason} Expected "
+            f"{self._layout.element_spec!r}; change output_signature, or what is given.{where}"
+        )
+
+
+def _fitting(value: Any, spec: TensorSpec) -> Array:
+    """``value`` as an array of the shape and dtype of ``spec``."""
+    array = leaf_array(value)
+    wanted = spec.dtype.dtype
+    if array.dtype != wanted:
+        if not np.can_cast(array.dtype, wanted, "same_kind") and not (
+            array.dtype.kind in "biu" and wanted.kind in "iuf"
+        ):
+            raise DTypeError(f"it has dtype {array.dtype} where {spec.dtype.name} was expected.")
+        array = array.astype(wanted)
+    if not TensorSpec(spec.shape, spec.dtype).is_compatible_with(leaf_spec(array)):
+        raise InvalidArgumentError(f"it has shape {array.shape} where {spec.shape} was expected.")
+    return array
+
+
+def generated(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> Stage:
+    """The stage of what a generator function yields."""
+    name = getattr(generator, "__name__", "the generator")
+    read = ElementReader(layout, "The generator" if name == "<lambda>" else f"{name!r}")
+
+    def iterate() -> Iterator[Item]:
+        for index, value in enumerate(generator()):
+            yield read(value, index)
+
+    return IteratedStage(iterate=iterate, elements=layout)
+
+
+def source_of(source: Any, layout: ElementLayout | None) -> Stage:
+    """The stage of a sequence, or of what can be iterated over again."""
+    name = f"A {type(source).__name__}"
+    indexed = hasattr(type(source), "__getitem__") and hasattr(type(source), "__len__")
+    if not indexed and not hasattr(type(source), "__iter__"):
+        raise DTypeError(
+            f"{name} is no source of elements: give what has a length and is indexed with integers, or "
+            "what can be "
+            f"iterated over again.{here()}"
+        )
+    if not indexed and iter(source) is source:
+        raise DTypeError(
+            f"{name} can be iterated over once, and each run through a dataset begins anew; give the "
+            "function that "
+            f"makes it to from_generator.{here()}"
+        )
+    layout = layout or _like_the_first(source, name)
+    read = ElementReader(layout, name)
+    if indexed:
+        return RowsStage(rows=SequenceRows(source, read), count=len(source), elements=layout)
+    return IteratedStage(iterate=functools.partial(_read_all, source, read), elements=layout)
+
+
+def _read_all(source: Iterable[Any], read: ElementReader) -> Iterator[Item]:
+    for index, value in enumerate(source):
+        yield read(value, index)
+
+
+def _like_the_first(source: Any, name: str) -> ElementLayout:
+    missing = object()
+    first = next(iter(source), missing)
+    if first is missing:
+        raise InvalidArgumentError(
+            f"{name} has no elements, which would say what they are like; give output_signature.{here()}"
+        )
+    leaves, structure = opened(first)
+    return ElementLayout(structure, tuple([leaf_spec(leaf_array(x)) for x in leaves]))

@@ -1,0 +1,151 @@
+"""Stages that call a function for each element: what it gives, or the elements that it chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualflow.data.element import ElementLayout, Item
+from dualflow.data.functions import ElementFunction
+from dualflow.data.stage import UNKNOWN, Cursor, OneToOne, OverOne, Replayed, Stage, State
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MapStage(OverOne):
+    """What a function gives for each element."""
+
+    function: ElementFunction
+
+    @property
+    def layout(self) -> ElementLayout:
+        return self.function.layout
+
+    def start(self) -> Cursor:
+        return MapCursor(self.source.start(), self.function)
+
+
+class MapCursor(OneToOne):
+    """What a function gives for the elements of a run."""
+
+    def __init__(self, upstream: Cursor, function: ElementFunction) -> None:
+        super().__init__(upstream)
+        self._function = function
+
+    def pull(self, count: int) -> Sequence[Item]:
+        function = self._function
+        return [function(*item) for item in self._upstream.pull(count)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FilterStage(OverOne):
+    """The elements for which a function gives True."""
+
+    predicate: ElementFunction
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def start(self) -> Cursor:
+        return FilterCursor(self.source.start(), self.predicate)
+
+
+class FilterCursor(OneToOne):
+    """The elements of a run that a function chooses."""
+
+    def __init__(self, upstream: Cursor, predicate: ElementFunction) -> None:
+        super().__init__(upstream)
+        self._predicate = predicate
+
+    def pull(self, count: int) -> Sequence[Item]:
+        found: list[Item] = []
+        while len(found) < count:
+            items = self._upstream.pull(1)
+            if not items:
+                break
+            if self._predicate(*items[0])[0]:
+                found.append(items[0])
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TakeWhileStage(FilterStage):
+    """The elements before the first for which a function gives False."""
+
+    def start(self) -> Cursor:
+        return TakeWhileCursor(self.source.start(), self.predicate)
+
+
+class TakeWhileCursor(FilterCursor):
+    """The beginning of a run, up to the first element that a function refuses."""
+
+    _ended = False
+
+    def pull(self, count: int) -> Sequence[Item]:
+        found: list[Item] = []
+        while len(found) < count and not self._ended:
+            items = self._upstream.pull(1)
+            self._ended = not items or not self._predicate(*items[0])[0]
+            if not self._ended:
+                found.append(items[0])
+        return found
+
+    def get_state(self) -> State:
+        return [self._ended, self._upstream.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._ended = state[0]
+        self._upstream.set_state(state[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScanStage(OverOne):
+    """What a function gives for each element and a state, which it also gives anew.
+
+    Attributes:
+        function: of the state and an element; returns a pair of the new state and the result.
+        first: the leaves of the first state.
+    """
+
+    function: ElementFunction
+    first: Item
+
+    @property
+    def layout(self) -> ElementLayout:
+        known = self.function.layout
+        state, result = known.structure.children
+        return ElementLayout(result, known.specs[state.leaves :])
+
+    def start(self) -> Cursor:
+        return ScanCursor(self)
+
+
+class ScanCursor(Replayed):
+    """A run with a state, which is computed again where it goes on from a saved place."""
+
+    def __init__(self, stage: ScanStage) -> None:
+        super().__init__(stage.source.start())
+        self._stage = stage
+        self.restart()
+
+    def restart(self) -> None:
+        self._state = self._stage.first
+
+    def make(self, count: int) -> Sequence[Item]:
+        found: list[Item] = []
+        for item in self._upstream.pull(count):
+            made = self._stage.function(*self._state, *item)
+            self._state = made[: len(self._state)]
+            found.append(made[len(self._state) :])
+        return found
+
+
+def reduced(source: Stage, function: ElementFunction, first: Item) -> Item:
+    """The last state of a function of a state and an element, over all elements."""
+    cursor, state = source.start(), first
+    try:
+        while items := cursor.pull(1):
+            state = function(*state, *items[0])
+        return state
+    finally:
+        cursor.close()

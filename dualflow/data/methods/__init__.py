@@ -1,0 +1,1 @@
+"""The methods of datasets, by what they are for."""

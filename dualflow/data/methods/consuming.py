@@ -1,0 +1,116 @@
+"""What datasets are used for: loops, results, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entries
+from dualflow.core.tree import unflatten
+from dualflow.data.arguments import callable_function
+from dualflow.data.element import wrapped
+from dualflow.data.iterator import Iterator, NumpyIterator
+from dualflow.data.mapping import reduced
+from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.mapping import _state, check_state
+from dualflow.data.stage import INFINITE, UNKNOWN
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.errors import here
+
+
+@entries
+class ConsumingMethods(StageHolder):
+    """Runs through datasets."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self)
+
+    def __len__(self) -> int:
+        count = self.stage.cardinality
+        if count == INFINITE:
+            raise DTypeError(f"The dataset is infinite.{here()}")
+        if count == UNKNOWN:
+            raise DTypeError(
+                f"The dataset length is unknown; count with reduce, or assert_cardinality.{here()}"
+            )
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the elements, in their structure: what is known of them before one is there.
+
+        >>> import dualflow as df
+        >>> df.data.Dataset.range(3).batch(2).element_spec
+        TensorSpec(shape=(None,), dtype=dualflow.int64, name=None)
+        """
+        return self.stage.layout.element_spec
+
+    def cardinality(self) -> EagerTensor:
+        """How many elements there are: an int64, INFINITE_CARDINALITY, or UNKNOWN_CARDINALITY.
+
+        >>> import dualflow as df
+        >>> int(df.data.Dataset.range(42).batch(10).cardinality())
+        5
+        """
+        return wrap(np.array(self.stage.cardinality, np.int64))
+
+    def as_numpy_iterator(self) -> NumpyIterator:
+        """An iterator over the elements as arrays and scalars of NumPy.
+
+        >>> import dualflow as df
+        >>> list(df.data.Dataset.range(3).as_numpy_iterator())
+        [np.int64(0), np.int64(1), np.int64(2)]
+        """
+        return NumpyIterator(self)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """The last state of ``reduce_func(state, element)``, called with each element in turn.
+
+        Args:
+            initial_state: a structure of tensors.
+            reduce_func: takes a state and an element; returns the next state, of the same structure and
+                dtypes.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: it returns another structure or dtype.
+
+        >>> import dualflow as df
+        >>> df.data.Dataset.range(5).reduce(df.constant(0, df.int64), lambda s, x: s + x).numpy()
+        np.int64(10)
+        """
+        first, leaves = _state(initial_state)
+        function = self.function(callable_function(reduce_func, "reduce_func"), first)
+        check_state(function.layout, first)
+        with dispatch.using(EAGER):
+            found = reduced(self.stage, function, leaves)
+        return unflatten(first.structure, list(map(wrapped, found)))
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element.
+
+        Raises:
+            InvalidArgumentError: there is none, or more than one.
+
+        >>> import dualflow as df
+        >>> df.data.Dataset.from_tensors(7).get_single_element().numpy()
+        np.int32(7)
+        """
+        found = []
+        for element in Iterator(self):
+            found.append(element)
+            if len(found) > 1:
+                raise InvalidArgumentError(f"Dataset had more than one element.{here()}")
+        if not found:
+            raise InvalidArgumentError(f"Dataset was empty.{here()}")
+        return found[0]

@@ -1,0 +1,255 @@
+"""Datasets of what programs have: arrays, sequences, generators, ranges, other datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from dualflow.core.dtypes import as_dtype, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import Structure, flatten
+from dualflow.data.arguments import whole_number
+from dualflow.data.combining import ZipStage
+from dualflow.data.element import (
+    AbstractDataset,
+    ElementLayout,
+    layout_of_spec,
+    leaf_array,
+    leaf_spec,
+    opened,
+    single,
+    trailing,
+)
+from dualflow.data.foreign import generated, signature, source_of
+from dualflow.data.methods.base import StageHolder
+from dualflow.data.rows import ArrayRows, ProgressionRows
+from dualflow.data.sources import RowsStage
+from dualflow.data.stage import INFINITE
+from dualflow.function.errors import here
+
+
+class MakingMethods(StageHolder):
+    """How datasets begin."""
+
+    __slots__ = ()
+
+    @classmethod
+    @entry
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Self:
+        """The rows of tensors, one element each.
+
+        Args:
+            tensors: a structure of tensors of one first size. Arrays, lists of numbers, and columns of pandas
+                are copied; of a memory-mapped array (``np.load(file, mmap_mode="r")``) rows are read when
+                they are taken.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            InvalidArgumentError: there is no tensor, one without axes, or their first sizes differ.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.from_tensor_slices({"x": [1.0, 2.0], "y": [3, 4]})
+        >>> [(int(e["x"]), int(e["y"])) for e in dataset]
+        [(1, 3), (2, 4)]
+        """
+        leaves, structure = opened(tensors)
+        if not leaves:
+            raise InvalidArgumentError(f"Invalid `tensors`: there is none to take slices of.{here()}")
+        arrays = tuple(map(leaf_array, leaves))
+        if any(not x.shape for x in arrays):
+            raise InvalidArgumentError(
+                "from_tensor_slices takes the rows of tensors, and one without axes has none; use "
+                "from_tensors."
+                f"{here()}"
+            )
+        sizes = [x.shape[0] for x in arrays]
+        if len(set(sizes)) > 1:
+            raise InvalidArgumentError(
+                f"Dimensions {sizes[0]} and {next(n for n in sizes if n != sizes[0])} are not compatible: "
+                "all "
+                f"tensors must have as many rows.{here()}"
+            )
+        specs = tuple([trailing(leaf_spec(x)) for x in arrays])
+        return cls._rows(arrays, sizes[0], ElementLayout(structure, specs))
+
+    @classmethod
+    @entry
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Self:
+        """One element: a structure of tensors.
+
+        >>> import dualflow as df
+        >>> [x.numpy().tolist() for x in df.data.Dataset.from_tensors([1, 2])]
+        [[1, 2]]
+        """
+        leaves, structure = opened(tensors)
+        if not leaves:
+            raise InvalidArgumentError(f"Invalid `tensors`: an element holds one tensor at least.{here()}")
+        arrays = tuple(map(leaf_array, leaves))
+        layout = ElementLayout(structure, tuple(map(leaf_spec, arrays)))
+        return cls._rows(tuple([x[None] for x in arrays]), 1, layout)
+
+    @classmethod
+    def _rows(cls, arrays: tuple[Any, ...], count: int | None, layout: ElementLayout) -> Self:
+        made: Self = cls.of(RowsStage(rows=ArrayRows(arrays), count=count or 0, elements=layout))
+        return made
+
+    @classmethod
+    @entry
+    def range(cls, *args: Any, output_type: Any = int64, name: str | None = None) -> Self:
+        """The integers of ``range(*args)``.
+
+        Args:
+            args: ``stop``, or ``start, stop``, or ``start, stop, step``.
+            output_type: their dtype, int64 by default.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: a limit that is no integer, or too few or too many of them.
+            InvalidArgumentError: a step of 0.
+
+        >>> import dualflow as df
+        >>> list(df.data.Dataset.range(5, 0, -2).as_numpy_iterator())
+        [np.int64(5), np.int64(3), np.int64(1)]
+        """
+        if not 1 <= len(args) <= 3:
+            raise DTypeError(f"range takes one limit, or two, and a step, not {args}.{here()}")
+        limits = [whole_number(x, "a limit of range") for x in args]
+        if len(limits) == 3 and not limits[2]:
+            raise InvalidArgumentError(f"step must be a non-zero integer.{here()}")
+        return cls._progression(range(*limits), output_type)
+
+    @classmethod
+    @entry
+    def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Self:
+        """Numbers without end, from ``start`` on.
+
+        >>> import dualflow as df
+        >>> list(df.data.Dataset.counter(start=5, step=2).take(3).as_numpy_iterator())
+        [np.int64(5), np.int64(7), np.int64(9)]
+        """
+        first, by = whole_number(start, "start"), whole_number(step, "step")
+        return cls._progression(endless(first, by), dtype, INFINITE)
+
+    @classmethod
+    def _progression(cls, numbers: Any, dtype: Any, count: int | None = None) -> Self:
+        kind = as_dtype(dtype)
+        rows = ProgressionRows(numbers, kind.dtype)
+        length = len(numbers) if count is None else count
+        made: Self = cls.of(RowsStage(rows=rows, count=length, elements=single(TensorSpec([], kind))))
+        return made
+
+    @classmethod
+    @entry
+    def from_generator(
+        cls,
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Self:
+        """What a Python generator yields; it is begun anew for each run through the dataset.
+
+        Args:
+            generator: returns an iterable when it is called.
+            output_types: a structure of the dtypes of what it yields; ``output_signature`` says more.
+            output_shapes: a structure of their shapes.
+            args: what the generator is called with, given to it as arrays.
+            output_signature: a structure of :class:`dualflow.TensorSpec`.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: ``generator`` can't be called, or not exactly one of types and signature is given.
+            InvalidArgumentError: in the loop, where it yields something of another structure, shape or kind.
+            Exception: in the loop, whatever the generator raises.
+
+        >>> import dualflow as df
+        >>> def words():
+        ...     yield [1, 2]
+        ...     yield [3]
+        >>> spec = df.TensorSpec([None], df.int32)
+        >>> dataset = df.data.Dataset.from_generator(words, output_signature=spec)
+        >>> [x.numpy().tolist() for x in dataset]
+        [[1, 2], [3]]
+        """
+        if not callable(generator):
+            raise DTypeError(
+                "`generator` must be a Python callable, which is called for each run through the dataset; "
+                "give "
+                f"the generator function itself, or lambda: iterable.{here()}"
+            )
+        layout = signature(output_types, output_shapes, output_signature)
+        given = () if args is None else tuple([leaf_array(x) for x in args])
+        made: Self = cls.of(generated(lambda: generator(*given), layout))
+        return made
+
+    @classmethod
+    @entry
+    def from_source(cls, source: Any, output_signature: Any = None) -> Self:
+        """The elements of a sequence of Python objects, or of a dataset of another library.
+
+        What has a length and is indexed with integers, such as a list or a torch Dataset of that kind, is
+        read at the places that are needed: a shuffle in front holds numbers only. What can only be iterated,
+        such as grain's or torch's iterable datasets and data loaders, is iterated anew for each run.
+
+        Args:
+            source: its elements are structures of what becomes tensors: numbers, arrays, torch's tensors.
+            output_signature: a structure of :class:`dualflow.TensorSpec`; without it, the first element says
+                what all are like.
+
+        Raises:
+            DTypeError: ``source`` can't be iterated.
+            InvalidArgumentError: it is empty and there is no signature; or in the loop, where an element is
+                unlike the others.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.from_source([(1.0, 0), (2.0, 1)])
+        >>> [(float(x), int(label)) for x, label in dataset]
+        [(1.0, 0), (2.0, 1)]
+        """
+        layout = None if output_signature is None else layout_of_spec(output_signature)
+        made: Self = cls.of(source_of(source, layout))
+        return made
+
+    @classmethod
+    @entry
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
+        """Elements made of one of each dataset, up to the end of the shortest.
+
+        Args:
+            args: datasets, or one structure of them (tuples and dicts), which the elements have too.
+            datasets: that structure, by its older name.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: there is none, or something else is among them.
+
+        >>> import dualflow as df
+        >>> a, b = df.data.Dataset.range(3), df.data.Dataset.range(10, 12)
+        >>> [(int(x), int(y)) for x, y in df.data.Dataset.zip(a, b)]
+        [(0, 10), (1, 11)]
+        """
+        if not args and datasets is None:
+            raise DTypeError(f"Must pass at least one dataset to `zip`.{here()}")
+        given = datasets if datasets is not None else (args[0] if len(args) == 1 else args)
+        leaves, structure = flatten(given)
+        if _has_list(structure) or not all(isinstance(x, AbstractDataset) for x in leaves):
+            raise DTypeError(
+                "zip takes (nested) structures of datasets, of tuples and dicts; Python lists are not "
+                "supported: "
+                f"{given!r}. Give a tuple.{here()}"
+            )
+        made: Self = cls.of(ZipStage(parts=tuple([x.stage for x in leaves]), structure=structure))
+        return made
+
+
+def endless(first: int, step: int) -> range:
+    """As many numbers as no program counts."""
+    return range(first, first + step * (1 << 62), step) if step else range(first, first + (1 << 62))
+
+
+def _has_list(structure: Structure) -> bool:
+    return structure.kind is list or any(map(_has_list, structure.children))

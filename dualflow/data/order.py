@@ -1,0 +1,209 @@
+"""Stages that change which elements come, and in which order, without looking at them.
+
+So they do the same with the numbers of elements: over a source whose elements have numbers, they run on
+these, and the elements are taken at the end, a batch at a time.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dualflow.data.rows import RowCursor
+from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, OneToOne, OverOne, Stage, State
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reordering(OverOne):
+    """A stage that doesn't look at elements."""
+
+    def indexed(self) -> tuple[IndexedRows, Stage] | None:
+        found = self.source.indexed()
+        return found and (found[0], replace(self, source=found[1]))
+
+    def start(self) -> Cursor:
+        found = self.indexed()
+        if found is None or found[1].source is self.source:  # type: ignore[attr-defined]  # it is of this class
+            return self.run()
+        return RowCursor(found[0], found[1].start())
+
+    @abstractmethod
+    def run(self) -> Cursor:
+        """A run through it, whatever its elements are."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TakeStage(Reordering):
+    """The first ``count`` elements; all where it is negative."""
+
+    count: int
+
+    @property
+    def cardinality(self) -> int:
+        known = self.source.cardinality
+        if self.count < 0 or known == UNKNOWN:
+            return known if self.count else 0
+        return self.count if known == INFINITE else min(known, self.count)
+
+    def run(self) -> Cursor:
+        return self.source.start() if self.count < 0 else TakeCursor(self.source.start(), self.count)
+
+
+class TakeCursor(OneToOne):
+    """The first elements of a run."""
+
+    def __init__(self, upstream: Cursor, count: int) -> None:
+        super().__init__(upstream)
+        self._left = count
+
+    def pull(self, count: int) -> Sequence[Any]:
+        wanted = min(count, self._left)
+        if not wanted:
+            return ()
+        found = self._upstream.pull(wanted)
+        self._left -= len(found)
+        return found
+
+    def get_state(self) -> State:
+        return [self._left, self._upstream.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._left = state[0]
+        self._upstream.set_state(state[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SkipStage(Reordering):
+    """All but the first ``count`` elements; none where it is negative."""
+
+    count: int
+
+    @property
+    def cardinality(self) -> int:
+        known = self.source.cardinality
+        if self.count < 0:
+            return 0
+        return known if known < 0 else max(known - self.count, 0)
+
+    def run(self) -> Cursor:
+        return SkipCursor(self.source.start(), self.count)
+
+
+class SkipCursor(OneToOne):
+    """A run without its beginning, which it leaves out when it is first asked."""
+
+    def __init__(self, upstream: Cursor, count: int) -> None:
+        super().__init__(upstream)
+        self._count = count
+        self._done = count == 0
+
+    def pull(self, count: int) -> Sequence[Any]:
+        if not self._done:
+            left = self._count
+            while left:
+                found = self._upstream.pull(256 if left < 0 else min(left, 256))
+                if not len(found):
+                    break
+                left -= len(found) if left > 0 else 0
+            self._done = True
+        return self._upstream.pull(count)
+
+    def get_state(self) -> State:
+        return [self._done, self._upstream.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._done = state[0]
+        self._upstream.set_state(state[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardStage(Reordering):
+    """Every element whose number is ``index`` modulo ``shards``."""
+
+    shards: int
+    index: int
+
+    @property
+    def cardinality(self) -> int:
+        known = self.source.cardinality
+        return known if known < 0 else max(0, -((self.index - known) // self.shards))
+
+    def run(self) -> Cursor:
+        return ShardCursor(self.source.start(), self.shards, self.index)
+
+
+class ShardCursor(OneToOne):
+    """Every so many elements of a run."""
+
+    def __init__(self, upstream: Cursor, shards: int, index: int) -> None:
+        super().__init__(upstream)
+        self._shards = shards
+        self._index = index
+
+    def pull(self, count: int) -> Sequence[Any]:
+        return self._upstream.pull(count * self._shards)[self._index :: self._shards]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RepeatStage(Reordering):
+    """The source so many times in turn, without end where ``count`` is negative."""
+
+    count: int
+
+    @property
+    def cardinality(self) -> int:
+        known = self.source.cardinality
+        if known == 0 or self.count == 0:
+            return 0
+        if self.count < 0:
+            return INFINITE
+        return known if known < 0 else known * self.count
+
+    def run(self) -> Cursor:
+        return RepeatCursor(self.source, self.count)
+
+
+class RepeatCursor(Cursor):
+    """One run through a stage after the other."""
+
+    def __init__(self, source: Stage, count: int) -> None:
+        self._source = source
+        self._left = count
+        self._current: Cursor | None = None
+        self._empty = False
+
+    def pull(self, count: int) -> Sequence[Any]:
+        found: Sequence[Any] = ()
+        while len(found) < count:
+            if self._current is None:
+                if self._left == 0:
+                    break
+                self._left -= self._left > 0
+                self._current = self._source.start()
+                self._empty = True
+            more = self._current.pull(count - len(found))
+            found = [*found, *more] if len(found) else more
+            self._empty = self._empty and not len(more)
+            if len(found) < count:
+                self._current.close()
+                self._current = None
+                if self._empty:  # a source without elements would be begun for ever
+                    self._left = 0
+        return found
+
+    def get_state(self) -> State:
+        return [self._left, self._empty, None if self._current is None else self._current.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._left, self._empty, inner = state
+        self.close()
+        self._current = None
+        if inner is not None:
+            self._current = self._source.start()
+            self._current.set_state(inner)
+
+    def close(self) -> None:
+        if self._current is not None:
+            self._current.close()

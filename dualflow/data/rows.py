@@ -1,0 +1,70 @@
+"""Elements by their number, and runs that take them so: one index gather for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.convert import Array
+from dualflow.data.element import Item
+from dualflow.data.stage import Cursor, IndexedRows, OneToOne
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayRows:
+    """The rows of arrays of one length."""
+
+    arrays: tuple[Array, ...]
+
+    def row(self, index: int) -> Item:
+        return tuple([a[index, ...] for a in self.arrays])
+
+    def gather(self, indices: Sequence[int]) -> list[Array]:
+        if isinstance(indices, range) and indices.step == 1:
+            return [a[indices.start : indices.stop] for a in self.arrays]
+        places = np.array(indices, np.intp)
+        return [a.take(places, 0) for a in self.arrays]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgressionRows:
+    """The numbers of a range, which are not in memory."""
+
+    numbers: range
+    dtype: Any
+
+    def row(self, index: int) -> Item:
+        return (np.array(self.numbers[index], self.dtype),)
+
+    def gather(self, indices: Sequence[int]) -> list[Array]:
+        places = np.array(indices, np.int64)
+        return [(self.numbers.start + self.numbers.step * places).astype(self.dtype, copy=False)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceRows:
+    """The elements of an object that is indexed with integers."""
+
+    sequence: Any
+    read: Any
+
+    def row(self, index: int) -> Item:
+        found: Item = self.read(self.sequence[index], index)
+        return found
+
+    def gather(self, indices: Sequence[int]) -> list[Array]:
+        return [np.stack(column) for column in zip(*map(self.row, indices), strict=True)]
+
+
+class RowCursor(OneToOne):
+    """A run through rows in the order of their numbers' run."""
+
+    def __init__(self, rows: IndexedRows, numbers: Cursor) -> None:
+        super().__init__(numbers)
+        self._row = rows.row
+
+    def pull(self, count: int) -> Sequence[Item]:
+        return [self._row(i) for i in self._upstream.pull(count)]

@@ -1,0 +1,141 @@
+"""Shuffling with a buffer: the next element is drawn from as many as the buffer holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import numpy as np
+
+from dualflow.core.convert import Array
+from dualflow.data.order import Reordering
+from dualflow.data.stage import UNKNOWN, Cursor, Replayed, State
+from dualflow.ops.random_numbers.streams import STREAMS
+
+_DRAWN: Final = 1024
+_WORD: Final = (1 << 64) - 1
+
+
+class Epochs:
+    """What numbers the runs through a shuffled stage, each of which has an order of its own.
+
+    Attributes:
+        seeds: what its orders are made of, beside the run's number.
+        next: the number of the run that begins next.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        if seed is None:
+            self.seeds = [int(x) for x in STREAMS.shared.philox.integers(0, 1 << 63, 2)]
+        else:
+            self.seeds = [(STREAMS.seed or 0) & _WORD, seed & _WORD]
+        self.next = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> int:
+        """The number of a new run."""
+        with self._lock:
+            number = self.next
+            self.next += 1
+        return number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShuffleStage(Reordering):
+    """The elements in an order drawn from a buffer of ``size``; from all where it is ``UNKNOWN``.
+
+    Attributes:
+        again: whether each run has an order of its own.
+        epochs: what numbers them.
+    """
+
+    size: int
+    again: bool
+    epochs: Epochs = field(repr=False)
+
+    def run(self) -> Cursor:
+        return ShuffleCursor(self)
+
+
+class ShuffleCursor(Replayed):
+    """A run whose next element is drawn from a buffer, into whose place the source's next one goes.
+
+    Once the source has ended, what the buffer holds comes in one random order.
+    """
+
+    def __init__(self, stage: ShuffleStage) -> None:
+        super().__init__(stage.source.start())
+        self._stage = stage
+        self._size = stage.size
+        self._epoch = stage.epochs.begin() if stage.again else 0
+        self.restart()
+
+    def restart(self) -> None:
+        self._bits = np.random.Philox(np.random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
+        self._places: list[int] = []
+        self._buffer: Sequence[Any] | None = None
+        self._order: Array | None = None
+        self._at = 0
+
+    def make(self, count: int) -> Sequence[Any]:
+        if self._buffer is None:
+            self._buffer = self._filled()
+        if self._order is not None:
+            return self._rest(count)
+        more = self._upstream.pull(count)
+        found: list[Any] = []
+        if len(more):
+            buffer = self._buffer = self._buffer if isinstance(self._buffer, list) else list(self._buffer)
+            for x, place in zip(more, self._draw(len(more)), strict=True):
+                found.append(buffer[place])
+                buffer[place] = x
+        if len(more) == count:
+            return found
+        self._end()
+        rest = self._rest(count - len(found))
+        return [*found, *rest] if found else rest
+
+    def _filled(self) -> Sequence[Any]:
+        """The beginning of the source, as much as the buffer holds."""
+        if self._size != UNKNOWN:
+            return self._upstream.pull(self._size)
+        found: list[Any] = []
+        while len(more := self._upstream.pull(_DRAWN)):
+            found += more
+        return found
+
+    def _rest(self, count: int) -> Sequence[Any]:
+        """What the buffer still holds, once the source has ended, in its order."""
+        buffer, order = self._buffer, self._order
+        assert buffer is not None, "it was filled"
+        assert order is not None, "it was drawn"
+        places = order[self._at : self._at + count]
+        self._at += len(places)
+        if isinstance(buffer, range) and buffer == range(len(buffer)):  # the numbers of all rows
+            return cast("Sequence[int]", places)
+        return [buffer[i] for i in places]
+
+    def _draw(self, count: int) -> list[int]:
+        """Places in the buffer, drawn in blocks: the same ones, however many are asked for at once."""
+        while len(self._places) < count:
+            words = self._bits.random_raw(_DRAWN) % np.uint64(self._size)
+            self._places = words.tolist()[::-1] + self._places
+        taken = self._places[len(self._places) - count :]
+        del self._places[len(self._places) - count :]
+        return taken[::-1]
+
+    def _end(self) -> None:
+        """Draw the order of the rest: the ranks of random words, alike in all of NumPy's versions."""
+        assert self._buffer is not None, "it was filled"
+        self._order = np.argsort(self._bits.random_raw(len(self._buffer)), kind="stable")
+
+    def get_state(self) -> State:
+        epochs = self._stage.epochs
+        return [epochs.seeds, self._epoch, epochs.next, *super().get_state()]
+
+    def set_state(self, state: State) -> None:
+        epochs = self._stage.epochs
+        epochs.seeds, self._epoch, epochs.next, *place = state
+        super().set_state(place)

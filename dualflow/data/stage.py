@@ -1,0 +1,186 @@
+"""What a pipeline is made of: stages, which describe it and never change, and cursors, which run through it.
+
+A cursor hands out elements in blocks. Its state is JSON: numbers that say how far it is, not what it holds;
+where a stage keeps elements, it makes them again when it is set to a state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+from dualflow.core.convert import Array
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.data.element import ElementLayout, Item
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import caller
+
+State: TypeAlias = Any
+"""What ``json`` writes and reads."""
+
+INFINITE: Final = -1
+UNKNOWN: Final = -2
+INFINITE_CARDINALITY: Final = INFINITE
+UNKNOWN_CARDINALITY: Final = UNKNOWN
+AUTOTUNE: Final = -1
+"""The number of threads, or the size of a buffer, that is found while the pipeline runs."""
+
+
+class Cursor(ABC):
+    """A run through a stage, up to its end. Used by one thread at a time.
+
+    Attributes:
+        upstreams: the runs that it reads from.
+    """
+
+    upstreams: Sequence[Cursor] = ()
+
+    @abstractmethod
+    def pull(self, count: int) -> Sequence[Any]:
+        """The next ``count`` elements; fewer only where the stage ends, and then none."""
+
+    @abstractmethod
+    def get_state(self) -> State:
+        """Where the run is, cheaply."""
+
+    @abstractmethod
+    def set_state(self, state: State) -> None:
+        """Go to where a run was, also back."""
+
+    def close(self) -> None:
+        """Let threads go that work ahead."""
+        for upstream in self.upstreams:
+            upstream.close()
+
+
+class IndexedRows(Protocol):
+    """Elements that are found by their number, and so can be taken in any order."""
+
+    def row(self, index: int) -> Item:
+        """One element."""
+        ...
+
+    def gather(self, indices: Sequence[int]) -> list[Array]:
+        """Several, stacked along a new first axis."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage(ABC):
+    """One step of a pipeline.
+
+    Attributes:
+        origin: the user's line that asked for it.
+    """
+
+    origin: Origin | None = field(default_factory=caller)
+
+    @property
+    @abstractmethod
+    def layout(self) -> ElementLayout:
+        """Of its elements."""
+
+    @property
+    @abstractmethod
+    def cardinality(self) -> int:
+        """How many elements it has, or ``INFINITE`` or ``UNKNOWN``."""
+
+    @property
+    def sources(self) -> tuple[Stage, ...]:
+        """What it reads from."""
+        return ()
+
+    @abstractmethod
+    def start(self) -> Cursor:
+        """A new run through it."""
+
+    def indexed(self) -> tuple[IndexedRows, Stage] | None:
+        """The same elements as rows and a stage of their numbers, where that is possible."""
+        return None
+
+    def describe(self) -> str:
+        """Its kind and those of its sources, which states are valid for."""
+        name = type(self).__name__.removesuffix("Stage")
+        return f"{name}({', '.join(s.describe() for s in self.sources)})"
+
+    @property
+    def where(self) -> str:
+        """The user's line, as the end of an error's message."""
+        return "" if self.origin is None else f"\n  {self.origin}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverOne(Stage):
+    """A stage that reads from one other, whose elements are like its own unless it says otherwise."""
+
+    source: Stage
+
+    @property
+    def sources(self) -> tuple[Stage, ...]:
+        return (self.source,)
+
+    @property
+    def layout(self) -> ElementLayout:
+        return self.source.layout
+
+    @property
+    def cardinality(self) -> int:
+        return self.source.cardinality
+
+
+class OneToOne(Cursor):
+    """A run that keeps nothing: it is where the run through its source is."""
+
+    def __init__(self, upstream: Cursor) -> None:
+        self._upstream = upstream
+        self.upstreams = (upstream,)
+
+    def get_state(self) -> State:
+        return self._upstream.get_state()
+
+    def set_state(self, state: State) -> None:
+        self._upstream.set_state(state)
+
+
+class Replayed(Cursor):
+    """A run through a stage that keeps elements: set to a state, it makes again all since the beginning.
+
+    Args:
+        upstream: the run through the source, at its beginning.
+    """
+
+    def __init__(self, upstream: Cursor) -> None:
+        self._upstream = upstream
+        self.upstreams = (upstream,)
+        self._begun: State = upstream.get_state()
+        self._count = 0
+
+    def pull(self, count: int) -> Sequence[Any]:
+        found = self.make(count)
+        self._count += len(found)
+        return found
+
+    @abstractmethod
+    def make(self, count: int) -> Sequence[Any]:
+        """The next elements."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Forget all elements: the source is at its beginning."""
+
+    def get_state(self) -> State:
+        return [self._begun, self._count]
+
+    def set_state(self, state: State) -> None:
+        self._begun, count = state
+        self._upstream.set_state(self._begun)
+        self.restart()
+        self._count = 0
+        while self._count < count:
+            if not len(self.pull(min(count - self._count, 256))):
+                raise InvalidArgumentError(
+                    f"The state is {count} elements into a dataset that has {self._count}; give the state of "
+                    "an iterator over the same data."
+                )

@@ -1,0 +1,81 @@
+"""Windows that slide over a tensor, as one factor of a matrix product that reads them where they lie."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dualflow.ops.forms import Contraction
+from dualflow.ops.record import Op
+
+MOST_AXES = 3
+"""The most axes that windows slide over."""
+LEAST_RUN = 16
+"""The fewest elements to copy at a time: loops copy shorter runs faster, many windows side by side."""
+
+
+class SlidingAxis(NamedTuple):
+    """An axis with windows.
+
+    Attributes:
+        size: of the tensor.
+        before: zeros before its first element.
+        windows: how many there are.
+        stride: the distance between windows.
+        length: of a window.
+        dilation: the distance between the elements of a window.
+    """
+
+    size: int
+    before: int
+    windows: int
+    stride: int
+    length: int
+    dilation: int
+
+
+class SlidingWindows(NamedTuple):
+    """How windows lie on a tensor ``(batch, *axes, channels)`` that has zeros around it."""
+
+    axes: tuple[SlidingAxis, ...]
+    channels: int
+
+    @property
+    def run(self) -> int:
+        """How many elements of a window are neighbours in the tensor: a place's, or a row's."""
+        last = self.axes[-1]
+        return self.channels * (last.length if last.dilation == 1 else 1)
+
+
+def _multiplied(x: Any, y: Any, *onto: Any, windows: SlidingWindows, **attrs: Any) -> Any:
+    """What the node means, in NumPy."""
+    rows = _rows(x, windows)
+    left = rows.T if attrs.get("transpose_a") else rows
+    product = left @ (y.T if attrs.get("transpose_b") else y)
+    return sum(onto, product * product.dtype.type(attrs.get("scale", 1.0)))
+
+
+def _rows(x: Any, windows: SlidingWindows) -> Any:
+    """The matrix of the windows."""
+    axes = windows.axes
+    ends = [(a.windows - 1) * a.stride + (a.length - 1) * a.dilation + 1 for a in axes]
+    around = [(a.before, max(0, end - a.before - a.size)) for a, end in zip(axes, ends, strict=True)]
+    padded = np.pad(x, [(0, 0), *around, (0, 0)])
+    steps = padded.strides[1:-1]
+    apart = [s * a.stride for s, a in zip(steps, axes, strict=True)]
+    inside = [s * a.dilation for s, a in zip(steps, axes, strict=True)]
+    shape = (x.shape[0], *[a.windows for a in axes], *[a.length for a in axes], windows.channels)
+    seen = as_strided(padded, shape, (padded.strides[0], *apart, *inside, padded.strides[-1]))
+    return seen.reshape(math.prod(shape[: 1 + len(axes)]), -1)
+
+
+WINDOW_PRODUCT = Op(
+    name="window_product",
+    doc="The matrix of the windows of ``x``, each a row, times ``y``; attrs as a product has, and windows.",
+    infer=lambda *specs, **attrs: (),
+    kernel=_multiplied,
+    form=Contraction(),
+)

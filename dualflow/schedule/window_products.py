@@ -1,0 +1,92 @@
+"""Matrix products whose first factor is windows of a tensor: they read the windows where those lie.
+
+A matrix of windows, each a row, has an element for each element of each window, many times what the tensor
+has. A product that takes it in blocks needs no more of it than a block at a time, and zeros around the tensor
+are not read at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dualflow.core.extent import typical
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.ops.forms import Assemble, Contraction, View
+from dualflow.schedule.operands import PRODUCT_CHARS, shows_in_order
+from dualflow.schedule.sliding import LEAST_RUN, MOST_AXES, WINDOW_PRODUCT, SlidingAxis, SlidingWindows
+
+
+def with_window_products(graph: Graph) -> Graph:
+    """``graph`` where products of windows read the tensor; windows and zeros nobody else reads are gone."""
+
+    def product(node: Node, current: Node) -> Expansion | None:
+        found = _of_windows(current)
+        return None if found is None else by(found)
+
+    if not any(isinstance(n.op.form, View) and n.op.form.sliding for n in graph.nodes):
+        return graph
+    changed = rebuild(graph, product)
+    return graph if changed is graph else _used(changed, graph)
+
+
+def _used(graph: Graph, before: Graph) -> Graph:
+    """``graph`` without the nodes that nobody reads, but with all inputs."""
+    kept = eliminate_dead_code(graph)
+    return before.with_results(graph.results, nodes=kept.nodes)
+
+
+def _of_windows(node: Node) -> Node | None:
+    """A product as one that reads windows where they lie; None where it has none, or reads them as well."""
+    form, spec = node.op.form, node.outputs[0].spec if node.outputs else None
+    if not isinstance(form, Contraction) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
+        return None
+    seen = _sliding(node.inputs[0]) if spec.rank == 2 else None
+    if seen is None:
+        return None
+    source, around = _surrounded(seen.inputs[0])
+    lie = _windows(seen, sizes(source), around)
+    if len(lie.axes) > MOST_AXES or typical(lie.run) < LEAST_RUN or _lies_as_matrix(lie):
+        return None
+    attrs = {**node.attrs, "windows": lie}
+    inputs = [source, *node.inputs[1:]]
+    return Node(WINDOW_PRODUCT, inputs, attrs, node.specs, node.origin, node.also)
+
+
+def _sliding(value: Value) -> Node | None:
+    """The node of the windows whose rows ``value`` is, in order."""
+    node = value.node
+    while node is not None and isinstance(node.op.form, View) and not node.op.form.sliding:
+        node = node.inputs[0].node
+    if node is None or not isinstance(node.op.form, View) or not shows_in_order(value, node.output):
+        return None
+    shape, axes = sizes(node.output), len(node.attrs["size"])
+    matrix = math.prod(shape[: 1 + axes]), math.prod(shape[1 + axes :])
+    return node if sizes(value) == matrix else None
+
+
+def _surrounded(value: Value) -> tuple[Value, Sequence[tuple[int, int]]]:
+    """What zeros surround in ``value``, and how many: before and after each axis."""
+    node = value.node
+    form = None if node is None else node.op.form
+    if node is not None and isinstance(form, Assemble) and form.surrounds and node.attrs["value"] == 0:
+        paddings = node.attrs["paddings"]
+        if paddings[0] == paddings[-1] == (0, 0):
+            return node.inputs[0], paddings
+    return value, [(0, 0)] * value.spec.rank
+
+
+def _windows(node: Node, shape: Sequence[int], around: Sequence[tuple[int, int]]) -> SlidingWindows:
+    length, strides, dilations = (node.attrs[key] for key in ("size", "strides", "dilations"))
+    counts = sizes(node.output)[1 : 1 + len(length)]
+    before = [pair[0] for pair in around[1:-1]]
+    axes = zip(shape[1:-1], before, counts, strides, length, dilations, strict=True)
+    return SlidingWindows(tuple([SlidingAxis(*axis) for axis in axes]), shape[-1])
+
+
+def _lies_as_matrix(lie: SlidingWindows) -> bool:
+    """Whether windows are of one element, and one for each element: strides can say so."""
+    return all(a.length == a.stride == 1 and a.before == 0 and a.windows == a.size for a in lie.axes)

@@ -1,0 +1,34 @@
+"""The backend as Keras 3.15 imports it: modules and functions side by side under one name."""
+
+from keras_dualflow.src import IS_THREAD_SAFE as IS_THREAD_SAFE
+from keras_dualflow.src import SUPPORTS_COMPLEX_DTYPES as SUPPORTS_COMPLEX_DTYPES
+from keras_dualflow.src import SUPPORTS_RAGGED_TENSORS as SUPPORTS_RAGGED_TENSORS
+from keras_dualflow.src import SUPPORTS_SPARSE_TENSORS as SUPPORTS_SPARSE_TENSORS
+from keras_dualflow.src import Variable as Variable
+from keras_dualflow.src import compute_output_spec as compute_output_spec
+from keras_dualflow.src import device_scope as device_scope
+from keras_dualflow.src import distribution_lib as distribution_lib
+from keras_dualflow.src import name_scope as name_scope
+from keras_dualflow.src import random as random
+from keras_dualflow.src.ops import core as core
+from keras_dualflow.src.ops import image as image
+from keras_dualflow.src.ops import linalg as linalg
+from keras_dualflow.src.ops import math as math
+from keras_dualflow.src.ops import nn as nn
+from keras_dualflow.src.ops import numpy as numpy
+from keras_dualflow.src.ops.core import cast as cast
+from keras_dualflow.src.ops.core import cond as cond
+from keras_dualflow.src.ops.core import convert_to_numpy as convert_to_numpy
+from keras_dualflow.src.ops.core import convert_to_tensor as convert_to_tensor
+from keras_dualflow.src.ops.core import is_tensor as is_tensor
+from keras_dualflow.src.ops.core import random_seed_dtype as random_seed_dtype
+from keras_dualflow.src.ops.core import scatter as scatter
+from keras_dualflow.src.ops.core import shape as shape
+from keras_dualflow.src.ops.core import stop_gradient as stop_gradient
+from keras_dualflow.src.ops.core import vectorized_map as vectorized_map
+from keras_dualflow.src.rnn import bidirectional_gru as bidirectional_gru
+from keras_dualflow.src.rnn import bidirectional_lstm as bidirectional_lstm
+from keras_dualflow.src.rnn import cudnn_ok as cudnn_ok
+from keras_dualflow.src.rnn import gru as gru
+from keras_dualflow.src.rnn import lstm as lstm
+from keras_dualflow.src.rnn import rnn as rnn

@@ -1,0 +1,91 @@
+"""Values as tensors, arrays and shapes, in Keras's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from keras.src import tree
+from keras.src.backend.common import standardize_dtype
+from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.common.keras_tensor import KerasTensor
+from keras.src.backend.config import floatx
+
+import dualflow as df
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, as_dtype
+
+SUPPORTS_SPARSE_TENSORS: Final = False
+SUPPORTS_RAGGED_TENSORS: Final = False
+SUPPORTS_COMPLEX_DTYPES: Final = True
+IS_THREAD_SAFE: Final = False  # fit's worker threads would wait for callbacks that use the model
+_HELD: Final = (AbstractTensor, AbstractVariable, AbstractComposite)
+
+
+def dtype_named(dtype: Any) -> DType:
+    """Keras's word for a dtype, or any other, as dualflow's dtype."""
+    return dtype if type(dtype) is DType else as_dtype(standardize_dtype(dtype))
+
+
+def convert_to_tensor(
+    x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None
+) -> Any:
+    """``x`` as a tensor, cast to ``dtype`` if one is given; Python's floats take Keras's ``floatx``.
+
+    Raises:
+        ValueError: a sparse or ragged tensor is asked for.
+    """
+    if sparse or ragged:
+        kind = "sparse" if sparse else "ragged"
+        raise ValueError(f"`{kind}=True` is not supported with the dualflow backend.")
+    tensor = df.convert_to_tensor(x if isinstance(x, _HELD) else _as_value(x, dtype))
+    return tensor if dtype is None else cast(tensor, dtype)
+
+
+def _as_value(x: Any, dtype: Any) -> Any:
+    """What becomes a tensor without losing digits on the way to its dtype."""
+    if isinstance(x, np.ndarray | np.generic):
+        return x
+    if (dtype is None and floatx() == "float32") or not isinstance(
+        x, bool | int | float | complex | list | tuple
+    ):
+        return x
+    leaves = tree.flatten(x)
+    if any(isinstance(leaf, _HELD) for leaf in leaves):
+        return x
+    kept = result_type(*[getattr(leaf, "dtype", type(leaf)) for leaf in leaves]) if dtype is None else dtype
+    return np.array(x).astype(dtype_named(kept).dtype) if leaves else x
+
+
+def convert_to_numpy(x: Any) -> Any:
+    """``x`` as an array that may be written to."""
+    return np.array(x)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor or a variable."""
+    return isinstance(x, _HELD)
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The sizes of ``x``: ints, and scalar tensors for those that only the run tells."""
+    if isinstance(x, KerasTensor):
+        return tuple(x.shape)
+    sizes = tuple(x.shape) if isinstance(x, _HELD) else tuple(df.convert_to_tensor(x).shape)
+    if None not in sizes:
+        return sizes
+    told = df.shape(x)
+    return tuple([told[i] if size is None else size for i, size in enumerate(sizes)])
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """``x`` in another dtype."""
+    wanted = dtype_named(dtype)
+    if isinstance(x, AbstractTensor) and x.dtype is wanted:
+        return x
+    return df.cast(x if isinstance(x, _HELD) else _as_value(x, None), wanted)
+
+
+def random_seed_dtype() -> str:
+    """The dtype of the state of random numbers."""
+    return "uint32"

@@ -1,0 +1,59 @@
+"""What a function of tensors returns, found without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from keras.src import tree
+from keras.src.backend.common import standardize_dtype
+from keras.src.backend.common.keras_tensor import KerasTensor
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.common.symbolic_scope import SymbolicScope
+
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.function.tracing.tracer import Tracer, tracing
+from keras_dualflow.src.core.conversion import dtype_named
+
+_SIZES: Final = (83, 89)
+"""What open sizes are taken for: a size of the result that differs between both is open, too."""
+
+
+def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What ``fn`` returns, with ``KerasTensor`` s in the place of tensors, both given and returned.
+
+    The function is traced, and what it records is dropped.
+    """
+    given = tree.flatten((args, kwargs))
+    is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in given)
+    found = _traced(fn, args, kwargs, _SIZES[0])
+    if not is_open:
+        return tree.map_structure(_keras_tensor, found)
+    other = iter(tree.flatten(_traced(fn, args, kwargs, _SIZES[1])))
+    return tree.map_structure(lambda x: _keras_tensor(x, next(other)), found)
+
+
+def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
+    tracer = Tracer("compute_output_spec")
+
+    def argument(x: Any) -> Any:
+        if not isinstance(x, KerasTensor):
+            return x
+        sizes = Shape([size if n is None else n for n in x.shape])
+        return tracer.argument(TensorSpec(sizes, dtype_named(x.dtype)))
+
+    # A scope for each trace: what the first has assigned to variables are values of that trace.
+    with StatelessScope(), SymbolicScope(), tracing(tracer):
+        args, kwargs = tree.map_structure(argument, (args, kwargs))
+        return fn(*args, **kwargs)
+
+
+def _keras_tensor(x: Any, other: Any = None) -> Any:
+    if not isinstance(x, AbstractTensor):
+        return x
+    sizes = tuple(x.shape)
+    if other is not None:
+        sizes = tuple([a if a == b else None for a, b in zip(sizes, other.shape, strict=True)])
+    return KerasTensor(sizes, standardize_dtype(x.dtype))

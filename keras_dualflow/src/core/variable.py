@@ -1,0 +1,72 @@
+"""Keras's variables: each holds a variable of dualflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras.src.backend.common import KerasVariable
+
+import dualflow as df
+from dualflow.core.dispatch import AbstractComposite
+from keras_dualflow.src.core.conversion import cast, convert_to_tensor
+
+
+class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras has no types
+    """A variable of a layer, an optimizer or a metric.
+
+    Ops of dualflow take it where they take a tensor, and read the value it has then, in the dtype of Keras's
+    autocast scope; ``GradientTape.gradient`` takes it as a source.
+    """
+
+    def _initialize(self, value: Any) -> None:
+        if isinstance(value, df.Variable):
+            self._value = value
+            return
+        with df.init_scope():
+            initial = convert_to_tensor(value, dtype=self._dtype)
+            self._value = df.Variable(initial, trainable=self.trainable, name=self.name)
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        # A layer may be built by the first call of a function that is being traced: what is drawn then is
+        # drawn once, and belongs to no trace.
+        with df.init_scope():
+            super()._initialize_with_initializer(initializer)
+
+    def _direct_assign(self, value: Any) -> None:
+        self._value.assign(cast(value, self._dtype))
+
+    def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
+        return convert_to_tensor(value, dtype=dtype)
+
+    def numpy(self) -> Any:
+        """The present value as a NumPy array."""
+        return self.value.numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.value.__array__(dtype, copy)
+
+    # what ops and tapes of dualflow ask a structure of tensors
+
+    @property
+    def values(self) -> Any:
+        """What gradients flow to."""
+        return self._value
+
+    def with_values(self, new_values: Any) -> Any:
+        """The gradient for this variable: a tensor."""
+        return new_values
+
+    def as_tensor(self) -> Any:
+        """The value as ops take it."""
+        return df.convert_to_tensor(self.value)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it and optimizers change it."""
+        return bool(self._trainable)
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        if self._value is not None:
+            self._value.trainable = self._trainable

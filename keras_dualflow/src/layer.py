@@ -1,0 +1,5 @@
+"""What every Keras layer inherits from this backend."""
+
+
+class BackendLayer:
+    """Nothing: layers need no help."""

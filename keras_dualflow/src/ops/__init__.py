@@ -1,0 +1,3 @@
+"""The functions behind ``keras.ops``."""
+
+from keras_dualflow.src.ops.core import *  # noqa: F403

@@ -1,0 +1,32 @@
+"""``keras.ops.core``: the functions that stand on no others."""
+
+from keras_dualflow.src.core.control_flow import cond as cond
+from keras_dualflow.src.core.control_flow import fori_loop as fori_loop
+from keras_dualflow.src.core.control_flow import switch as switch
+from keras_dualflow.src.core.control_flow import while_loop as while_loop
+from keras_dualflow.src.core.conversion import IS_THREAD_SAFE as IS_THREAD_SAFE
+from keras_dualflow.src.core.conversion import SUPPORTS_COMPLEX_DTYPES as SUPPORTS_COMPLEX_DTYPES
+from keras_dualflow.src.core.conversion import SUPPORTS_RAGGED_TENSORS as SUPPORTS_RAGGED_TENSORS
+from keras_dualflow.src.core.conversion import SUPPORTS_SPARSE_TENSORS as SUPPORTS_SPARSE_TENSORS
+from keras_dualflow.src.core.conversion import cast as cast
+from keras_dualflow.src.core.conversion import convert_to_numpy as convert_to_numpy
+from keras_dualflow.src.core.conversion import convert_to_tensor as convert_to_tensor
+from keras_dualflow.src.core.conversion import is_tensor as is_tensor
+from keras_dualflow.src.core.conversion import random_seed_dtype as random_seed_dtype
+from keras_dualflow.src.core.conversion import shape as shape
+from keras_dualflow.src.core.gradients import custom_gradient as custom_gradient
+from keras_dualflow.src.core.gradients import remat as remat
+from keras_dualflow.src.core.gradients import stop_gradient as stop_gradient
+from keras_dualflow.src.core.output_spec import compute_output_spec as compute_output_spec
+from keras_dualflow.src.core.parts import scatter as scatter
+from keras_dualflow.src.core.parts import scatter_update as scatter_update
+from keras_dualflow.src.core.parts import slice as slice
+from keras_dualflow.src.core.parts import slice_update as slice_update
+from keras_dualflow.src.core.parts import unstack as unstack
+from keras_dualflow.src.core.rows import associative_scan as associative_scan
+from keras_dualflow.src.core.rows import map as map
+from keras_dualflow.src.core.rows import scan as scan
+from keras_dualflow.src.core.rows import vectorized_map as vectorized_map
+from keras_dualflow.src.core.scopes import device_scope as device_scope
+from keras_dualflow.src.core.scopes import name_scope as name_scope
+from keras_dualflow.src.core.variable import Variable as Variable

@@ -1,0 +1,200 @@
+"""Products with windows of a tensor: as those with a matrix of the windows, zeros around it included."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
+
+import dualflow as df
+from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.runtime import jit
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.sliding import WINDOW_PRODUCT, SlidingAxis, SlidingWindows
+
+Array = np.ndarray[Any, Any]
+
+
+def rows_of(x: Array, lie: SlidingWindows) -> Array:
+    """A row for each window, by NumPy."""
+    axes = lie.axes
+    behind = [
+        max(0, (a.windows - 1) * a.stride + (a.length - 1) * a.dilation + 1 - a.size - a.before) for a in axes
+    ]
+    around = [(a.before, n) for a, n in zip(axes, behind, strict=True)]
+    wide = np.pad(x, [(0, 0), *around, (0, 0)])
+    spans = [(a.length - 1) * a.dilation + 1 for a in axes]
+    seen = sliding_window_view(wide, spans, tuple(range(1, 1 + len(axes))))
+    seen = seen[(slice(None), *[slice(None, a.windows * a.stride, a.stride) for a in axes])]
+    seen = np.moveaxis(seen, 1 + len(axes), -1)
+    seen = seen[(*[slice(None)] * (1 + len(axes)), *[slice(None, None, a.dilation) for a in axes])]
+    return np.ascontiguousarray(seen).reshape(len(x) * math.prod(a.windows for a in axes), -1)
+
+
+@functools.cache
+def library(made: Gemm) -> jit.Library:
+    """The machine code."""
+    return jit.compile_sources([made.source()], {})
+
+
+def multiply(
+    x: Array, y: Array, c: Array, lie: SlidingWindows, *, by_window: bool, blocks_for: int = 1, **given: Any
+) -> None:
+    """Run ``c = scale * (windows @ y) + keep * c``, or with the windows as columns, in machine code."""
+    made = gemm(c.dtype.char, windows=True)
+    b, out = (MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (y, c))
+    sizes = (c.shape[0], c.shape[1], y.shape[0])
+    table = made.window_table(sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **given)
+    scratch = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
+    integers = np.array(table, np.int64)
+    address = scratch.ctypes.data + -scratch.ctypes.data % 64
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(made).address(made.routine))
+    function(*[array.ctypes.data for array in (integers, x, y, c)], address, None, None)
+
+
+@st.composite
+def axes(draw: Callable[..., Any]) -> SlidingAxis:
+    """An axis with at least one window, zeros before and behind it."""
+    length, dilation, stride = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    reach = (length - 1) * dilation + 1
+    before, behind = draw(st.integers(0, reach + 1)), draw(st.integers(0, reach + 1))
+    size = draw(st.integers(max(1, reach - before - behind), 11))
+    return SlidingAxis(size, before, (size + before + behind - reach) // stride + 1, stride, length, dilation)
+
+
+def lying(*rows: tuple[int, ...], channels: int) -> SlidingWindows:
+    return SlidingWindows(tuple(SlidingAxis(*row) for row in rows), channels)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    lie=st.builds(SlidingWindows, st.lists(axes(), min_size=1, max_size=3).map(tuple), st.integers(1, 40)),
+    batch=st.integers(1, 3),
+    columns=st.integers(1, 70),
+    by_window=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    keep=st.booleans(),
+    blocks_for=st.sampled_from([1, 5]),
+)
+@example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=300), 2, 5, True, np.float32, False, 2)
+@example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=300), 2, 5, False, np.float32, True, 2)
+@example(lying((40, 0, 40, 1, 1, 1), (40, 0, 20, 2, 1, 1), channels=3), 1, 1, False, np.float64, False, 2)
+def test_windows_multiply_as_the_matrix_of_them(
+    lie: SlidingWindows, batch: int, columns: int, by_window: bool, dtype: Any, keep: bool, blocks_for: int
+) -> None:
+    rng = np.random.default_rng(columns)
+    x = rng.normal(size=(batch, *[a.size for a in lie.axes], lie.channels)).astype(dtype)
+    left = rows_of(x, lie) if by_window else rows_of(x, lie).T
+    y = rng.normal(size=(left.shape[1], columns)).astype(dtype)
+    c = rng.normal(size=(left.shape[0], columns)).astype(dtype)
+    wide = np.longdouble
+    old = c.astype(wide) * keep
+    multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=2.0, keep=keep)
+    exact = 2 * (left.astype(wide) @ y.astype(wide)) + old
+    size = 2 * (abs(left).astype(wide) @ abs(y).astype(wide)) + abs(old)
+    assert (abs(c - exact) <= (left.shape[1] + 2) * np.finfo(dtype).eps * size + np.finfo(dtype).tiny).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lie=st.builds(SlidingWindows, st.lists(axes(), min_size=1, max_size=2).map(tuple), st.integers(1, 20)),
+    turned=st.booleans(),
+)
+def test_the_nodes_numpy_kernel_multiplies_by_the_same_matrix(lie: SlidingWindows, turned: bool) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, *[a.size for a in lie.axes], lie.channels))
+    left = rows_of(x, lie).T if turned else rows_of(x, lie)
+    y, onto = rng.normal(size=(left.shape[1], 3)), rng.normal(size=(left.shape[0], 3))
+    attrs = {"windows": lie, "transpose_a": turned, "transpose_b": True, "scale": -0.5}
+    found = WINDOW_PRODUCT.kernel(x, y.T, onto, **attrs)
+    np.testing.assert_allclose(found, onto - 0.5 * (left @ y), rtol=1e-9, atol=1e-9)
+
+
+def conv(stride: int) -> Callable[..., Any]:
+    return lambda x, w: df.nn.conv2d(x, w, stride, "SAME")
+
+
+def with_gradients(stride: int) -> Callable[..., Any]:
+    def both(x: Any, w: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch([x, w])
+            y = conv(stride)(x, w)
+            loss = df.reduce_sum(y * y)
+        return [y, *tape.gradient(loss, [x, w])]
+
+    return both
+
+
+def calls(function: Callable[..., Any], *specs: df.TensorSpec) -> list[Any]:
+    executable = df.function(function).get_concrete_function(*specs).subtrace.compiled.executable
+    found: list[Any] = list(executable.plan.calls)
+    return found
+
+
+IMAGES, FILTER = df.TensorSpec((4, 14, 14, 16)), df.TensorSpec((3, 3, 16, 8))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_convolution_is_one_product_without_zeros_around_or_windows_in_memory(stride: int) -> None:
+    assert [call.kind for call in calls(conv(stride), IMAGES, FILTER)] == [CallKind.PRODUCT]
+
+
+def test_its_gradients_copy_no_windows_either() -> None:
+    planned = calls(with_gradients(1), IMAGES, FILTER)
+    assert sum(call.kind is CallKind.PRODUCT for call in planned) == 3
+    windows = 4 * 14 * 14 * 9 * 16
+    assert max(math.prod(v.spec.shape) for call in planned for v in call.node.outputs) < windows
+
+
+def test_zeros_that_something_else_reads_stay() -> None:
+    def f(x: Any, w: Any) -> Any:
+        wide = df.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
+        return df.nn.conv2d(wide, w, 1, "VALID"), wide
+
+    x, w = np.ones((1, 4, 4, 16), np.float32), np.ones((3, 3, 16, 2), np.float32)
+    y, wide = df.function(f)(x, w)
+    assert y.numpy()[0, 0, 0, 0] == 4 * 16
+    assert y.numpy()[0, 1, 1, 0] == 9 * 16
+    np.testing.assert_array_equal(wide.numpy(), np.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)]))
+
+
+def test_other_numbers_around_a_tensor_are_not_zeros() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return df.nn.conv2d(df.pad(x, [(0, 0), (1, 0), (1, 0), (0, 0)], constant_values=2.0), w, 1, "VALID")
+
+    found = df.function(f)(np.ones((1, 4, 4, 16), np.float32), np.ones((2, 2, 16, 1), np.float32))
+    assert found.numpy()[0, 0, 0, 0] == (3 * 2 + 1) * 16
+
+
+def test_blocks_for_other_numbers_of_threads_do_not_change_a_bit() -> None:
+    lie = lying((20, 1, 20, 1, 3, 1), (20, 1, 20, 1, 3, 1), channels=16)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 20, 20, 16)).astype(np.float32)
+    for by_window, rows, inner in ((True, 1600, 144), (False, 144, 1600)):
+        y = rng.normal(size=(inner, 40)).astype(np.float32)
+        found = []
+        for blocks_for in (1, 2, 7):
+            c = np.empty((rows, 40), np.float32)
+            multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=1.0, keep=False)
+            found.append(c)
+        assert all((c == found[0]).all() for c in found)
+
+
+def test_a_size_that_the_run_tells() -> None:
+    @df.function(input_signature=[df.TensorSpec((None, 6, 6, 16)), df.TensorSpec((3, 3, 16, 4))])
+    def f(x: Any, w: Any) -> Any:
+        kept = df.boolean_mask(x, df.reduce_sum(x, [1, 2, 3]) > 0)
+        return df.nn.conv2d(kept, w, 1, "SAME")
+
+    w = np.ones((3, 3, 16, 4), np.float32)
+    x = np.stack([np.full((6, 6, 16), n, np.float32) for n in (-1, 1, 2, -3, 4)])
+    np.testing.assert_array_equal(f(x, w), df.nn.conv2d(x[[1, 2, 4]], w, 1, "SAME"))
+    assert f(x[:1], w).shape == (0, 6, 6, 4)
