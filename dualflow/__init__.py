@@ -223,8 +223,10 @@ if TYPE_CHECKING:
     from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
+    from dualflow import summary as summary
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
+    from dualflow import train as train
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
