@@ -13,7 +13,7 @@ MOST_EVENTS: Final = 1_000_000
 """How many stretches are kept, about 150 MB; later ones are counted only."""
 
 
-class Stretch(NamedTuple):
+class TimedStretch(NamedTuple):
     """A stretch of time: what ran, when in nanoseconds, and the user's line that asked for it."""
 
     kind: str
@@ -30,7 +30,7 @@ class Row:
     def __init__(self, number: int, name: str) -> None:
         self.number = number
         self.name = name
-        self.stretches: list[Stretch] = []
+        self.stretches: list[TimedStretch] = []
 
 
 class NotedBlock:
@@ -93,7 +93,7 @@ class Recorder:
                 self.dropped += 1
                 return
             self._left -= 1
-        row.stretches.append(Stretch(kind, name, begin, end, origin, details))
+        row.stretches.append(TimedStretch(kind, name, begin, end, origin, details))
 
     def close(self) -> list[Row]:
         """Note nothing more; the rows that are there now."""

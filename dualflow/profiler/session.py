@@ -50,7 +50,9 @@ class ProfilerOptions(NamedTuple):
     delay_ms: int | None = None
 
 
-class _Running(NamedTuple):
+class RunningProfile(NamedTuple):
+    """The profiler that runs: what notes, and the file to be written."""
+
     recorder: Recorder
     file: ProfileFile
 
@@ -60,7 +62,7 @@ class _Sessions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._running: RunningProfile | None = None
 
     def begin(self, folder: Path) -> ProfileFile:
         with self._lock:
@@ -70,7 +72,7 @@ class _Sessions:
                 )
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}_{os.getpid()}_{next(_count)}"
             file, recorder = ProfileFile(_made(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
-            self._running = _Running(recorder, file)
+            self._running = RunningProfile(recorder, file)
             WATCHED.watcher = recorder
             DETOURS.set(watched=True)
             look(recorder)

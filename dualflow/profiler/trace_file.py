@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dualflow.profiler.recorder import Recorder, Row, Stretch
+from dualflow.profiler.recorder import Recorder, Row, TimedStretch
 
 
 def trace_events(rows: list[Row], start: int) -> Iterator[dict[str, Any]]:
@@ -29,7 +29,7 @@ def trace_events(rows: list[Row], start: int) -> Iterator[dict[str, Any]]:
             yield _event(stretch, start) | {"pid": process, "tid": row.number}
 
 
-def _event(stretch: Stretch, start: int) -> dict[str, Any]:
+def _event(stretch: TimedStretch, start: int) -> dict[str, Any]:
     """Times are microseconds with three digits behind the point: whole nanoseconds."""
     args = dict(stretch.details or {})
     if stretch.origin is not None:
