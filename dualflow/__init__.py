@@ -55,7 +55,6 @@ from dualflow.function.control.maps import foldl as foldl
 from dualflow.function.control.maps import foldr as foldr
 from dualflow.function.control.maps import map_fn as map_fn
 from dualflow.function.control.maps import scan as scan
-from dualflow.function.control.maps import vectorized_map as vectorized_map
 from dualflow.function.control.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.graph.draw import install as _install_drawing
@@ -224,8 +223,10 @@ if TYPE_CHECKING:
     from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
+    from dualflow import summary as summary
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
+    from dualflow import train as train
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
@@ -233,6 +234,7 @@ if TYPE_CHECKING:
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
     from dualflow.function import autograph as autograph
+    from dualflow.function.batching.vmap import vectorized_map as vectorized_map
     from dualflow.function.debugging.assertions import Assert as Assert
     from dualflow.function.debugging.assertions import assert_equal as assert_equal
     from dualflow.function.debugging.assertions import assert_greater as assert_greater

@@ -39,9 +39,10 @@ ORDER = [
     ["function.arguments", "function.tracing"],
     ["function.calling", "function.control"],
     ["function.autograph", "function.debugging"],
+    ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
-    ["data"],
+    ["data", "summary", "train"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
 is a front: it may import every room."""
@@ -86,6 +87,7 @@ LATE = {
     "dualflow.core.absent": "only a name that is not there needs it",
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
+    "tensorboardX": "0.1 s, and no dependency: only summaries need it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""

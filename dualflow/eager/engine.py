@@ -137,7 +137,7 @@ class EagerEngine(Engine):
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         tensor = updates.owned(initial)
-        variable._tensor = wrap(initial._array) if tensor is initial else tensor
+        updates.create(variable, wrap(initial._array) if tensor is initial else tensor)
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:

@@ -34,6 +34,8 @@ from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
+TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
+"""What is told of each new trace."""
 
 
 class FunctionTracer:
@@ -98,6 +100,8 @@ class FunctionTracer:
             self._creation.allowed = False
             if len(self._creation.sites) > created:  # now the function finds its variables made
                 found = self.record(call)
+            for listener in tuple(TRACE_LISTENERS):
+                listener(found)
             return found
         finally:
             self._tracing.discard(call.key)

@@ -18,6 +18,7 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import Sized, View
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import ALONG, OF_SHAPE, RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_value, open_shape, shape_of, sizes
 
@@ -67,6 +68,7 @@ RESHAPE = register(
         infer=_reshape_infer,
         kernel=lambda x, shape: x.reshape(shape),
         form=View(lambda x, shape: x.reshape(shape, copy=False)),
+        rows=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
         samples=(
             Sample(_any(2, 3), {"shape": (3, 2)}),
@@ -81,11 +83,13 @@ def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorS
     return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
 
 
-def _reshaped(read: Any, x: Any, sizes: Any, shape: Shape) -> Any:
-    """``x`` under sizes that ``read`` knows, one of which may be -1."""
-    given, count = read(sizes), math.prod(x.shape)
+def reshaped_by(read: Any, x: Any, given: Sequence[int]) -> Any:
+    """``x`` under extents, one of which may be -1, and which the program checks to fit."""
+    count = math.prod(x.shape)
     rests = [math.prod([*given[:i], *given[i + 1 :]]) for i in range(len(given))]
-    target = read.sizes([filled_in(d, count // rest) for d, rest in zip(given, rests, strict=True)])
+    none_free = [type(rest) is int and rest == 0 for rest in rests]  # beside a size of 0
+    free = [0 if none else count // rest for none, rest in zip(none_free, rests, strict=True)]
+    target = read.sizes([filled_in(d, size) for d, size in zip(given, free, strict=True)])
     found = read.of_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (found,), {"shape": Shape(target)})
 
@@ -96,7 +100,7 @@ RESHAPE_BY = register(
         doc="""The elements of ``x`` under the shape ``sizes``, of which ``shape`` is what is known.""",
         infer=_reshape_by_infer,
         kernel=lambda x, sizes, shape: x.reshape(tuple(sizes.tolist())),
-        form=Sized(_reshaped),
+        form=Sized(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
         vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
         samples=(
             Sample(
@@ -183,6 +187,7 @@ EXPAND_DIMS = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
         form=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
+        rows=ALONG,
         vjp=(lambda g, out, x, axis: _without(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
     )
@@ -220,6 +225,7 @@ SQUEEZE = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
         form=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
+        rows=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
         samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
     )
@@ -266,6 +272,7 @@ TRANSPOSE: Op = register(
         infer=_transpose_infer,
         kernel=lambda x, perm: x.transpose(perm),
         form=View(lambda x, perm: x.transpose(perm)),
+        rows=RowRule(axes=("perm",), first={"perm": 0}),
         vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
         samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),
     )
