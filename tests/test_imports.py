@@ -89,6 +89,8 @@ LATE = {
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "tensorboardX": "0.1 s, and no dependency: only summaries need it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
+    "PIL": "0.05 s, and no dependency: only files of images need it",
+    "dualflow.core.strings": "registers the dtype of strings, which ops then look for: only strings need it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.spec import TensorSpec
@@ -204,5 +205,5 @@ def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
     shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
+    found._tensor = wrap(np.broadcast_to(zero_array((), variable.dtype.dtype), shape))
     return found
