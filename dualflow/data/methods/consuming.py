@@ -27,7 +27,7 @@ from dualflow.data.tracing import (
 )
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 
 
@@ -45,7 +45,7 @@ class ConsumingMethods(StageHolder):
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         return dataset_tree(self)
 
-    def reading(self) -> Reading:
+    def reading(self) -> StreamReading:
         """How a traced loop reads the dataset."""
         return dataset_reading(self.stage)
 
