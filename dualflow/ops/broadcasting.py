@@ -45,8 +45,8 @@ def _check_fit(shape: Shape, target: Shape) -> None:
 
 
 def _spread_by(x: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
-    target = Shape(sizes.tolist())
-    _check_fit(Shape(x.shape), target)
+    target = tuple(sizes.tolist())
+    _check_fit(Shape(x.shape), Shape(target))
     return _spread(x, target)
 
 
