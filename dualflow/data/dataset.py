@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dualflow.data.methods.choosing import ChoosingMethods
@@ -13,6 +14,7 @@ from dualflow.data.methods.mapping import MappingMethods
 from dualflow.data.methods.ordering import OrderingMethods
 from dualflow.data.methods.windows import WindowMethods
 from dualflow.data.stage import Stage
+from dualflow.graph.origin import caller
 
 
 class Dataset(
@@ -46,7 +48,7 @@ class Dataset(
     def of(cls, stage: Stage) -> Any:
         """The dataset of a stage; what the methods make."""
         made = object.__new__(Dataset)
-        made.stage = stage
+        made.stage = stage if stage.origin is not None else replace(stage, origin=caller())
         return made
 
     def __repr__(self) -> str:
