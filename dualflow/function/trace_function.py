@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.spec import TensorSpec
@@ -34,6 +35,8 @@ from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
+TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
+"""What is told of each new trace."""
 
 
 class FunctionTracer:
@@ -98,6 +101,8 @@ class FunctionTracer:
             self._creation.allowed = False
             if len(self._creation.sites) > created:  # now the function finds its variables made
                 found = self.record(call)
+            for listener in tuple(TRACE_LISTENERS):
+                listener(found)
             return found
         finally:
             self._tracing.discard(call.key)
@@ -200,5 +205,5 @@ def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
     shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
+    found._tensor = wrap(np.broadcast_to(zero_array((), variable.dtype.dtype), shape))
     return found

@@ -102,6 +102,7 @@ RESHAPE_BY = register(
         kernel=lambda x, sizes, shape: x.reshape(tuple(sizes.tolist())),
         form=Sized(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
         vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
+        strings=True,
         samples=(
             Sample(
                 (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([3, 2], np.int32))),

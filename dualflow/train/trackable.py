@@ -31,6 +31,8 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.eager.variable import Variable
 
+_PLAIN: Final = frozenset({bool, bytes, complex, float, int, str, type(None)})
+"""What has no children, and lies in lists by the thousand."""
 _CLOSED: Final = {"dualflow", "numpy", *sys.stdlib_module_names} - {"__main__"}
 
 
@@ -66,7 +68,7 @@ def children_of(thing: Any) -> Mapping[str, Any]:
     if hasattr(type(thing), "_trackable_children"):
         return dict(thing._trackable_children())
     if isinstance(thing, list | tuple | deque):
-        return {str(i): x for i, x in enumerate(thing)}
+        return {str(i): x for i, x in enumerate(thing) if type(x) not in _PLAIN}
     if isinstance(thing, Mapping):
         return _values(thing)
     return _attributes(thing)
@@ -126,7 +128,7 @@ def can_hold_state(thing: Any) -> bool:
 def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in mapping.items():
-        if not isinstance(key, str | int):
+        if not isinstance(key, str | int) or type(value) in _PLAIN:
             continue
         if str(key) in found:
             raise InvalidArgumentError(
@@ -138,7 +140,9 @@ def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
-    return {k: v for k, v in vars(thing).items() if isinstance(k, str)} if _is_open(thing) else {}
+    if not _is_open(thing):
+        return {}
+    return {k: v for k, v in vars(thing).items() if isinstance(k, str) and type(v) not in _PLAIN}
 
 
 def _is_open(thing: Any) -> bool:

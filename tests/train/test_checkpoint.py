@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 import dualflow as df
 from dualflow.compat import v1
+from dualflow.train.object_graph import live_graph
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 DTYPES += ["float16", "float32", "float64", "complex64", "complex128"]
@@ -286,6 +287,34 @@ def test_states_that_are_no_variables_come_back(tmp_path: Path) -> None:
     new, other = Counting(), Text()
     status = df.train.Checkpoint(i=new, t=[other]).read(tmp_path / "c").assert_consumed()
     assert (new.at, other.text, status.restored) == (7, "so far", ["i", "t/0"])
+
+
+def test_an_iterator_over_a_dataset_goes_on(tmp_path: Path) -> None:
+    def batches() -> Any:
+        return iter(df.data.Dataset.range(20).shuffle(8, seed=3).batch(3).repeat(2))
+
+    iterator, other = batches(), batches()
+    for _ in range(9):
+        next(iterator)
+    df.train.Checkpoint(data=[iterator]).write(tmp_path / "c")
+    wanted = [batch.numpy().tolist() for batch in iterator]
+    df.train.Checkpoint(data=[other]).read(tmp_path / "c").assert_consumed()
+    assert len(wanted) == 5
+    assert [batch.numpy().tolist() for batch in other] == wanted
+
+
+def test_an_iterator_over_another_dataset_stops_the_restore(tmp_path: Path) -> None:
+    df.train.Checkpoint(v=df.Variable(1.0), data=iter(df.data.Dataset.range(3))).write(tmp_path / "c")
+    v, other = df.Variable(0.0), iter(df.data.Dataset.range(4))
+    with pytest.raises(ValueError, match="The state is of another dataset"):
+        df.train.Checkpoint(v=v, data=other).read(tmp_path / "c")
+    assert (float(v), int(next(other))) == (0.0, 0)
+
+
+def test_a_list_of_many_numbers_costs_nothing(tmp_path: Path) -> None:
+    model = Own(1.0)
+    model.history = [0.5] * 1_000_000  # type: ignore[attr-defined]
+    assert len(live_graph(model)) == 3
 
 
 def test_numpys_random_states_are_let_alone(tmp_path: Path) -> None:

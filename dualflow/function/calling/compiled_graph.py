@@ -23,7 +23,10 @@ from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.graph.passes.assignments import drop_assignments
+from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.run_time_sizes import has_extents
+from dualflow.graph.strings import holds_strings
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
@@ -51,7 +54,9 @@ class CompiledGraph:
         self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
     ) -> None:
         self.graph = graph
-        self.options = options or compile_options()
+        self._strings = holds_strings(graph)
+        options = options or compile_options()
+        self.options = replace(options, backend="numpy") if self._strings else options
         self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
@@ -60,10 +65,14 @@ class CompiledGraph:
     def optimised(self) -> Graph:
         """The graph after all passes; one node that runs all of it where sizes depend on data.
 
+        Where there are strings only what nobody reads is dropped.
+
         Raises:
             InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
         """
         graph, cause = self.graph, self._cause
+        if self._strings:
+            return eliminate_dead_code(drop_assignments(graph))
         if cause is not None:
             if self._by_extents is not None:
                 return self._by_extents[0]

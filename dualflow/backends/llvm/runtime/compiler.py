@@ -51,6 +51,13 @@ def build(text: str, vector_bits: int) -> ObjectCode:
         return _build(text, _the_machine(vector_bits))
 
 
+def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
+    """Compile modules as :func:`build` does."""
+    with _llvm_to_ourselves():
+        machine = _the_machine(vector_bits)
+        return [_build(text, machine) for text in texts]
+
+
 def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
     with _llvm_to_ourselves():
@@ -76,13 +83,13 @@ class Loaded:
             self._tracker.close()
 
 
-def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    """Put an object into memory, on any platform that LLVM knows; C's functions are found in the process.
+def load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+    """Put objects into memory, on any platform that LLVM knows; C's functions are found in the process.
 
-    Each object has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
+    Each call has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
     """
     with _llvm_to_ourselves():
-        return _load(code, exports, imports)
+        return _load(codes, exports, imports)
 
 
 require_llvm()
@@ -214,11 +221,13 @@ def _assembly(text: str, machine: _Machine) -> str:
     return str(machine.target.emit_assembly(module))
 
 
-def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+def _load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
     linker = llvm.create_lljit_compiler(
         _the_machine(_ANY_WIDTH).target, use_jit_link=_use_jit_link(), suppress_errors=True
     )
-    builder = llvm.JITLibraryBuilder().add_object_img(code)
+    builder = llvm.JITLibraryBuilder()
+    for code in codes:
+        builder.add_object_img(code)
     for name, address in imports.items():
         builder.import_symbol(name, address)
     for name in exports:
