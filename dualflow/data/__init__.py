@@ -18,5 +18,7 @@ if TYPE_CHECKING:
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
+    from dualflow.data.text_files import FixedLengthRecordDataset as FixedLengthRecordDataset
+    from dualflow.data.text_files import TextLineDataset as TextLineDataset
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ experimental = df.data.experimental
 
 def elements(dataset: Any) -> list[Any]:
     """The elements as Python's numbers."""
-    return [df.nest.map_structure(lambda x: x.numpy().tolist(), element) for element in dataset]
+    return [df.nest.map_structure(lambda x: np.asarray(x.numpy()).tolist(), element) for element in dataset]
 
 
 def counted(calls: list[int], n: int = 4) -> Any:
@@ -201,6 +202,90 @@ def test_missing_files_and_columns_are_refused(table: Path) -> None:
     for defaults, options, kind, message in wrong:
         with pytest.raises(kind, match=re.escape(message)):
             experimental.CsvDataset(table, defaults, **options)
+
+
+# Text
+
+
+@pytest.fixture
+def poems(tmp_path: Path) -> Path:
+    (tmp_path / "b.txt").write_bytes(b"three\r\n\nfour")
+    (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    with gzip.open(tmp_path / "c.gz", "wb") as file:
+        file.write(b"five\nsix\n")
+    return tmp_path
+
+
+def lines(dataset: Any) -> list[bytes]:
+    return list(dataset.as_numpy_iterator())
+
+
+def test_lines_of_files_come_without_their_ends(poems: Path) -> None:
+    a, b = str(poems / "a.txt"), str(poems / "b.txt")
+    text = df.data.TextLineDataset
+    assert lines(text(a)) == [b"one", b"two"]
+    assert text(a).element_spec == df.TensorSpec([], df.string)
+    both = [b"one", b"two", b"three", b"", b"four"]
+    for names in ([a, b], df.constant([a, b]), Dataset.from_tensor_slices([a, b])):
+        assert lines(text(names)) == both
+    assert lines(text(poems / "c.gz", "GZIP")) == [b"five", b"six"]
+
+
+def test_files_are_listed_and_interleaved(poems: Path) -> None:
+    files = Dataset.list_files(str(poems / "*.txt"), shuffle=False)
+    assert [os.path.basename(name) for name in files.as_numpy_iterator()] == [b"a.txt", b"b.txt"]
+    found = files.interleave(df.data.TextLineDataset, cycle_length=2)
+    assert lines(found) == [b"one", b"three", b"two", b"", b"four"]
+    shuffled = Dataset.list_files([str(poems / "*.txt"), str(poems / "*.gz")], seed=1)
+    assert sorted(os.path.basename(name) for name in shuffled.as_numpy_iterator()) == [
+        b"a.txt",
+        b"b.txt",
+        b"c.gz",
+    ]
+
+
+def test_strings_are_batched_mapped_and_padded(poems: Path) -> None:
+    text = df.data.TextLineDataset(poems / "a.txt").map(lambda line: (line, df.strings.length(line)))
+    assert elements(text.batch(2)) == [([b"one", b"two"], [3, 3])]
+    rows = Dataset.from_tensor_slices([b"a", b"b", b"c"]).batch(2)
+    assert elements(rows.padded_batch(2)) == [[[b"a", b"b"], [b"c", b""]]]
+    assert elements(Dataset.from_tensor_slices(["x", "y", "x"]).unique()) == [b"x", b"y"]
+    assert elements(Dataset.from_generator(lambda: iter(["a"]), df.string)) == [b"a"]
+
+
+def test_a_column_of_words_is_a_column_of_strings(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("word,n\nyes,1\n,2\n", encoding="utf-8")
+    assert elements(experimental.CsvDataset(path, ["?", df.int32], header=True)) == [(b"yes", 1), (b"?", 2)]
+    table = experimental.make_csv_dataset(str(path), 2, num_epochs=1, shuffle=False)
+    assert elements(table) == [{"word": [b"yes", b""], "n": [1, 2]}]
+
+
+def test_records_have_one_length(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(b"HEADaabbccEND")
+    records = df.data.FixedLengthRecordDataset
+    assert lines(records([path, path], 2, 4, 3)) == [b"aa", b"bb", b"cc"] * 2
+    with pytest.raises(errors.InvalidArgumentError, match="1 bytes beyond its last record"):
+        lines(records(path, 2))
+    with pytest.raises(errors.InvalidArgumentError, match="record_bytes must be greater than zero"):
+        records(path, 0)
+
+
+def test_wrong_names_of_text_files_are_refused(poems: Path) -> None:
+    text = df.data.TextLineDataset
+    with pytest.raises(errors.NotFoundError, match="There is no file"):
+        lines(text("/nowhere/x.txt"))
+    with pytest.raises(errors.InvalidArgumentError, match="compression_type is None or 'GZIP'"):
+        text(poems / "a.txt", "ZIP")
+    with pytest.raises(errors.DataLossError, match="is damaged"):
+        lines(text(poems / "a.txt", "GZIP"))
+    with pytest.raises(errors.DTypeError, match="names of files are strings"):
+        lines(text(Dataset.range(2)))
+    with pytest.raises(errors.InvalidArgumentError, match="No files matched pattern"):
+        Dataset.list_files("/nowhere/*.txt")
+    with pytest.raises(errors.InvalidArgumentError, match="outside of the traced function"):
+        df.function(lambda name: text(name).reduce(0, lambda s, x: s + 1))(df.constant("x"))
 
 
 # Arrays in files
