@@ -81,6 +81,7 @@ LATE = {
     "dualflow.function.calling.strict": "only functions that are strict need it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
+    "dualflow.function.batching": "only what is mapped over rows needs it",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
