@@ -41,6 +41,7 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
     from benchmarks import backends, first_call, pipelines, report, steady
+    from benchmarks.derivatives import derivative_workloads
     from benchmarks.matrices import matrix_workloads
     from benchmarks.workloads import workloads
 
@@ -48,7 +49,8 @@ def run(options: argparse.Namespace) -> None:
     print(report.describe(about), end="\n\n", flush=True)
     words = [word.strip() for word in options.only.split(",")]
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
-    every = (*workloads(options.quick), *matrix_workloads(options.quick))
+    quick = options.quick
+    every = (*workloads(quick), *matrix_workloads(quick), *derivative_workloads(quick))
     chosen = [w for w in every if any(word in w.name for word in words)]
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
     for table in (report.steady_table(rows), report.memory_table(rows)):

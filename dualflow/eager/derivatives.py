@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from dualflow.ops.joining import stack
 
 Places = int | Sequence[int]
 Mode = Literal["auto", "forward", "reverse"]
+_FEW: Final = 8
+"""So many forward passes take less time than a trace of one backward."""
 
 
 @entry
@@ -152,8 +154,8 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
         f: returns a tensor, of static shape.
         argnums: which argument, a tensor of static shape, to differentiate for, or several.
         mode: "forward" takes one pass for each element of the arguments, "reverse" one for each element of
-            the result; "auto" takes what needs fewer. Inside of ``df.function`` passes are taken at once, and
-            those in reverse also outside of it.
+            the result; "auto" takes what is less work. Inside of ``df.function`` passes are taken at once,
+            and those in reverse also outside of it.
 
     Returns:
         A function of the arguments of ``f`` that returns a tensor of shape ``result.shape + argument.shape``,
@@ -184,7 +186,7 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
             tape.watch(own)
             result = convert_to_tensor(f(*given, **kwargs))
         _check_static(result)
-        if mode == "auto" and sum(_size(x) for x in own) < _size(result):
+        if mode == "auto" and _is_less_forward(sum(_size(x) for x in own), _size(result)):
             return _as_chosen(_by_columns(f, given, kwargs, own), argnums)
         return _as_chosen(tape.jacobian(result, own, "zero"), argnums)
 
@@ -279,6 +281,11 @@ def _by_columns(
         last = transpose(rows, [*range(1, len(rows.shape)), 0])
         found.append(reshape(last, (*last.shape[:-1], *x.shape)))
     return found
+
+
+def _is_less_forward(arguments: int, results: int) -> bool:
+    """Whether forward passes are less work: where ops run now, only backward ones are taken at once."""
+    return arguments < results and (arguments <= _FEW or not dispatch.current().eager)
 
 
 def _check_static(x: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.open_sizes import relaxed
+from dualflow.function.arguments.open_sizes import BATCH, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
@@ -53,7 +53,7 @@ class Function(Copied, Generic[P, R]):
         *,
         input_signature: Sequence[Any] | None = None,
         autograph: bool = True,
-        reduce_retracing: bool = False,
+        reduce_retracing: bool | Literal["batch"] = False,
         jit_compile: bool | None = None,
         strict: bool = False,
         backend: str | None = None,
@@ -222,7 +222,8 @@ class Function(Copied, Generic[P, R]):
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
-        wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
+        reduce = self._options["reduce_retracing"]
+        wanted = relaxed(call, earlier, reduce == BATCH) if reduce else call
         if wanted.key == call.key or self._history.sizes_needed:
             return self._tracer.new(call)
         try:
@@ -327,7 +328,7 @@ class _FunctionOptions(TypedDict, total=False):
     input_signature: Sequence[Any] | None
     autograph: bool
     jit_compile: bool | None
-    reduce_retracing: bool
+    reduce_retracing: bool | Literal["batch"]
     experimental_relax_shapes: bool
     strict: bool
     name: str | None
@@ -344,7 +345,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
+    reduce_retracing: bool | Literal["batch"] = False,
     experimental_implements: Any = None,
     experimental_autograph_options: Any = None,
     experimental_attributes: Any = None,
@@ -375,6 +376,7 @@ def function(
         reduce_retracing: whether a size in which calls differ is left open by the second trace, which then
             serves all sizes: the Python function sees None for it. Another rank or dtype is still another
             trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
+            ``"batch"`` leaves open the first sizes only, unless calls have differed in others thrice.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
             is an error, when it is made; for open sizes, when it is first called with some.

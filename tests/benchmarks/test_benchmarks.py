@@ -36,6 +36,10 @@ ROWS = {
     "eigenvalues, 256x256",
     "exponential, 256x256",
     "log-likelihood and gradient, 256",
+    "gradients for each example, 256",
+    "jacobian, 64x32",
+    "hessian, 32x32",
+    "a loop for each row, 10k",
 }
 
 
