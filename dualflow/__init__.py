@@ -220,6 +220,7 @@ if TYPE_CHECKING:
     from dualflow import nest as nest
     from dualflow import nn as nn
     from dualflow import numpy as numpy
+    from dualflow import profiler as profiler
     from dualflow import quantization as quantization
     from dualflow import random as random
     from dualflow import sets as sets

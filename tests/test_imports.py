@@ -42,7 +42,7 @@ ORDER = [
     ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
-    ["data", "summary", "train"],
+    ["data", "profiler", "summary", "train"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
 is a front: it may import every room."""

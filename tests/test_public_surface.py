@@ -59,6 +59,8 @@ NAMESPACES: dict[str, Any] = {
     "df.numpy.fft": df.numpy.fft,
     "df.numpy.linalg": df.numpy.linalg,
     "df.numpy.random": df.numpy.random,
+    "df.profiler": df.profiler,
+    "df.profiler.experimental": df.profiler.experimental,
     "df.quantization": df.quantization,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,

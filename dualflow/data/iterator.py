@@ -12,6 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries, hide_frames
 from dualflow.core.tree import flatten, unflatten
@@ -61,7 +62,10 @@ class Iterator(AbstractSource):
 
     def __next__(self) -> Any:
         try:
-            if dispatch.current() is EAGER and self._ahead is None:
+            if WATCHED.watcher is not None and not is_tracing():
+                with span("data", "next"):
+                    items = self._pull()
+            elif dispatch.current() is EAGER and self._ahead is None:
                 items = self._cursor.pull(1)
             elif is_tracing():
                 return read_next(self, (), self._kind())

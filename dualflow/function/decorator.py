@@ -9,6 +9,7 @@ from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Ty
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
@@ -23,7 +24,7 @@ from dualflow.function.debugging.debug import debug
 from dualflow.function.debugging.stepping import Step
 from dualflow.function.options import known_backend
 from dualflow.function.pickling import Copied
-from dualflow.function.run_eagerly import EAGERLY
+from dualflow.function.run_eagerly import DETOURS
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
@@ -95,8 +96,8 @@ class Function(Copied, Generic[P, R]):
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
-            if EAGERLY.on:
-                return self.python_function(*args, **kwargs)
+            if DETOURS.on:
+                return self._detour(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
             short = self._recent.short
@@ -104,6 +105,13 @@ class Function(Copied, Generic[P, R]):
         except Exception as error:
             hide_frames(error)
             raise
+
+    def _detour(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call as Python, or one that a profiler looks at."""
+        if DETOURS.python:
+            return self.python_function(*args, **kwargs)
+        with span("call", self.name):
+            return self.long_way(*args, *kwargs.values(), names=tuple(kwargs))
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
@@ -121,7 +129,7 @@ class Function(Copied, Generic[P, R]):
             return self._call(values, names, key)
         found.trace.used = self._calls
         tensors = as_tensors(values)
-        if dispatch.current() is not EAGER:
+        if dispatch.current() is not EAGER or DETOURS.watched:
             return found.trace.run(found.inputs(tensors))
         short = self._recent.shorten(found, tensors, names, self._long_way)
         if np.ndarray in map(type, values):

@@ -15,6 +15,7 @@ import numpy as np
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
@@ -95,17 +96,22 @@ class FunctionTracer:
             )
         self._tracing.add(call.key)
         try:
-            created = len(self._creation.sites)
-            self.attempts += 1
-            found = self.record(call)
-            self._creation.allowed = False
-            if len(self._creation.sites) > created:  # now the function finds its variables made
-                found = self.record(call)
+            with span("trace", self._name):
+                found = self._new(call)
             for listener in tuple(TRACE_LISTENERS):
                 listener(found)
             return found
         finally:
             self._tracing.discard(call.key)
+
+    def _new(self, call: CallArguments) -> ConcreteFunction:
+        created = len(self._creation.sites)
+        self.attempts += 1
+        found = self.record(call)
+        self._creation.allowed = False
+        if len(self._creation.sites) > created:  # now the function finds its variables made
+            found = self.record(call)
+        return found
 
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.

@@ -23,6 +23,7 @@ from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
+from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
 from dualflow.graph.compiled import CompiledPart, PartKind
@@ -159,9 +160,11 @@ class Executable:
                 if trail is not None:
                     trail.node = call.node
                     trail.end()
-                _call_host(call, buffers, table, trail)
+                with span("host", call.node.op.name, call.node.origin):
+                    _call_host(call, buffers, table, trail)
             else:
-                self._enter(call, addresses, status, trail)
+                with span("native", self.graph.name):
+                    self._enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
@@ -176,9 +179,11 @@ class Executable:
                     if trail is not None:
                         trail.node = part.node
                         trail.end()
-                    call.host(part, trail)
+                    with span("host", part.node.op.name, part.node.origin):
+                        call.host(part, trail)
                 else:
-                    self._enter(part, addresses, status, trail, call.params)
+                    with span("native", self.graph.name):
+                        self._enter(part, addresses, status, trail, call.params)
             return call.outputs()
         finally:
             call.release()
