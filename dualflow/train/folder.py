@@ -73,6 +73,10 @@ class Folder:
         self.nodes = nodes
         self._arrays = arrays
 
+    def close(self) -> None:
+        """Let the file of arrays go."""
+        self._arrays = None
+
     def read(self, name: str) -> Array:
         """An array with memory of its own, held against its checksum.
 
@@ -174,7 +178,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
     sync_file(path)
     sync_folder(path.parent)
     return {
-        name: {"dtype": array.dtype.name, "shape": list(array.shape), "crc32": _crc(parts[name])}
+        name: {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape), "crc32": _crc(parts[name])}
         for name, array in arrays.items()
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,9 +33,12 @@ class Matches:
 
 
 def match(
-    saved: Sequence[SavedNode], anchors: Iterable[tuple[Any, int]], node_of: Callable[[Variable], int | None]
+    saved: Sequence[SavedNode],
+    anchors: Iterable[tuple[Any, int]],
+    wanted: Container[int],
+    node_of: Callable[[Variable], int | None],
 ) -> Matches:
-    """Walk from objects whose nodes are known.
+    """Walk from objects whose nodes are known, to the nodes of ``wanted``.
 
     ``node_of`` tells the nodes of variables that were found before, which optimizers may have slots for.
 
@@ -48,7 +51,7 @@ def match(
         _take(found, saved[number], thing, number)
         children = children_of(thing) if saved[number].children else {}
         for name, child in saved[number].children.items():
-            if name in children and (id(children[name]), child) not in seen:
+            if child in wanted and name in children and (id(children[name]), child) not in seen:
                 seen.add((id(children[name]), child))
                 found.nodes.append((children[name], child))
     for thing, number in list(found.nodes):
@@ -103,16 +106,21 @@ def _match_slots(
             _take(found, saved[node], own, node)
 
 
-def leading_to(saved: Sequence[SavedNode], wanted: Iterable[int]) -> set[int]:
-    """The nodes from which those of ``wanted`` are reached."""
+def parents_in(saved: Sequence[SavedNode]) -> dict[int, list[int]]:
+    """The nodes that have a node as a child or a slot, by its number."""
     parents = defaultdict(list)
     for number, node in enumerate(saved):
         for child in [*node.children.values(), *(slot.node for slot in node.slots)]:
             parents[child].append(number)
+    return dict(parents)
+
+
+def leading_to(parents: Mapping[int, list[int]], wanted: Iterable[int]) -> set[int]:
+    """The nodes from which those of ``wanted`` are reached."""
     found: set[int] = set()
     pending = list(wanted)
     while pending:
-        for parent in parents[pending.pop()]:
+        for parent in parents.get(pending.pop(), ()):
             if parent not in found:
                 found.add(parent)
                 pending.append(parent)

@@ -17,7 +17,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.train.fitting import give, misfit, refuse
 from dualflow.train.folder import Folder
-from dualflow.train.matching import Matches, leading_to, match, match_by_name
+from dualflow.train.matching import Matches, leading_to, match, match_by_name, parents_in
 from dualflow.train.object_graph import live_graph, refuse_graph_variables
 from dualflow.train.saved_graph import SavedNode, from_json, is_flat, names_of
 from dualflow.train.trackable import set_state, state_of
@@ -51,6 +51,8 @@ class Restoration:
         self.restored: set[int] = set()
         self.refused: set[int] = set()
         self._root, self._alias = root, alias
+        self._parents = parents_in(self.saved)
+        self._above: set[int] = set()
         self._given: dict[int, tuple[Any, int]] = {}
         self._anchors: list[tuple[Callable[[], Any], int]] = [(weakref.ref(root), 0)]
         self._busy = False
@@ -74,7 +76,7 @@ class Restoration:
                 variables = [n.thing for n in graph if isinstance(n.thing, Variable)]
                 found = match_by_name(self.saved, variables)
             else:
-                found = match(self.saved, [(self._root, 0)], self._node_of)
+                found = match(self.saved, [(self._root, 0)], range(len(self.saved)), self._node_of)
             self._restore(self._fresh(found), "nothing has changed")
             self._note(found)
             self._root = self._alias = None  # only who uses the objects keeps them alive
@@ -83,6 +85,8 @@ class Restoration:
             if self.left and not self.flat:
                 _waiting.insert(0, self)
                 updates.waiting.insert(0, self.advance)
+            else:
+                self.folder.close()
 
     def advance(self) -> None:
         """Give objects that have come since their values.
@@ -101,7 +105,8 @@ class Restoration:
 
     def _advance(self) -> None:
         alive = [(ref(), number) for ref, number in self._anchors]
-        found = match(self.saved, [pair for pair in alive if pair[0] is not None], self._node_of)
+        anchors = [(thing, number) for thing, number in alive if thing is not None]
+        found = match(self.saved, anchors, self.left | self._above, self._node_of)
         wrong = None
         for thing, number in self._fresh(found):
             try:
@@ -118,6 +123,7 @@ class Restoration:
         if self in _waiting:
             _waiting.remove(self)
             updates.waiting.remove(self.advance)
+            self.folder.close()
 
     def give_up(self, newer: Matches) -> None:
         """Wait no longer for what stands below objects that a newer checkpoint was restored into."""
@@ -147,13 +153,14 @@ class Restoration:
         Lists can't be referred to weakly: they are found from the objects that hold them. The checkpoint's
         own are kept, since it may be gone.
         """
-        self.refused = (found.refused - self.restored) & self.names.keys()
-        above = leading_to(self.saved, self.left)
+        taken = {n for thing, n in found.values.values() if self._had(thing) not in (None, n)}
+        self.refused = ((found.refused | taken) - self.restored) & self.names.keys()
+        self._above = leading_to(self._parents, self.left)
         own = set(self.saved[0].children.values())
         self._anchors = [
             (_reference(thing), number)
             for thing, number in found.nodes
-            if number in above and (number in own or _is_weak(thing))
+            if number in self._above and (number in own or _is_weak(thing))
         ]
         if not self._anchors:
             self.end()

@@ -85,10 +85,11 @@ def from_json(folder: Folder) -> list[SavedNode]:
         count = len(nodes)
         if not nodes:
             raise ValueError("it has no root")
+        known = {None, *folder.entries}
         for node in nodes:
             numbers = [*node.children.values(), *(s.node for s in node.slots)]
             numbers += [s.variable for s in node.slots if s.variable is not None]
-            if not all(0 <= n < count for n in numbers) or (node.key or "") not in {"", *folder.entries}:
+            if not all(0 <= n < count for n in numbers) or node.key not in known:
                 raise ValueError("a node names one that is not there")
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise damaged(folder.path, f"its object graph is none: {error}") from error

@@ -72,6 +72,18 @@ def test_narrow_floats_come_back(name: str, tmp_path: Path) -> None:
     assert df.cast(v, df.float32).numpy().tolist() == [1.5, -2.0, 0.0]
 
 
+def test_strings_come_back_with_all_their_bytes(tmp_path: Path) -> None:
+    texts = [[b"a", b"", "bc\0\u00e9".encode()], [b"\xff\x00", b"\0", b"x" * 1000]]
+    v = [df.Variable(texts), df.Variable("one"), df.Variable(df.zeros([2, 0], df.string))]
+    df.train.Checkpoint(v=v).write(tmp_path / "c")
+    v[0].assign(df.zeros([2, 3], df.string))
+    v[1].assign("")
+    df.train.Checkpoint(v=v).read(tmp_path / "c")
+    assert v[0].numpy().tolist() == texts
+    assert v[1].numpy() == b"one"
+    assert v[2].shape == [2, 0]
+
+
 def test_special_numbers_keep_their_bits(tmp_path: Path) -> None:
     words = np.array([0x7FC00001, 0xFFC12345, 0x80000000, 0x00000001, 0xFF800000], np.uint32)
     v = df.Variable(words.view(np.float32))

@@ -254,6 +254,34 @@ def test_savers_and_readers_of_one_path_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
+def test_what_is_saved_during_a_training_is_of_one_moment(tmp_path: Path) -> None:
+    v, w = df.Variable(df.zeros([50_000])), df.Variable(df.zeros([50_000]))
+    ones = df.ones([50_000])
+
+    @df.function
+    def step() -> None:
+        v.assign_add(ones)
+        w.assign_add(ones)
+
+    step()
+    ended = threading.Event()
+
+    def train() -> None:
+        while not ended.is_set():
+            step()
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    checkpoint = df.train.Checkpoint(v=v, w=w)
+    found = []
+    for _ in range(8):
+        reader = df.train.load_checkpoint(checkpoint.write(tmp_path / "c"))
+        found.append({*np.unique([reader.get_tensor(f"{x}/.ATTRIBUTES/VARIABLE_VALUE") for x in "vw"])})
+    ended.set()
+    thread.join()
+    assert [len(values) for values in found] == [1] * 8
+
+
 def test_threads_that_save_one_checkpoint_use_numbers_of_their_own(tmp_path: Path) -> None:
     checkpoint = df.train.Checkpoint(v=df.Variable(1.0))
     paths: list[str] = []
