@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dualflow as df
 
@@ -38,7 +39,14 @@ def number(pattern: str, text: str) -> float:
 def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The output of the digit classifier's training, and where its picture was asked for."""
     folder = tmp_path_factory.mktemp("digits")
-    options = ["--out", str(folder / "losses.png"), "--checkpoints", str(folder)]
+    options = [
+        "--out",
+        str(folder / "losses.png"),
+        "--checkpoints",
+        str(folder),
+        "--log",
+        str(folder / "log"),
+    ]
     return run_example("train_digits.py", *options), folder / "losses.png"
 
 
@@ -94,6 +102,15 @@ def losses_in(folder: Path) -> list[float]:
     df.train.Checkpoint(run=history).restore(df.train.latest_checkpoint(folder)).expect_partial()
     found: list[float] = history.state["losses"]
     return found
+
+
+def test_digits_write_the_losses_for_tensorboard(digits: tuple[str, Path]) -> None:
+    folder = digits[1].parent
+    reader: Any = EventAccumulator(str(folder / "log" / "graph"), size_guidance={"scalars": 0})
+    reader.Reload()
+    written = reader.Scalars("loss")
+    assert [event.step for event in written] == list(range(1, 25 * 44 + 1))
+    assert [event.value for event in written] == pytest.approx(losses_in(folder / "graph"), rel=1e-6)
 
 
 def test_digits_go_on_to_the_same_losses_and_fail_when_a_promise_is_broken(
