@@ -8,7 +8,8 @@ once tracing and compiling are paid back.
 
 With ``--checkpoints FOLDER`` each epoch ends with a checkpoint: the weights, the place in the data, and the
 losses so far. A training that was stopped in any way goes on from there, to the same losses to the bit.
-With ``--log FOLDER`` each step's loss is written for TensorBoard: ``tensorboard --logdir FOLDER``.
+
+With ``--summaries FOLDER`` TensorBoard shows the losses: ``tensorboard --logdir FOLDER``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,9 +138,9 @@ def train(
             manager.save()
 
 
-def log(folder: Path | None, name: str) -> AbstractContextManager[Any]:
-    """The block in which summaries are written into a folder; without one they are not written."""
-    return df.summary.create_file_writer(str(folder / name)).as_default() if folder else nullcontext()
+def writer_of(run: Run, folder: Path | None) -> df.summary.SummaryWriter:
+    """What the losses are written to for TensorBoard; nothing without a folder."""
+    return df.summary.create_file_writer(folder / run.name) if folder else df.summary.create_noop_writer()
 
 
 def report(line: str, last: bool) -> None:
@@ -239,7 +239,7 @@ def main() -> int:
         "--out", type=Path, default=Path("digits.png"), help="the picture (default: digits.png)"
     )
     parser.add_argument("--checkpoints", type=Path, help="where to save each epoch, and to go on from")
-    parser.add_argument("--log", type=Path, help="where to write the losses for TensorBoard")
+    parser.add_argument("--summaries", type=Path, help="where to write the losses for TensorBoard")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
@@ -252,7 +252,7 @@ def main() -> int:
     runs = []
     for name, compiled in (("eager", lambda step: step), ("graph", df.function)):
         model, run = Classifier(WIDTHS, SEED), Run(name)
-        with log(options.log, name):
+        with writer_of(run, options.summaries).as_default():
             train(run, compiled(training_step(model)), data(), model, options.epochs, options.checkpoints)
         run.accuracy = accuracy(model, test_images, test_digits)
         runs.append(run)
