@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dualflow.graph.axes import base_of, is_scalar_literal
+from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
@@ -112,6 +113,7 @@ def _in_order(
         stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
+        columns=folds_columns(domain.extents, order, domain.reduced),
     )
 
 
