@@ -1,4 +1,4 @@
-"""Folds over the first axes, which go by stretches of rows: right for any layout, on any number of threads."""
+"""Folds over the first axes, by stretches of rows: right for any layout, and on any number of threads."""
 
 from __future__ import annotations
 
