@@ -1,5 +1,8 @@
 """Imports the package before pytest collects doctests: its importlib mode would import each file anew."""
 
+import gc
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 import dualflow  # noqa: F401
@@ -13,3 +16,10 @@ settings.load_profile("patient")
 settings.register_profile("explore", derandomize=False)
 # For a suite that runs once more in another setting: pytest --hypothesis-profile brief
 settings.register_profile("brief", max_examples=20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of garbage collection, which takes seconds for so many objects."""
+    gc.collect()
+    gc.freeze()

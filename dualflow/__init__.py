@@ -55,7 +55,6 @@ from dualflow.function.control.maps import foldl as foldl
 from dualflow.function.control.maps import foldr as foldr
 from dualflow.function.control.maps import map_fn as map_fn
 from dualflow.function.control.maps import scan as scan
-from dualflow.function.control.maps import vectorized_map as vectorized_map
 from dualflow.function.control.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.graph.draw import install as _install_drawing
@@ -190,7 +189,9 @@ from dualflow.ops.trigonometric import sin as sin
 from dualflow.ops.trigonometric import sinh as sinh
 from dualflow.ops.trigonometric import tan as tan
 from dualflow.ops.trigonometric import tanh as tanh
+from keras_dualflow.startup import watch as _await_keras
 
+_await_keras()
 _install_drawing()
 _install_overrides("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
@@ -231,6 +232,7 @@ if TYPE_CHECKING:
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
     from dualflow.function import autograph as autograph
+    from dualflow.function.batching.vmap import vectorized_map as vectorized_map
     from dualflow.function.debugging.assertions import Assert as Assert
     from dualflow.function.debugging.assertions import assert_equal as assert_equal
     from dualflow.function.debugging.assertions import assert_greater as assert_greater
@@ -248,6 +250,9 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
+    from dualflow.keras import losses as losses
+    from dualflow.keras import metrics as metrics
+    from dualflow.keras import optimizers as optimizers
     from dualflow.ops.counting.bins import histogram_fixed_width as histogram_fixed_width
     from dualflow.ops.counting.bins import histogram_fixed_width_bins as histogram_fixed_width_bins
     from dualflow.ops.elementary.quotients import realdiv as realdiv

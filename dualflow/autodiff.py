@@ -14,5 +14,6 @@ if TYPE_CHECKING:
     from dualflow.eager.derivatives import value_and_grad as value_and_grad
     from dualflow.eager.derivatives import vjp as vjp
     from dualflow.eager.tape import GradientTape as GradientTape
+    from dualflow.function.batching.vmap import vmap as vmap
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

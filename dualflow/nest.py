@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import tree
-from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.dispatch import AbstractComposite, AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
@@ -131,7 +131,8 @@ def _opened(structure: Any, expand: bool) -> tuple[list[Any], tree.Structure]:
 
     def is_leaf(value: Any) -> bool:
         own = dataclasses.is_dataclass(value) and not hasattr(type(value), "__attrs_attrs__")
-        return value is None or own or (not expand and isinstance(value, AbstractComposite))
+        closed = isinstance(value, AbstractSource) or (not expand and isinstance(value, AbstractComposite))
+        return value is None or own or closed
 
     return tree.flatten(list(structure) if _is_view(structure) else structure, is_leaf)
 

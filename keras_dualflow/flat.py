@@ -26,6 +26,8 @@ from keras_dualflow.src.ops.core import scatter as scatter
 from keras_dualflow.src.ops.core import shape as shape
 from keras_dualflow.src.ops.core import stop_gradient as stop_gradient
 from keras_dualflow.src.ops.core import vectorized_map as vectorized_map
+from keras_dualflow.src.rnn import bidirectional_gru as bidirectional_gru
+from keras_dualflow.src.rnn import bidirectional_lstm as bidirectional_lstm
 from keras_dualflow.src.rnn import cudnn_ok as cudnn_ok
 from keras_dualflow.src.rnn import gru as gru
 from keras_dualflow.src.rnn import lstm as lstm

@@ -1,19 +1,19 @@
 """What waits for ``import keras``, and puts the backend in where it has been chosen.
 
-The wheel's ``.pth`` file imports this module when Python starts, and ``import dualflow`` imports it too, so
-it imports nothing that Python has not loaded already.
+``startup.pth``, which the wheel puts where Python reads it when it starts, calls :func:`watch`, and so does
+``import dualflow``: this module imports nothing that Python has not loaded already.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # importing importlib takes time
+TYPE_CHECKING = False  # as type checkers know it: importing typing would take Python's start several ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 NAME = "dualflow"
 
@@ -54,6 +54,3 @@ def chosen() -> str:
     except ValueError:  # which Keras ignores, too
         return ""
     return str(settings.get("backend", "")) if isinstance(settings, dict) else ""
-
-
-watch()

@@ -39,6 +39,7 @@ ORDER = [
     ["function.arguments", "function.tracing"],
     ["function.calling", "function.control"],
     ["function.autograph", "function.debugging"],
+    ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
     ["data"],

@@ -64,6 +64,25 @@ class AbstractComposite:
         raise NotImplementedError
 
 
+class AbstractSource:
+    """What programs read elements from while they run: a dataset, or an iterator over one."""
+
+    __slots__ = ()
+
+    def reading(self) -> Any:
+        """How a traced loop reads it (:class:`dualflow.function.control.streams.Reading`)."""
+        raise NotImplementedError
+
+    def enumerate(self, start: Any = 0) -> Any:
+        """What gives pairs of a number and an element."""
+        raise NotImplementedError
+
+    @classmethod
+    def zip(cls, *sources: Any) -> Any:
+        """What gives one element of each source, side by side."""
+        raise NotImplementedError
+
+
 TENSORS: Final = (AbstractTensor, AbstractVariable)
 """What ops take without converting it: the classes for ``isinstance``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,6 +50,17 @@ def positive(value: Any, what: str) -> int:
     if found <= 0:
         raise InvalidArgumentError(f"{what} must be greater than zero, not {found}.{here()}")
     return found
+
+
+def file_name(value: Any) -> str:
+    """The name of a file: a string, a path, or a scalar tensor of a string."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    try:
+        found = os.fspath(value)
+    except TypeError:
+        raise DTypeError(f"The name of a file is a string or a path, not {value!r}.{here()}") from None
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def buffer_size(value: Any) -> int:

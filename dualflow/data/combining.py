@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dualflow.core.convert import Array
@@ -28,6 +28,9 @@ class ZipStage(Stage):
     @property
     def sources(self) -> tuple[Stage, ...]:
         return self.parts
+
+    def over(self, sources: Sequence[Stage]) -> Stage:
+        return replace(self, parts=tuple(sources))
 
     @property
     def layout(self) -> ElementLayout:
@@ -111,6 +114,9 @@ class ConcatenateStage(Stage):
     @property
     def sources(self) -> tuple[Stage, ...]:
         return self.first, self.second
+
+    def over(self, sources: Sequence[Stage]) -> Stage:
+        return replace(self, first=sources[0], second=sources[1])
 
     @property
     def layout(self) -> ElementLayout:

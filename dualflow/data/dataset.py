@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow.data.methods.choosing import ChoosingMethods
 from dualflow.data.methods.consuming import ConsumingMethods
+from dualflow.data.methods.files import FileMethods
 from dualflow.data.methods.grouping import GroupingMethods
 from dualflow.data.methods.making import MakingMethods
 from dualflow.data.methods.mapping import MappingMethods
 from dualflow.data.methods.ordering import OrderingMethods
+from dualflow.data.methods.windows import WindowMethods
 from dualflow.data.stage import Stage
 
 
-class Dataset(MakingMethods, OrderingMethods, MappingMethods, GroupingMethods, ConsumingMethods):
+class Dataset(
+    MakingMethods,
+    ChoosingMethods,
+    FileMethods,
+    OrderingMethods,
+    MappingMethods,
+    GroupingMethods,
+    WindowMethods,
+    ConsumingMethods,
+):
     """Elements that come one after another, such as examples to learn from.
 
     A dataset is a description and never changes: methods give new ones, and nothing is read or computed

@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractSource, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
@@ -24,7 +24,7 @@ Item: TypeAlias = tuple[Any, ...]
 """The leaves of one element: arrays, or datasets."""
 
 
-class AbstractDataset:
+class AbstractDataset(AbstractSource):
     """A dataset, which may be a leaf of an element of another one."""
 
     __slots__ = ()
@@ -109,7 +109,7 @@ def layout_of_spec(element_spec: Any) -> ElementLayout:
 
 def opened(value: Any) -> tuple[list[Any], Structure]:
     """The leaves of an element that a user gives; a list is one leaf, a tensor."""
-    return flatten(value, is_leaf=lambda x: isinstance(x, list))
+    return flatten(value, is_leaf=lambda x: isinstance(x, list | AbstractSource))
 
 
 def leaf_array(value: Any) -> Array:

@@ -55,6 +55,7 @@ class ElementFunction:
         source: the layout of the elements.
         nest: makes the dataset of a stage.
         first: the layout of what the function takes before the element, as the state of ``scan``.
+        datasets: whether its results are datasets.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ElementFunction:
         source: Callable[[], ElementLayout],
         nest: Callable[[Stage], Any],
         first: ElementLayout | None = None,
+        datasets: bool = False,
     ) -> None:
         self.name: str = getattr(function, "__name__", type(function).__name__)
         self._function = function
@@ -71,7 +73,7 @@ class ElementFunction:
         self._first = first
         self._found: ElementLayout | None = None
         self._compiled: Function[..., Any] | None = None
-        if not DebugMode.on and not _in_python.get():
+        if not datasets and not DebugMode.on and not _in_python.get():
             self._trace()
 
     @property
@@ -114,6 +116,12 @@ class ElementFunction:
             return self._called(self._function, [wrapped(x) for x in items])
         finally:
             _in_python.reset(token)
+
+    def traced(self, *leaves: Any) -> list[Any]:
+        """The leaves of the result for symbols, in a trace under way."""
+        function = self._function
+        inner = function if isinstance(function, Function) else Function(function, name=self.name)
+        return [convert_to_tensor(x) for x in opened_result(self._called(inner, list(leaves)))[0]]
 
     def _specs(self) -> tuple[Any, ...]:
         return (() if self._first is None else self._first.specs) + self._source().specs
@@ -183,7 +191,7 @@ class ElementFunction:
 
 def opened_result(result: Any) -> tuple[list[Any], Structure]:
     """The leaves of what a function of elements returned, and their structure, in which lists are tuples."""
-    leaves, structure = flatten(result)
+    leaves, structure = flatten(result, is_leaf=lambda x: isinstance(x, AbstractDataset))
     return leaves, _without_lists(structure)
 
 
@@ -195,4 +203,4 @@ def _without_lists(structure: Structure) -> Structure:
 def _spec_of(leaf: Any) -> Any:
     if isinstance(leaf, AbstractDataset):
         return DatasetSpec(leaf.element_spec)
-    return leaf_spec(convert_to_tensor(leaf))
+    return leaf_spec(leaf if hasattr(leaf, "dtype") else leaf_array(leaf))

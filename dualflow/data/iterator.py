@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.dispatch import AbstractSource
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries, hide_frames
 from dualflow.core.tree import map_structure
-from dualflow.data.element import Item
-from dualflow.data.stage import Cursor, Stage
+from dualflow.data.element import Item, leaf_spec
+from dualflow.data.handles import handle_of
+from dualflow.data.stage import Cursor, Stage, State
+from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
+from dualflow.function.control.streams import Reading
 from dualflow.function.errors import here
 
 
 @entries
-class Iterator:
+class Iterator(AbstractSource):
     """An iterator over the elements of a dataset: what ``iter(dataset)`` returns.
 
     Its place is a small JSON object, with which an iterator over an equal dataset, also in another process,
@@ -45,25 +51,60 @@ class Iterator:
         self._stage = stage
         self._cursor: Cursor = stage.start()
         self._pack: Callable[[Item], Any] | None = None
+        self._ahead: tuple[Sequence[Item], State] | None = None
         self._release = weakref.finalize(self, self._cursor.close)
 
     def __iter__(self) -> Iterator:
+        if is_tracing():
+            refuse_python_loop()
         return self
 
     def __next__(self) -> Any:
         try:
-            if dispatch.current() is EAGER:
+            if dispatch.current() is EAGER and self._ahead is None:
                 items = self._cursor.pull(1)
+            elif is_tracing():
+                return read_next(self, (), self._kind())
             else:
-                _refuse_trace()
-                with dispatch.using(EAGER):
-                    items = self._cursor.pull(1)
-            if items:
+                items = self._pull()
+            if len(items):
                 return self._pack(items[0]) if self._pack is not None else self._first(items[0])
         except Exception as error:
             hide_frames(error)
             raise
         raise StopIteration
+
+    def _pull(self) -> Sequence[Item]:
+        """The next element, in whatever context; none at the end."""
+        if self._ahead is not None:
+            (items, _), self._ahead = self._ahead, None
+            return items
+        with dispatch.using(EAGER):
+            return self._cursor.pull(1)
+
+    def read(self) -> Item | None:
+        """The leaves of the next element; None at the end."""
+        return next(iter(self._pull()), None)
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        return self._kind(), ("handle",), [handle_of(self)]
+
+    def _kind(self) -> IteratorKind:
+        """What traces know of it: where sizes are open, those of the next element, which is made ahead."""
+        layout = self._stage.layout
+        if all(spec.shape.is_static for spec in layout.specs):
+            return IteratorKind(layout, layout.specs)
+        if self._ahead is None:
+            state = self._cursor.get_state()
+            with dispatch.using(EAGER):
+                self._ahead = self._cursor.pull(1), state
+        items = self._ahead[0]
+        known = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
+        return IteratorKind(layout, known)
+
+    def reading(self) -> Reading:
+        """How a traced loop goes on with the iterator."""
+        return iterator_reading(self._stage.layout, (), self)
 
     def _first(self, item: Item) -> Any:
         self._pack = self._stage.layout.packer()
@@ -94,7 +135,8 @@ class Iterator:
 
     def get_state(self) -> dict[str, Any]:
         """Where the iterator is: what ``json`` writes and reads."""
-        return {"pipeline": self._stage.describe(), "place": self._cursor.get_state()}
+        place = self._cursor.get_state() if self._ahead is None else self._ahead[1]
+        return {"pipeline": self._stage.describe(), "place": place}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to where an iterator over an equal dataset was when it gave ``state``.
@@ -109,6 +151,7 @@ class Iterator:
                 "Make the "
                 "dataset in the same way as the one whose iterator was saved."
             )
+        self._ahead = None
         with dispatch.using(EAGER):
             self._cursor.set_state(state["place"])
 
@@ -149,12 +192,7 @@ def _as_numpy(leaf: Any) -> Any:
     return found.copy() if isinstance(found, np.ndarray) else found
 
 
-def _refuse_trace() -> None:
-    """Refuse to hand a traced function elements that its compiled form would never change."""
-    if not dispatch.current().unrecorded.eager:
-        raise FailedPreconditionError(
-            "A dataset is iterated while a function is traced: its elements would become constants. Write "
-            "`for "
-            "x in dataset` with autograph on, so that the loop is compiled, or loop outside of the function."
-            f"{here()}"
-        )
+def _smallest(spec: TensorSpec) -> TensorSpec:
+    """A spec without open sizes, for an element that will not come."""
+    sizes = [] if spec.shape is UNKNOWN_RANK else [size or 0 for size in spec.shape]
+    return TensorSpec(sizes, spec.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dualflow.core.warning import warn_user
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import UNKNOWN, Cursor, OneToOne, OverOne, Replayed, Stage, State
@@ -137,6 +138,46 @@ class ScanCursor(Replayed):
             made = self._stage.function(*self._state, *item)
             self._state = made[: len(self._state)]
             found.append(made[len(self._state) :])
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WithoutErrorsStage(OverOne):
+    """The elements that can be made.
+
+    Attributes:
+        warn: whether each error is told as a warning.
+    """
+
+    warn: bool
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def start(self) -> Cursor:
+        return WithoutErrorsCursor(self.source.start(), self.warn)
+
+
+class WithoutErrorsCursor(OneToOne):
+    """A run that goes on behind elements whose making fails."""
+
+    def __init__(self, upstream: Cursor, warn: bool) -> None:
+        super().__init__(upstream)
+        self._warn = warn
+
+    def pull(self, count: int) -> Sequence[Item]:
+        found: list[Item] = []
+        while len(found) < count:
+            try:
+                items = self._upstream.pull(1)
+            except Exception as error:
+                if self._warn:
+                    warn_user(f"An element of a dataset was left out: {type(error).__name__}: {error}")
+                continue
+            if not len(items):
+                break
+            found += items
         return found
 
 

@@ -171,39 +171,31 @@ class RepeatCursor(Cursor):
     def __init__(self, source: Stage, count: int) -> None:
         self._source = source
         self._left = count
-        self._current: Cursor | None = None
-        self._empty = False
+        self._begin(source.start())  # also where no run is wanted: its state belongs to this one's
+
+    def _begin(self, run: Cursor) -> None:
+        self._current = run
+        self.upstreams = (run,)
+        self._empty = True
 
     def pull(self, count: int) -> Sequence[Any]:
         found: Sequence[Any] = ()
-        while len(found) < count:
-            if self._current is None:
-                if self._left == 0:
-                    break
-                self._left -= self._left > 0
-                self._current = self._source.start()
-                self._empty = True
+        while self._left and len(found) < count:
             more = self._current.pull(count - len(found))
             found = [*found, *more] if len(found) else more
             self._empty = self._empty and not len(more)
             if len(found) < count:
-                self._current.close()
-                self._current = None
-                if self._empty:  # a source without elements would be begun for ever
-                    self._left = 0
+                self._left = 0 if self._empty else self._left - (self._left > 0)  # nothing would never end
+                if self._left:
+                    self._current.close()
+                    self._begin(self._source.start())
         return found
 
     def get_state(self) -> State:
-        return [self._left, self._empty, None if self._current is None else self._current.get_state()]
+        return [self._left, self._empty, self._current.get_state()]
 
     def set_state(self, state: State) -> None:
+        self._current.close()
+        self._begin(self._source.start())
         self._left, self._empty, inner = state
-        self.close()
-        self._current = None
-        if inner is not None:
-            self._current = self._source.start()
-            self._current.set_state(inner)
-
-    def close(self) -> None:
-        if self._current is not None:
-            self._current.close()
+        self._current.set_state(inner)

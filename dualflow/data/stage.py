@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from dualflow.core.convert import Array
@@ -92,6 +92,10 @@ class Stage(ABC):
         """What it reads from."""
         return ()
 
+    def over(self, sources: Sequence[Stage]) -> Stage:
+        """The same step over other sources."""
+        return self
+
     @abstractmethod
     def start(self) -> Cursor:
         """A new run through it."""
@@ -120,6 +124,9 @@ class OverOne(Stage):
     @property
     def sources(self) -> tuple[Stage, ...]:
         return (self.source,)
+
+    def over(self, sources: Sequence[Stage]) -> Stage:
+        return replace(self, source=sources[0])
 
     @property
     def layout(self) -> ElementLayout:

@@ -47,6 +47,7 @@ def num_gpus() -> int:
 _publish(
     globals(),
     later={
+        "Iterator": NamePlace("dualflow.data.iterator", "Iterator"),
         "Network": NamePlace("dualflow.contrib.network", "Network"),
         "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
         "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),

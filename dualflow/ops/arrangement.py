@@ -18,6 +18,7 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import Sized, View
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import ALONG, OF_SHAPE, RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_value, open_shape, shape_of, sizes
 
@@ -67,6 +68,7 @@ RESHAPE = register(
         infer=_reshape_infer,
         kernel=lambda x, shape: x.reshape(shape),
         form=View(lambda x, shape: x.reshape(shape, copy=False)),
+        rows=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
         samples=(
             Sample(_any(2, 3), {"shape": (3, 2)}),
@@ -183,6 +185,7 @@ EXPAND_DIMS = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
         form=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
+        rows=ALONG,
         vjp=(lambda g, out, x, axis: _without(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
     )
@@ -220,6 +223,7 @@ SQUEEZE = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
         form=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
+        rows=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
         samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
     )
@@ -266,6 +270,7 @@ TRANSPOSE: Op = register(
         infer=_transpose_infer,
         kernel=lambda x, perm: x.transpose(perm),
         form=View(lambda x, perm: x.transpose(perm)),
+        rows=RowRule(axes=("perm",), first={"perm": 0}),
         vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
         samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),
     )

@@ -16,6 +16,7 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import DTypeRule, elementwise
 from dualflow.ops.forms import Fold, Sized, View
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, open_shape, shape_of
 from dualflow.ops.summation import total
@@ -59,6 +60,7 @@ BROADCAST_TO = register(
         infer=_broadcast_infer,
         kernel=_spread,
         form=View(lambda x, shape: np.broadcast_to(x, shape)),
+        rows=RowRule(sizes=("shape",), broadcasts=True),
         vjp=(lambda g, out, x, shape: sum_to(g, x.shape),),
         samples=(
             Sample(_any(3), {"shape": (2, 3)}),

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError, UnassignedError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 
@@ -25,7 +28,7 @@ def _code(m: Any, x: Any, ran: Any, name: str) -> Any:
 
 
 def _kernel(x: Any, ran: Any, name: str) -> Any:
-    if not ran:
+    if not np.all(ran):
         raise UnassignedError(_message(name))
     return x
 
@@ -37,6 +40,7 @@ ASSIGNED: Final[Op] = register(
         infer=lambda x, ran, name: TensorSpec.of(x.shape, x.dtype),
         kernel=_kernel,
         form=Element(_code, error=UnassignedError),
+        rows=LEADING,
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),
@@ -51,7 +55,7 @@ def assigned(x: Any, ran: Any, name: str) -> Any:
 
 
 def _required(x: Any, ok: Any, message: str) -> Any:
-    if not ok:
+    if not np.all(ok):
         raise InvalidArgumentError(message)
     return x
 
@@ -68,6 +72,7 @@ REQUIRED: Final[Op] = register(
         infer=lambda x, ok, message: TensorSpec.of(x.shape, x.dtype),
         kernel=_required,
         form=Element(_required_code, error=InvalidArgumentError),
+        rows=LEADING,
         vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"message": "no"}),

@@ -56,14 +56,20 @@ _ZEROS: dict[DType, np.ndarray[Any, Any]] = {t: np.zeros((), t.dtype) for t in A
 
 def masked(condition: Any, g: Any) -> Tensor:
     """``g`` where ``condition`` holds, 0 elsewhere."""
+    zero = _ZEROS.get(g.dtype)
     engine = dispatch.current()
-    return engine.run(WHERE, (condition, g, engine.constant(_ZEROS[g.dtype])), {})
+    if zero is None:
+        return engine.apply(WHERE, (condition, g, np.zeros((), g.dtype.dtype)), {})
+    return engine.run(WHERE, (condition, g, engine.constant(zero)), {})
 
 
 def unmasked(condition: Any, g: Any) -> Tensor:
     """0 where ``condition`` holds, ``g`` elsewhere."""
+    zero = _ZEROS.get(g.dtype)
     engine = dispatch.current()
-    return engine.run(WHERE, (condition, engine.constant(_ZEROS[g.dtype]), g), {})
+    if zero is None:
+        return engine.apply(WHERE, (condition, np.zeros((), g.dtype.dtype), g), {})
+    return engine.run(WHERE, (condition, engine.constant(zero), g), {})
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

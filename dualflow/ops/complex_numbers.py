@@ -19,6 +19,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample, reals
 from dualflow.ops.static import dtype_of, shape_of
 
@@ -41,7 +42,16 @@ def _of_complex(
 
     samples = (Sample((_COMPLEX,)),)
     return register(
-        Op(name=name, doc=doc, infer=infer, kernel=ufunc, form=_FORM, vjp=(vjp,), samples=samples)
+        Op(
+            name=name,
+            doc=doc,
+            infer=infer,
+            kernel=ufunc,
+            form=_FORM,
+            rows=LEADING,
+            vjp=(vjp,),
+            samples=samples,
+        )
     )
 
 
@@ -91,6 +101,7 @@ COMPLEX = register(
         infer=lambda x, y: TensorSpec.of(broadcast([x.shape, y.shape]), _joined(x.dtype)),
         kernel=_join,
         form=_FORM,
+        rows=LEADING,
         vjp=(lambda g, out, x, y: real(g), lambda g, out, x, y: -imag(g)),
         promotion=Promotion.FLOAT,
         samples=(Sample((reals(-5, 5), reals(-5, 5))),),

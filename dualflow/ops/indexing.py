@@ -26,6 +26,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 Entry = int | None | tuple[int | None, int | None, int | None]
 Key = tuple[Entry, ...]
+_ALL: Final[Entry] = (None, None, None)
 
 
 def _as_index(key: Key) -> tuple[Any, ...]:
@@ -82,6 +84,7 @@ GETITEM = register(
         infer=_getitem_infer,
         kernel=lambda x, key: x[_as_index(key)],
         form=View(lambda x, key: x[_as_index(key)]),
+        rows=RowRule(first={"key": _ALL}),
         vjp=(lambda g, out, x, key: _place(g, x, key),),
         samples=tuple(Sample(_X, {"key": key}) for key in _KEYS),
     )
@@ -103,6 +106,7 @@ PLACE = register(
         infer=_place_infer,
         kernel=assembling(_place_infer, _place_pieces),
         form=Assemble(_place_pieces),
+        rows=RowRule(sizes=("shape",), first={"key": _ALL}),
         vjp=(lambda g, out, x, key, shape: dispatch.current().apply(GETITEM, (g,), {"key": key}),),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 5)),), {"key": ((1, 3, 1),), "shape": Shape((4, 5))}),
@@ -139,6 +143,7 @@ REPLACE = register(
         infer=_replace_infer,
         kernel=assembling(_replace_infer, _replace_pieces),
         form=Assemble(_replace_pieces),
+        rows=RowRule(first={"key": _ALL}),
         vjp=(
             lambda g, out, x, part, key: _replace(g, np.zeros((), g.dtype.dtype), key),
             lambda g, out, x, part, key: dispatch.current().apply(GETITEM, (g,), {"key": key}),

@@ -18,6 +18,7 @@ from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
 
@@ -91,6 +92,7 @@ CONCAT = register(
         infer=_concat_infer,
         kernel=lambda *inputs, axis: np.concatenate(inputs, axis),
         form=Assemble(_concat_pieces),
+        rows=ALONG,
         vjp=_concat_vjp,
         promotion=Promotion.TOGETHER,
         samples=(
@@ -162,6 +164,7 @@ STACK = register(
         infer=_stack_infer,
         kernel=_stack,
         form=Assemble(_stack_pieces),
+        rows=ALONG,
         vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
         promotion=Promotion.TOGETHER,
         samples=(

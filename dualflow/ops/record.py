@@ -27,6 +27,7 @@ from dualflow.ops.widening import carries, run_widened
 
 if TYPE_CHECKING:
     from dualflow.ops.forms import Form
+    from dualflow.ops.rows import RowRule
     from dualflow.ops.samples import Sample
 
 Specs = tuple[TensorSpec, ...]
@@ -74,6 +75,8 @@ class Op:
             ``pullback(needed, g, out, *inputs, **attrs)`` returns one cotangent for each input, which may be
             None where ``needed`` (a tuple of bools) is false or no gradient flows. Where the op has several
             outputs, ``g`` is a tuple, with None for those that nothing flows back to.
+        rows: how it computes for each row of inputs that have one more axis; None where its form says so, or
+            where rows are computed one by one.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.
@@ -88,6 +91,7 @@ class Op:
     form: Form
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
     pullback: Callable[..., Sequence[Any]] | None = None
+    rows: RowRule | None = None
     promotion: Promotion = Promotion.NONE
     samples: tuple[Sample, ...] = ()
     outputs: int | None = 1

@@ -25,6 +25,7 @@ from dualflow.ops.masking import REPEATED
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, holds_tensors, register
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, ints_or_symbols, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
@@ -61,6 +62,7 @@ PAD = register(
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
         form=Assemble(_pad_pieces, surrounds=True),
+        rows=RowRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),

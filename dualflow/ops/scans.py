@@ -12,6 +12,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
 
@@ -51,6 +52,7 @@ CUMSUM = register(
         infer=_infer,
         kernel=_cumsum,
         form=Opaque("each element depends on the one before it"),
+        rows=ALONG,
         vjp=(lambda g, out, x, axis, exclusive, reverse: cumsum(g, axis, exclusive, not reverse),),
         samples=tuple(
             Sample(

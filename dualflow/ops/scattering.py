@@ -19,6 +19,7 @@ from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.joining import concat
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
@@ -138,6 +139,7 @@ GATHER_ND = register(
         infer=_gather_infer,
         kernel=_picked,
         form=Opaque("positions span several axes"),
+        rows=RowRule(positions=1),
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
         samples=(
             Sample((_fi(3, 5), _AT)),
@@ -155,6 +157,7 @@ SCATTER_ND = register(
         infer=_scatter_infer,
         kernel=_scatter,
         form=Scatter(onto=False, join="add"),
+        rows=RowRule(sizes=("shape",), positions=0),
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         samples=(
             Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
@@ -173,6 +176,7 @@ UPDATE_ND = register(
         infer=update_infer,
         kernel=updated,
         form=Scatter(onto=True, join="put"),
+        rows=RowRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
             None,
@@ -189,6 +193,7 @@ ADD_ND = register(
         infer=update_infer,
         kernel=lambda tensor, indices, updates: updated(tensor, indices, updates, np.add),
         form=Scatter(onto=True, join="add"),
+        rows=RowRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: g,
             None,

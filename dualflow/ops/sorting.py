@@ -15,6 +15,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import ALONG, RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import check_indices
@@ -46,6 +47,7 @@ ARGSORT = register(
         infer=_argsort_infer,
         kernel=_argsort,
         form=Opaque("NumPy sorts"),
+        rows=ALONG,
         samples=tuple(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"axis": axis, "descending": descending})
             for axis in (0, 1)
@@ -93,6 +95,7 @@ TAKE_ALONG = register(
         infer=_along_infer,
         kernel=_take_along,
         form=Opaque("each row has positions of its own"),
+        rows=ALONG,
         vjp=(lambda g, out, x, indices, axis: _add_rows(indices, g, axis, x.shape), None),
         samples=(Sample(_ROWS, {"axis": 1}),),
     )
@@ -107,6 +110,7 @@ ADD_ALONG = register(
         ),
         kernel=_add_along,
         form=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
+        rows=RowRule(axes=("axis",), sizes=("shape",)),
         vjp=(None, lambda g, out, indices, updates, axis, shape: take_along_axis(g, indices, axis)),
         samples=(
             Sample(

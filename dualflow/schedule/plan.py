@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.extent import symbols
+from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -242,7 +242,10 @@ class _Places(NamedTuple):
         if home.kind is BufferKind.INPUT and self.inputs is not None:
             return self.inputs[home.index]
         if home.kind is BufferKind.OUTPUT and self.outputs is not None:
-            return self.outputs[home.index]
+            place = self.outputs[home.index]
+            if not is_fixed(sizes(value)):
+                return place
+            return Layout(place.buffer, place.offset, contiguous_strides(value.spec.shape))
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
         return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
 

@@ -1,21 +1,28 @@
 """Export of models to files of other libraries, which this backend has none of."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 
 class SavedModelExportArchive:
     """TensorFlow's SavedModel, which takes TensorFlow to write."""
 
-    def track(self, resource: Any) -> None:
+    def track(self, resource: Any) -> NoReturn:
         """Refuse."""
-        raise NotImplementedError(_WHAT_TO_DO)
+        _refuse()
 
-    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> None:
+    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> NoReturn:
         """Refuse."""
-        raise NotImplementedError(_WHAT_TO_DO)
+        _refuse()
+
+    def track_and_add_endpoint(
+        self, name: str, resource: Any, input_signature: Any, **kwargs: Any
+    ) -> NoReturn:
+        """Refuse."""
+        _refuse()
 
 
-_WHAT_TO_DO = (
-    "A SavedModel is a TensorFlow program. Save the model with model.save('model.keras'), and export it from "
-    "there with KERAS_BACKEND=tensorflow."
-)
+def _refuse() -> NoReturn:
+    raise NotImplementedError(
+        "`export_saved_model` only currently supports the tensorflow, jax and torch backends. Save the model "
+        "with model.save('model.keras'), load it with KERAS_BACKEND=tensorflow, and export it there."
+    )

@@ -1,9 +1,256 @@
-"""``fit``, ``evaluate`` and ``predict``: each step is one compiled graph."""
+"""``fit``, ``evaluate`` and ``predict``: what a step does, and what runs it."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keras.src import tree
 from keras.src.trainers import trainer as base_trainer
+from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.utils import traceback_utils
+from keras.src.utils.python_utils import pythonify_logs
+
+import dualflow as df
+from keras_dualflow.src.core.conversion import convert_to_numpy, shape
+from keras_dualflow.src.training import loops
+from keras_dualflow.src.training.batches import batches_of, without_validation
+
+Batch = Any
+Logs = dict[str, Any]
 
 
 class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
-    """The loops over batches."""
+    """A model's training: each step is one compiled graph, from the batch to the logs.
+
+    The graph of ``train_step`` has the forward pass, its gradient, the optimizer's update and the metrics.
+    With ``run_eagerly`` the same Python runs op by op. ``jit_compile`` makes no difference: a graph is always
+    compiled.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.train_function: Callable[[Sequence[Batch]], Any] | None = None
+        self.test_function: Callable[[Sequence[Batch]], Any] | None = None
+        self.predict_function: Callable[[Sequence[Batch]], Any] | None = None
+
+    # what a step does, which models may replace
+
+    def train_step(self, data: Batch) -> Logs:
+        """Train on one batch: predict, update the weights by the gradient of the loss, note the metrics."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        with df.GradientTape() as tape:
+            y_pred, loss = _prediction_and_loss(self, x, y, sample_weight, training=True)
+            if self.optimizer is not None:
+                loss = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        if weights:
+            self.optimizer.apply(tape.gradient(loss, weights), weights)
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
+        return dict(self.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
+
+    def test_step(self, data: Batch) -> Logs:
+        """Note the metrics of one batch."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        y_pred, _ = _prediction_and_loss(self, x, y, sample_weight, training=False)
+        return dict(self.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
+
+    def predict_step(self, data: Batch) -> Any:
+        """What the model makes of one batch."""
+        x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+        return _prediction(self, x, training=False)
+
+    # the functions that the loops call
+
+    def make_train_function(self, force: bool = False) -> None:
+        """Make ``train_function``, which trains on some batches and returns the logs of the last."""
+        if self.train_function is None or force:
+            self.train_function = _repeated(self, self.train_step)
+
+    def make_test_function(self, force: bool = False) -> None:
+        """Make ``test_function``, which evaluates some batches and returns the logs of the last."""
+        if self.test_function is None or force:
+            self.test_function = _repeated(self, self.test_step)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        """Make ``predict_function``, which returns what the model makes of some batches, joined."""
+        if self.predict_function is None or force:
+            step = _compiled(self, self.predict_step)
+
+            def predict(batches: Sequence[Batch]) -> Any:
+                made = [step(batch) for batch in batches]
+                return made[0] if len(made) == 1 else tree.map_structure(lambda *x: df.concat(x, 0), *made)
+
+            self.predict_function = predict
+
+    # the loops
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+    ) -> Any:
+        """Train for some epochs; returns the history of what was logged. See Keras's documentation."""
+        self._assert_compile_called("fit")
+        self._eval_epoch_iterator = None
+        data, validation_data = without_validation((x, y, sample_weight), validation_data, validation_split)
+        batches = batches_of(
+            *data,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            steps_per_execution=self.steps_per_execution,
+        )
+        validation = None
+        if validation_data is not None:
+            validation = loops.Validation(
+                data_adapter_utils.unpack_x_y_sample_weight(validation_data),
+                validation_batch_size or batch_size,
+                validation_steps,
+                validation_freq,
+            )
+        return loops.train(self, batches, epochs, initial_epoch, verbose, callbacks, validation)
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """The metrics over all batches. See Keras's documentation."""
+        self._assert_compile_called("evaluate")
+        cached = kwargs.pop("_use_cached_eval_dataset", False)
+        if kwargs:
+            raise ValueError(f"Arguments not recognized: {kwargs}")
+        batches = self._eval_epoch_iterator if cached else None
+        if batches is None:
+            batches = batches_of(
+                x,
+                y,
+                sample_weight,
+                batch_size=batch_size,
+                steps_per_epoch=steps,
+                steps_per_execution=self.steps_per_execution,
+            )
+        if cached:
+            self._eval_epoch_iterator = batches
+        logs = loops.evaluate(self, batches, verbose, callbacks)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """What the model makes of all batches, as NumPy arrays. See Keras's documentation."""
+        batches = batches_of(
+            x, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution
+        )
+        return loops.predict(self, batches, verbose, callbacks)
+
+    # one batch
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Train on one batch, and return its metrics."""
+        self._assert_compile_called("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "Arguments `sample_weight` and `class_weight` cannot be specified at the same time. "
+                    f"Received: sample_weight={sample_weight}, class_weight={class_weight}"
+                )
+            sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
+        self.make_train_function()
+        return _on_batch(self, self.train_function, (x, y, sample_weight), return_dict)
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """Evaluate one batch, and return its metrics."""
+        self._assert_compile_called("test_on_batch")
+        self.make_test_function()
+        return _on_batch(self, self.test_function, (x, y, sample_weight), return_dict)
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    def predict_on_batch(self, x: Any) -> Any:
+        """What the model makes of one batch, as NumPy arrays."""
+        self.make_predict_function()
+        assert self.predict_function is not None, "it has just been made"
+        return tree.map_structure(convert_to_numpy, self.predict_function([(x,)]))
+
+
+# Functions rather than methods: models have attributes of their own, and Keras's.
+
+
+def _prediction(model: Any, x: Any, training: bool) -> Any:
+    return model(x, training=training) if model._call_has_training_arg else model(x)
+
+
+def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, training: bool) -> tuple[Any, Any]:
+    """What the model makes of ``x``, and its loss, which the running mean of losses takes in."""
+    y_pred = _prediction(model, x, training)
+    loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
+    first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
+    model._loss_tracker.update_state(loss, sample_weight=shape(first)[0])
+    return y_pred, loss
+
+
+def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """The step as one graph, which serves batches of any size from the second size on."""
+    return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing=True)
+
+
+def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
+    compiled = _compiled(model, step)
+
+    def repeated(batches: Sequence[Batch]) -> Logs:
+        logs: Logs = {}
+        for batch in batches:
+            logs = compiled(batch)
+        return logs
+
+    return repeated
+
+
+def _on_batch(model: Any, function: Any, batch: Batch, return_dict: bool) -> Any:
+    model.reset_metrics()
+    logs = pythonify_logs(function([batch]))
+    return logs if return_dict else model._flatten_metrics_in_order(logs)

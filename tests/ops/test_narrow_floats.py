@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import pickle
 import subprocess
@@ -274,3 +275,10 @@ def test_nothing_computes_with_floats_of_8_bits(mode: Any, dtype: Any) -> None:
 def test_two_floats_of_8_bits_do_not_meet() -> None:
     with pytest.raises(df.errors.DTypeError, match="cast them to bfloat16 or float32"):
         promote(E5M2, E4M3)
+
+
+def test_what_masks_narrow_floats_outside_of_a_gradient() -> None:
+    x = df.constant([[1.0, -math.inf], [2.0, 2.0]], df.bfloat16)
+    found = df.reduce_logsumexp(x, 1)
+    assert found.dtype is df.bfloat16
+    assert widened(found.numpy()).tolist() == [1.0, 2.6875]  # 2 + log(2), to 8 bits

@@ -462,3 +462,26 @@ def test_two_results_that_differ_in_shape_alone() -> None:
     x = numbers(N, N)
     for found, expected in zip(df.function(f)(x), f(df.constant(x)), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [[3], [3, 1, 1], [1, 3, 1]])
+def test_a_branch_may_hand_back_a_sum_under_another_shape(shape: list[int]) -> None:
+    """The sum is made where the choice's result lies, with the strides of its own shape."""
+
+    @df.function
+    def f(x: Any, first: Any) -> Any:
+        return df.cond(
+            first,
+            lambda: df.reshape(df.reduce_sum(x, 0, keepdims=True), shape),
+            lambda: df.reshape(x[0], shape),
+        )
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert f(x, df.constant(True)).numpy().ravel().tolist() == [3, 5, 7]
+    assert f(x, df.constant(False)).numpy().ravel().tolist() == [0, 1, 2]
+
+
+def test_a_row_of_a_loop_may_be_a_sum_under_another_shape() -> None:
+    rows = df.function(lambda x: df.map_fn(lambda r: df.reshape(df.reduce_sum(r, 0, keepdims=True), [3]), x))
+    x = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    assert rows(x).numpy().tolist() == x.sum(1).tolist()

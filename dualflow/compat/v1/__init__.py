@@ -12,6 +12,8 @@ import dualflow
 from dualflow.compat.v1 import differing
 from dualflow.compat.v1 import initializers as initializers
 from dualflow.compat.v1 import layers as layers
+from dualflow.compat.v1 import losses as losses
+from dualflow.compat.v1 import metrics as metrics
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
@@ -173,7 +175,7 @@ def _own(name: str) -> Any:
 
 _publish(
     globals(),
-    modules=("initializers", "layers", "nn", "random", "train"),
+    modules=("initializers", "layers", "losses", "metrics", "nn", "random", "train"),
     internal=(
         "ABSENT",
         "Any",

@@ -26,6 +26,9 @@ class GraphKeys:
     REGULARIZATION_LOSSES: Final = REGULARIZATION_LOSSES
     LOCAL_VARIABLES: Final = "local_variables"
     LOSSES: Final = "losses"
+    METRIC_VARIABLES: Final = "metric_variables"
+    MOVING_AVERAGE_VARIABLES: Final = "moving_average_variables"
+    SUMMARIES: Final = "summaries"
     UPDATE_OPS: Final = "update_ops"
 
 

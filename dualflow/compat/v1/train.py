@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.compat.v1.global_step import create_global_step as create_global_step
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
+from dualflow.core.deferred import NamePlace
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries
@@ -39,6 +40,9 @@ __all__ = [
     "global_step",
 ]
 Pairs = list[tuple[Any, Any]]
+_AVERAGES: Final = "dualflow.compat.v1.moving_average"
+_PENALTIES: Final = "dualflow.compat.v1.penalties"
+_RATES: Final = "dualflow.compat.v1.learning_rates"
 
 
 @entries
@@ -371,4 +375,23 @@ class RMSPropOptimizer(Optimizer):
         return now
 
 
-_publish(globals())
+_publish(
+    globals(),
+    later={
+        "AdadeltaOptimizer": NamePlace("dualflow.compat.v1.adadelta", "AdadeltaOptimizer"),
+        "ExponentialMovingAverage": NamePlace(_AVERAGES, "ExponentialMovingAverage"),
+        "FtrlOptimizer": NamePlace(_PENALTIES, "FtrlOptimizer"),
+        "ProximalAdagradOptimizer": NamePlace(_PENALTIES, "ProximalAdagradOptimizer"),
+        "ProximalGradientDescentOptimizer": NamePlace(_PENALTIES, "ProximalGradientDescentOptimizer"),
+        "cosine_decay": NamePlace(_RATES, "cosine_decay"),
+        "cosine_decay_restarts": NamePlace(_RATES, "cosine_decay_restarts"),
+        "exponential_decay": NamePlace(_RATES, "exponential_decay"),
+        "inverse_time_decay": NamePlace(_RATES, "inverse_time_decay"),
+        "linear_cosine_decay": NamePlace(_RATES, "linear_cosine_decay"),
+        "natural_exp_decay": NamePlace(_RATES, "natural_exp_decay"),
+        "noisy_linear_cosine_decay": NamePlace(_RATES, "noisy_linear_cosine_decay"),
+        "piecewise_constant": NamePlace(_RATES, "piecewise_constant"),
+        "piecewise_constant_decay": NamePlace(_RATES, "piecewise_constant_decay"),
+        "polynomial_decay": NamePlace(_RATES, "polynomial_decay"),
+    },
+)

@@ -18,8 +18,16 @@ from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.mapping import _state, check_state
 from dualflow.data.stage import INFINITE, UNKNOWN
+from dualflow.data.tracing import (
+    dataset_reading,
+    dataset_tree,
+    is_tracing,
+    refuse_python_loop,
+    traced_reduction,
+)
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.control.streams import Reading
 from dualflow.function.errors import here
 
 
@@ -30,7 +38,16 @@ class ConsumingMethods(StageHolder):
     __slots__ = ()
 
     def __iter__(self) -> Iterator:
+        if is_tracing():
+            refuse_python_loop()
         return Iterator(self)
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        return dataset_tree(self)
+
+    def reading(self) -> Reading:
+        """How a traced loop reads the dataset."""
+        return dataset_reading(self.stage)
 
     def __len__(self) -> int:
         count = self.stage.cardinality
@@ -92,6 +109,8 @@ class ConsumingMethods(StageHolder):
         first, leaves = _state(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
         check_state(function.layout, first)
+        if is_tracing():
+            return unflatten(first.structure, traced_reduction(self.stage, function, leaves))
         with dispatch.using(EAGER):
             found = reduced(self.stage, function, leaves)
         return unflatten(first.structure, list(map(wrapped, found)))

@@ -235,7 +235,7 @@ class MakingMethods(StageHolder):
         if not args and datasets is None:
             raise DTypeError(f"Must pass at least one dataset to `zip`.{here()}")
         given = datasets if datasets is not None else (args[0] if len(args) == 1 else args)
-        leaves, structure = flatten(given)
+        leaves, structure = flatten(given, is_leaf=lambda x: isinstance(x, AbstractDataset))
         if _has_list(structure) or not all(isinstance(x, AbstractDataset) for x in leaves):
             raise DTypeError(
                 "zip takes (nested) structures of datasets, of tuples and dicts; Python lists are not "

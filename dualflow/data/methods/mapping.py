@@ -8,11 +8,14 @@ from typing import Any, Self
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entries
-from dualflow.data.arguments import callable_function
+from dualflow.data.arguments import callable_function, positive, whole_number
 from dualflow.data.element import ElementLayout, leaf_array, leaf_spec, opened
 from dualflow.data.functions import ElementFunction
-from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage
+from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
 from dualflow.data.methods.base import StageHolder
+from dualflow.data.nesting import InterleaveStage
+from dualflow.data.parallel_map import ParallelMapStage, cores
+from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
 
 
@@ -52,7 +55,90 @@ class MappingMethods(StageHolder):
         [np.int64(0), np.int64(1), np.int64(4)]
         """
         function = self.function(callable_function(map_func, "map_func"))
-        return self.then(MapStage(source=self.stage, function=function))
+        calls = _calls(num_parallel_calls)
+        if calls is None:
+            return self.then(MapStage(source=self.stage, function=function))
+        ordered = deterministic is not False
+        return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:
+        """The elements of the datasets that ``map_func`` gives for each element, one dataset after the other.
+
+        It is tried here with symbols, to see what its datasets hold, and then called in Python for each
+        element.
+
+        Raises:
+            DTypeError: it returns no dataset.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(3).flat_map(lambda n: df.data.Dataset.range(n))
+        >>> list(dataset.as_numpy_iterator())
+        [np.int64(0), np.int64(0), np.int64(1)]
+        """
+        return self._interleaved(map_func, 1, 1 << 62, 0)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """The elements of the datasets that ``map_func`` gives, of some datasets in turns.
+
+        Args:
+            map_func: gives a dataset for each element; it is called as :meth:`flat_map` does.
+            cycle_length: how many datasets are read in turns; by default, or with AUTOTUNE, as many as there
+                are cores.
+            block_length: how many elements of one come in a row, 1 by default.
+            num_parallel_calls: where given, each dataset that is read has a thread that makes its next block.
+            deterministic: ignored: the order is always the same.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: ``map_func`` returns no dataset.
+            InvalidArgumentError: a length is not positive.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(2).interleave(
+        ...     lambda n: df.data.Dataset.from_tensors(n).repeat(3), cycle_length=2, block_length=2
+        ... )
+        >>> [int(n) for n in dataset]
+        [0, 0, 1, 1, 0, 1]
+        """
+        chosen = AUTOTUNE if cycle_length is None else whole_number(cycle_length, "cycle_length")
+        cycle = cores() if chosen == AUTOTUNE else positive(chosen, "cycle_length")
+        block = 1 if block_length is None else positive(block_length, "block_length")
+        ahead = 0 if _calls(num_parallel_calls) is None else block
+        return self._interleaved(map_func, cycle, block, ahead)
+
+    def _interleaved(self, map_func: Callable[..., Any], cycle: int, block: int, ahead: int) -> Self:
+        function = ElementFunction(
+            callable_function(map_func, "map_func"), lambda: self.stage.layout, self.of, datasets=True
+        )
+        layout = dataset_layout(function)
+        return self.then(
+            InterleaveStage(
+                source=self.stage, function=function, elements=layout, cycle=cycle, block=block, ahead=ahead
+            )
+        )
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
+        """The elements that can be made: those whose making raises an error are left out.
+
+        Args:
+            log_warning: whether there is a warning for each.
+            name: ignored; as in TensorFlow.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.from_tensor_slices([1.0, 0.0, 2.0])
+        >>> finite = dataset.map(lambda x: df.debugging.check_numerics(1.0 / x, "inf"))
+        >>> list(finite.ignore_errors().as_numpy_iterator())
+        [np.float32(1.0), np.float32(0.5)]
+        """
+        return self.then(WithoutErrorsStage(source=self.stage, warn=bool(log_warning)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
         """The elements for which ``predicate`` gives True.
@@ -133,6 +219,30 @@ class MappingMethods(StageHolder):
             )
         made: Self = found  # type: ignore[assignment]  # the one class of datasets
         return made
+
+
+def _calls(given: Any) -> int | None:
+    """How many calls may run at once; None where no thread is asked for."""
+    if given is None:
+        return None
+    found = whole_number(given, "num_parallel_calls")
+    if found != AUTOTUNE and found < 1:
+        raise InvalidArgumentError(
+            f"num_parallel_calls must be greater than zero, or AUTOTUNE, not {found}.{here()}"
+        )
+    return found
+
+
+def dataset_layout(function: ElementFunction) -> ElementLayout:
+    """The layout of the elements of the datasets that a function gives."""
+    found = function.trial()
+    if not isinstance(found, StageHolder):
+        raise DTypeError(
+            f"{function.name!r} must return a dataset for each element, not {found!r}; map takes functions "
+            "that "
+            f"return tensors.{here()}"
+        )
+    return found.stage.layout
 
 
 def _state(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:

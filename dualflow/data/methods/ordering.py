@@ -8,7 +8,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entries
 from dualflow.core.tree import LEAF, Structure
 from dualflow.data.arguments import buffer_size as checked_buffer_size
-from dualflow.data.arguments import whole_number
+from dualflow.data.arguments import file_name, whole_number
+from dualflow.data.caching import CacheStage
 from dualflow.data.combining import ConcatenateStage, ZipStage
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.making import MakingMethods
@@ -129,6 +130,27 @@ class OrderingMethods(StageHolder):
                 f"with map.{here()}"
             )
         return self.then(ConcatenateStage(first=self.stage, second=dataset.stage))
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Self:
+        """The same elements, kept once a run has come to the end, so that later runs make none.
+
+        Args:
+            filename: where to keep them; in memory without it. The file gets its name once it is complete,
+                and is read from then on, also by other processes; remove it to have it written again.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            DTypeError: in the loop, where elements that are no numbers are to be written to a file.
+            DataLossError: in the loop, where the file is damaged.
+
+        A run that is left before the end keeps nothing.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(3).map(lambda x: x * x).cache()
+        >>> [int(x) for x in dataset], [int(x) for x in dataset]
+        ([0, 1, 4], [0, 1, 4])
+        """
+        return self.then(CacheStage(source=self.stage, file=file_name(filename)))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Self:
         """The same elements, made ahead in a thread of the loop's own.

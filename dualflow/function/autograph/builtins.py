@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from dualflow.core.dispatch import AbstractSource
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
@@ -148,10 +149,14 @@ def _itself(x: Any) -> Any:
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:
+    if isinstance(x, AbstractSource):
+        return x.enumerate(start)
     return enumerated(x, start) if _is_staged(x) else enumerate(x, start)
 
 
 def _zip(*xs: Any, strict: bool = False) -> Any:
+    if xs and all(isinstance(x, AbstractSource) for x in xs):
+        return xs[0].zip(*xs)
     return zipped(xs) if any(map(_is_staged, xs)) else zip(*xs, strict=strict)
 
 

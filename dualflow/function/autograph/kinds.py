@@ -9,7 +9,7 @@ from enum import IntEnum
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractSource, AbstractTensor, AbstractVariable
 from dualflow.core.spec import TensorSpec
 
 _PACKAGE: Final = __name__.partition(".")[0]
@@ -112,7 +112,7 @@ def _join(a: Known, b: Known) -> Known:
 
 def kind_of(x: Any, depth: int = 0) -> Kind:
     """The kind of an object."""
-    if isinstance(x, AbstractTensor | AbstractVariable | AbstractComposite | TensorSpec):
+    if isinstance(x, AbstractTensor | AbstractVariable | AbstractComposite | AbstractSource | TensorSpec):
         return Kind.TENSOR
     if isinstance(x, Known):
         return x.kind

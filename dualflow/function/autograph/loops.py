@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractSource, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -33,6 +33,7 @@ from dualflow.function.autograph.unassigned import is_provisional, provisional, 
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
+from dualflow.function.control.streams import Reading, stream_node
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -96,6 +97,9 @@ def for_stmt(
     turns = turns_of(iterated)
     if turns is not None:
         _for_turns(turns, extra_test, body, _Loop(get_state, set_state, symbol_names))
+        return
+    if isinstance(iterated, AbstractSource) and not dispatch.current().eager:
+        _Loop(get_state, set_state, symbol_names).run_over(iterated.reading(), extra_test, body)
         return
     if extra_test is None:
         for x in iterated:
@@ -176,20 +180,61 @@ class _Loop:
             counters: what else is carried, tensors.
             turn: runs the body: takes the counters, and returns the next ones and the next flag.
         """
-        flag = truth(flag, "a loop")
+        leading = [truth(flag, "a loop"), *counters]
+
+        def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
+            return leading[0], loop_node(_first_argument(body), body, initial)[len(leading) :]
+
+        self._stage(leading, turn, (), node)
+
+    def run_over(
+        self, reading: Reading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
+    ) -> None:
+        """Stage the loop: a turn for each element that is read, while ``extra_test`` holds."""
+
+        def wanted() -> Any:
+            go_on = True if extra_test is None else extra_test()
+            found = symbolic(go_on)
+            return convert_to_tensor(bool(go_on)) if found is None else truth(found, "a for loop")
+
+        def turn(given: Sequence[Any]) -> tuple[list[Any], Any]:
+            body(unflatten(reading.structure, given[1:]))
+            return [convert_to_tensor(True)], wanted()
+
+        def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
+            _, ran, *results = stream_node(reading, body, initial)
+            return ran, results
+
+        self._stage([wanted(), convert_to_tensor(False)], turn, reading.specs, node)
+
+    def _stage(
+        self,
+        leading: list[Any],
+        turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
+        given: Sequence[TensorSpec],
+        node: Callable[[Body, list[Any]], tuple[Any, list[Any]]],
+    ) -> None:
+        """Trace the body until what it carries is settled, add the loop, and set the variables to its end.
+
+        Args:
+            leading: the flag and what else is carried before the variables.
+            turn: runs the body.
+            given: the specs of what each turn is given.
+            node: adds the loop to the graph; returns whether there was a turn, and the variables' leaves.
+        """
         before = self._get_state()
         plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
         for _ in range(2 + _TRIALS * len(before)):
-            body, plans, settled = self._trial(before, plans, [flag, *counters], turn)
+            body, plans, settled = self._trial(before, plans, leading, turn, given)
             if settled:
                 break
         else:
             raise DTypeError(
                 f"The dtypes of a loop's variables change with each turn; cast them with df.cast.{here()}"
             )
-        initial = [flag, *counters, *(leaf for plan in plans if plan for leaf in _initial(plan))]
-        results = loop_node(_first_argument(body), body, initial)[1 + len(counters) :]
-        self._set_state(_packed(before, plans, iter(results), ran=flag))
+        initial = [*leading, *(leaf for plan in plans if plan for leaf in _initial(plan))]
+        ran, results = node(body, initial)
+        self._set_state(_packed(before, plans, iter(results), ran=ran))
 
     def _trial(
         self,
@@ -197,15 +242,17 @@ class _Loop:
         plans: list[_Carried | None],
         leading: list[Any],
         turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
+        given: Sequence[TensorSpec],
     ) -> tuple[Body, list[_Carried | None], bool]:
         """Trace one turn; return the plans that it shows to be right, and whether it was traced with them."""
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
+        items = [tracer.argument(spec) for spec in given]
         with tracing(tracer):
             start = _packed(before, plans, iter(leaves))
         self._set_state(start)
-        counters, go_on = _turned(tracer, turn, arguments[1:])
+        counters, go_on = _turned(tracer, turn, [*arguments[1:], *items])
         after = start if go_on is None else self._get_state()
         self._set_state(before)
         seen = [_seen(*row) for row in zip(self._names, before, after, plans, strict=True)]
@@ -218,7 +265,7 @@ class _Loop:
                 if plan is not None:
                     with tracing(tracer):
                         outputs += _outputs(x, plan, tracer)
-        inputs = tuple(x._value for x in (*arguments, *leaves))
+        inputs = tuple(x._value for x in (*arguments, *leaves, *items))
         return Body(tracer, inputs, LEAF, tuple(outputs)), seen, settled
 
 

@@ -72,16 +72,8 @@ def map_fn(
     return found if back_prop else without_gradient(found)
 
 
-@entry
-def vectorized_map(
-    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
-) -> Any:
-    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may return any structure.
-
-    >>> import dualflow as df
-    >>> df.vectorized_map(lambda row: {"sum": df.reduce_sum(row)}, df.ones([2, 3]))["sum"].numpy()
-    array([3., 3.], dtype=float32)
-    """
+def map_in_turn(fn: Callable[[Any], Any], elems: Any) -> Any:
+    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may return any structure."""
     rows, structure, length = _rows(elems)
     found: list[Structure] = []
 

@@ -21,6 +21,7 @@ from dualflow.ops.joining import split
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.repetition import pad
+from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scans import accumulated
 from dualflow.ops.static import shape_of, static_int
@@ -58,6 +59,7 @@ def _running(
             infer=infer,
             kernel=kernel,
             form=Opaque("each element depends on the one before it"),
+            rows=ALONG,
             vjp=(vjp,),
             promotion=promotion,
             samples=tuple(

@@ -23,6 +23,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.forms import Element, Opaque
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.trigonometric import atan2
 
@@ -220,6 +221,7 @@ BITCAST = register(
         infer=_bits_infer,
         kernel=_bits,
         form=Opaque("it reads memory as another dtype"),
+        rows=LEADING,
         samples=(
             Sample((Domain(-50, 50, "fi", (3, 2)),), {"dtype": as_dtype("uint8")}),
             Sample((Domain(0, 200, "u", (3, 4)),), {"dtype": as_dtype("int32")}),

@@ -22,6 +22,7 @@ from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.matrices import matrices, not_invertible, require_matrices
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.repetition import pad
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ BANDED_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("LAPACK solves systems of equations"),
+        rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,
         samples=tuple(

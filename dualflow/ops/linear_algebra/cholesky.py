@@ -18,6 +18,7 @@ from dualflow.ops.linear_algebra.matrices import require_squares, same_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ CHOLESKY = register(
         infer=same_squares,
         kernel=_kernel,
         form=Opaque("LAPACK factors matrices"),
+        rows=LEADING,
         vjp=(_vjp,),
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX, symmetric=True),)),

@@ -26,6 +26,7 @@ from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of
 
@@ -82,6 +83,7 @@ EIGH = register(
         infer=_eigh_infer,
         kernel=_eigh,
         form=Opaque("LAPACK decomposes matrices"),
+        rows=LEADING,
         pullback=_eigh_pullback,
         outputs=None,
         samples=(
@@ -201,6 +203,7 @@ EIG = register(
         infer=_eig_infer,
         kernel=_eig,
         form=Opaque("LAPACK decomposes matrices"),
+        rows=LEADING,
         pullback=_eig_pullback,
         outputs=None,
         samples=(

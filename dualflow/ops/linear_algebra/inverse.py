@@ -23,6 +23,7 @@ from dualflow.ops.linear_algebra.matrices import (
     squares,
 )
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ INV = register(
         infer=same_squares,
         kernel=_inv,
         form=Opaque("LAPACK inverts matrices"),
+        rows=LEADING,
         vjp=(_inv_vjp,),
         samples=_SAMPLES,
     )
@@ -114,6 +116,7 @@ DETERMINANT = register(
         infer=_determinant_infer,
         kernel=_determinant,
         form=Opaque("LAPACK factors matrices"),
+        rows=LEADING,
         pullback=_determinant_pullback,
         outputs=None,
         samples=tuple(

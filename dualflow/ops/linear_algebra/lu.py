@@ -29,6 +29,7 @@ from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.positions import eye
 from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
@@ -82,6 +83,7 @@ LU = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("LAPACK factors matrices"),
+        rows=LEADING,
         pullback=_pullback,
         outputs=2,
         samples=(

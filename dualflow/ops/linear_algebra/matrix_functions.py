@@ -20,6 +20,7 @@ from dualflow.ops.linear_algebra.diagonals import size_of
 from dualflow.ops.linear_algebra.matrices import require_squares, squares
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ MATRIX_FUNCTION = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("SciPy computes functions of matrices"),
+        rows=LEADING,
         vjp=(_vjp,),
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX),), {"function": "expm"}),

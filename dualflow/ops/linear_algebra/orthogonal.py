@@ -20,6 +20,7 @@ from dualflow.ops.linear_algebra.diagonals import lower_half, size_of
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ QR = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("LAPACK decomposes matrices"),
+        rows=LEADING,
         pullback=_pullback,
         outputs=2,
         samples=(

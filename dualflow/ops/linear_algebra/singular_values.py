@@ -23,6 +23,7 @@ from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
@@ -111,6 +112,7 @@ SVD = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("LAPACK decomposes matrices"),
+        rows=LEADING,
         pullback=_pullback,
         outputs=None,
         samples=(

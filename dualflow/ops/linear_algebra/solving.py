@@ -12,6 +12,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
 from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ SOLVE = register(
         infer=solution,
         kernel=_kernel,
         form=Opaque("LAPACK solves systems of equations"),
+        rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,
         samples=(

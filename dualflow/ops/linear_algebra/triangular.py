@@ -14,6 +14,7 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import band_part
 from dualflow.ops.linear_algebra.matrices import require_matrices, solution
 from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ TRIANGULAR_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("BLAS solves systems of equations"),
+        rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,
         samples=(

@@ -18,6 +18,7 @@ from dualflow.ops.forms import View
 from dualflow.ops.indexing import getitem
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 
 Sizes = tuple[int, ...]
@@ -98,6 +99,7 @@ WINDOWS = register(
         infer=_infer,
         kernel=_view,
         form=View(_view, sliding=True),
+        rows=RowRule(merged=True),
         vjp=(_vjp,),
         samples=(
             Sample(

@@ -21,6 +21,7 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
 from dualflow.ops.static import known_value, sizes, static_int, static_shape
 
 if TYPE_CHECKING:
@@ -40,8 +41,16 @@ def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any
     return TensorSpec.of(Shape(shape), dtype)
 
 
-def _record(name: str, doc: str, kernel: Callable[..., Any], infer: Callable[..., TensorSpec] = _drawn) -> Op:
-    return register(Op(name=name, doc=doc, infer=infer, kernel=kernel, form=_FORM, effect=Effect.RANDOM))
+def _record(
+    name: str,
+    doc: str,
+    kernel: Callable[..., Any],
+    infer: Callable[..., TensorSpec] = _drawn,
+    rows: RowRule | None = OF_SHAPE,
+) -> Op:
+    return register(
+        Op(name=name, doc=doc, infer=infer, kernel=kernel, form=_FORM, rows=rows, effect=Effect.RANDOM)
+    )
 
 
 def _in_width(draw: Callable[..., Any], shape: tuple[int, ...], dtype: DType) -> Any:
@@ -83,6 +92,7 @@ SHUFFLE = _record(
     """``x`` with the slices of its first axis in random order.""",
     lambda x, generator: generator.philox.permutation(x) if x.size else x.copy(),
     lambda x, generator: x,
+    None,
 )
 
 
@@ -103,6 +113,7 @@ CATEGORICAL = _record(
     """Class numbers drawn by the softmax of each row of logits.""",
     _categorical,
     _categorical_infer,
+    RowRule(merged=True),
 )
 
 GAMMA = _record(
@@ -110,12 +121,14 @@ GAMMA = _record(
     """Numbers of the gamma distributions of shape parameter ``alpha``, one for each element.""",
     lambda alpha, generator: generator.philox.standard_gamma(alpha).astype(alpha.dtype),
     lambda alpha, generator: alpha,
+    LEADING,
 )
 POISSON = _record(
     "random_poisson",
     """Numbers of the Poisson distributions of mean ``lam``, one for each element.""",
     lambda lam, dtype, generator: generator.philox.poisson(lam).astype(dtype.dtype),
     lambda lam, dtype, generator: TensorSpec.of(lam.shape, dtype),
+    LEADING,
 )
 
 

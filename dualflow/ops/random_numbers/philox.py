@@ -18,6 +18,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
 
 Array = np.ndarray[Any, Any]
@@ -134,6 +135,7 @@ PHILOX: Final = register(
         infer=_infer,
         kernel=_kernel,
         form=Element(_code, cost=90),
+        rows=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),

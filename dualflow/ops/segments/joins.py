@@ -17,6 +17,7 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Scatter
 from dualflow.ops.record import Op, register
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, update_infer, updated
 
@@ -94,6 +95,7 @@ JOIN_ND = register(
         infer=_infer,
         kernel=_kernel,
         form=Scatter(onto=True, join=None),
+        rows=RowRule(positions=1),
         pullback=_pullback,
         samples=(
             Sample((_fi(3, 2), integers(0, 3, shape=(4, 1)), _fi(4, 2)), {"join": "maximum"}),

@@ -17,6 +17,7 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat, split
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, reverse
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.framing import frame, overlap_and_add
 from dualflow.ops.signal.windows import vorbis_window
@@ -74,6 +75,7 @@ COSINE: Final = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("cosine transforms are SciPy's"),
+        rows=LEADING,
         vjp=(_vjp,),
         samples=(
             _sample(1, None, (2, 5)),

@@ -23,6 +23,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
+from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, sizes
 
@@ -137,6 +138,7 @@ FOURIER: Final = register(
         infer=_infer,
         kernel=_kernel,
         form=Opaque("Fourier transforms are SciPy's"),
+        rows=RowRule(axes=("axes",)),
         vjp=(_vjp,),
         samples=(
             _sample("rfft", (2, 6), (1,)),

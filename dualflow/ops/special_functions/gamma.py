@@ -18,6 +18,7 @@ from dualflow.ops.exponential import exp
 from dualflow.ops.forms import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Sample, numbers
 from dualflow.ops.special_functions import gamma_elements
 from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
@@ -120,6 +121,7 @@ BY_ORDER = register(
         infer=lambda a, x, times: of_floats("igamma", a, x),
         kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
         form=Opaque("SciPy computes parts of it"),
+        rows=LEADING,
         vjp=(
             lambda g, out, a, x, times: g * _by_order(a, x, times + 1),
             lambda g, out, a, x, times: g * _density_by_order(a, x, times),

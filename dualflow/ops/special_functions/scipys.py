@@ -17,6 +17,7 @@ from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 
@@ -78,6 +79,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
             infer=lambda *specs, function: of_floats(function, *specs),
             kernel=kernel,
             form=Opaque("SciPy computes it"),
+            rows=LEADING,
             vjp=(*before, by_last),
             promotion=Promotion.FLOAT,
             samples=tuple(Sample(f.domains, {"function": key}) for key, f in functions.items()),

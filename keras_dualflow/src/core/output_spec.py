@@ -28,12 +28,11 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     """
     given = tree.flatten((args, kwargs))
     is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in given)
-    with StatelessScope(), SymbolicScope():
-        found = _traced(fn, args, kwargs, _SIZES[0])
-        if not is_open:
-            return tree.map_structure(_keras_tensor, found)
-        other = iter(tree.flatten(_traced(fn, args, kwargs, _SIZES[1])))
-        return tree.map_structure(lambda x: _keras_tensor(x, next(other)), found)
+    found = _traced(fn, args, kwargs, _SIZES[0])
+    if not is_open:
+        return tree.map_structure(_keras_tensor, found)
+    other = iter(tree.flatten(_traced(fn, args, kwargs, _SIZES[1])))
+    return tree.map_structure(lambda x: _keras_tensor(x, next(other)), found)
 
 
 def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
@@ -45,7 +44,8 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
         sizes = Shape([size if n is None else n for n in x.shape])
         return tracer.argument(TensorSpec(sizes, dtype_named(x.dtype)))
 
-    with tracing(tracer):
+    # A scope for each trace: what the first has assigned to variables are values of that trace.
+    with StatelessScope(), SymbolicScope(), tracing(tracer):
         args, kwargs = tree.map_structure(argument, (args, kwargs))
         return fn(*args, **kwargs)
 

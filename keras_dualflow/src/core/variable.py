@@ -21,14 +21,16 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
     def _initialize(self, value: Any) -> None:
         if isinstance(value, df.Variable):
             self._value = value
-        else:
-            self._value = df.Variable(
-                convert_to_tensor(value, dtype=self._dtype), trainable=self.trainable, name=self.name
-            )
-
-    def _deferred_initialize(self) -> None:
+            return
         with df.init_scope():
-            super()._deferred_initialize()
+            initial = convert_to_tensor(value, dtype=self._dtype)
+            self._value = df.Variable(initial, trainable=self.trainable, name=self.name)
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        # A layer may be built by the first call of a function that is being traced: what is drawn then is
+        # drawn once, and belongs to no trace.
+        with df.init_scope():
+            super()._initialize_with_initializer(initializer)
 
     def _direct_assign(self, value: Any) -> None:
         self._value.assign(cast(value, self._dtype))

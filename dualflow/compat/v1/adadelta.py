@@ -1,0 +1,41 @@
+"""Adadelta, an optimizer that measures its own steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.train import Optimizer
+from dualflow.ops.powers import sqrt
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Steps of the size of recent steps: ``v -= learning_rate * gradient * sqrt(u + epsilon) / sqrt(s +
+    epsilon)``, with the decaying means ``s`` of the gradient's square and ``u`` of the steps' squares.
+
+    Zeiler, "Adadelta: an adaptive learning rate method", 2012.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.AdadeltaOptimizer(1.0, epsilon=0.01).minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.554
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.95,
+        epsilon: float = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self._rho, self._epsilon = rho, epsilon
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        squares, steps = self._slot(variable, "accum"), self._slot(variable, "accum_update")
+        now = self._rho * squares + (1 - self._rho) * gradient * gradient
+        step = sqrt(steps + self._epsilon) / sqrt(now + self._epsilon) * gradient
+        squares.assign(now)
+        steps.assign(self._rho * steps + (1 - self._rho) * step * step)
+        variable.assign_sub(rate * step)

@@ -1,0 +1,178 @@
+"""How weighted losses of elements become one, and the losses of a graph: ``v1.losses``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.compat.v1.collection import GraphKeys, get_collection
+from dualflow.compat.v1.weighting import as_numbers, fitting, given, spread
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.graph_mode import graph_recording, name_scope
+from dualflow.ops.arithmetic import add_n, divide_no_nan
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, convert_to_tensor, ones_like
+from dualflow.ops.shapes import size
+
+
+class Reduction:
+    """How the losses of elements become one: by their weighted sum, divided by something or not.
+
+    ``MEAN`` divides by the sum of the weights, ``SUM_OVER_BATCH_SIZE`` by the number of elements,
+    ``SUM_BY_NONZERO_WEIGHTS`` by the number of those whose weight is not 0; ``NONE`` adds nothing up.
+
+    >>> from dualflow.compat import v1
+    >>> v1.losses.Reduction.SUM
+    'weighted_sum'
+    """
+
+    NONE: Final = "none"
+    SUM: Final = "weighted_sum"
+    SUM_OVER_BATCH_SIZE: Final = "weighted_sum_over_batch_size"
+    MEAN: Final = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS: Final = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS: Final = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All of them."""
+        return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Refuse what is none of them.
+
+        Raises:
+            InvalidArgumentError: ``key`` is none.
+        """
+        if key not in cls.all():
+            raise InvalidArgumentError(f"Invalid Reduction Key {key}; it is one of {', '.join(cls.all())}.")
+
+
+@entry
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
+    """The losses of elements times their weights, as one loss.
+
+    Args:
+        losses: numbers of any shape.
+        weights: a scalar, or for each axis of the losses its size or 1.
+        scope: of the names that a graph gets.
+        loss_collection: the graph's collection that the loss joins; None for no one.
+        reduction: see :class:`Reduction`.
+
+    Returns:
+        A scalar of the dtype of ``losses``; with ``Reduction.NONE`` a tensor of their shape.
+
+    Raises:
+        InvalidArgumentError: weights that don't fit, or an unknown reduction.
+
+    >>> from dualflow.compat import v1
+    >>> float(v1.losses.compute_weighted_loss([1.0, 2.0, 6.0], [1.0, 1.0, 0.0]))
+    1.5
+    """
+    Reduction.validate(reduction)
+    with name_scope(scope, "weighted_loss"):
+        values = given(losses, "losses")
+        w = fitting(given(weights, "weights"), values)
+        computed = values if values.dtype.size == 8 and values.dtype.is_floating else as_numbers(values)
+        w = cast(w, computed.dtype)
+        found = computed * w
+        if reduction != Reduction.NONE:
+            found = _reduced(reduce_sum(found), computed, w, reduction)
+        found = cast(found, values.dtype)
+        add_loss(found, loss_collection)
+        return found
+
+
+def _reduced(total: Any, losses: Any, weights: Any, reduction: str) -> Any:
+    if reduction == Reduction.SUM:
+        return total
+    if reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        count = cast(size(losses), losses.dtype)
+    elif reduction == Reduction.MEAN:
+        count = reduce_sum(ones_like(losses) * weights)
+    else:
+        count = cast(reduce_sum(present(losses, weights)), losses.dtype)
+    return divide_no_nan(total, count)
+
+
+def present(losses: Any, weights: Any) -> Any:
+    """1 for each element whose weight is not 0, else 0."""
+    return spread(cast(convert_to_tensor(weights) != 0, float32), losses)
+
+
+def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Put a loss into a graph's collection; nothing where ops run now.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default():
+    ...     v1.losses.add_loss(v1.constant(1.0))
+    ...     len(v1.losses.get_losses())
+    1
+    """
+    graph = graph_recording()
+    if graph is not None and loss_collection:
+        graph.add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    """The losses in a collection of the default graph, of names that begin with ``scope``."""
+    return get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """What regularizers have added to the default graph."""
+    return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+@entry
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+    """The sum of what regularizers have added to the default graph; 0 if there is nothing.
+
+    >>> from dualflow.compat import v1
+    >>> float(v1.losses.get_regularization_loss())
+    0.0
+    """
+    found = get_regularization_losses(scope)
+    with name_scope(name):
+        return add_n(found) if found else constant(0.0)
+
+
+@entry
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Any:
+    """The sum of the default graph's losses.
+
+    Args:
+        add_regularization_losses: whether those of regularizers are among them.
+        name: of the sum.
+        scope: only losses whose names begin so.
+
+    Raises:
+        InvalidArgumentError: there are no losses.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     _ = v1.losses.mean_squared_error([1.0], [3.0]), v1.losses.absolute_difference([1.0], [3.0])
+    ...     print(session.run(v1.losses.get_total_loss()))
+    6.0
+    """
+    found = get_losses(scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope)
+    if not found:
+        raise InvalidArgumentError(
+            "There are no losses in the default graph; where ops run now, add the losses that the functions "
+            "return."
+        )
+    with name_scope(name):
+        return add_n(found)

@@ -1,0 +1,108 @@
+"""Metrics of classes, which labels and predictions give by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.metrics.state import Pair, collected, metric_scope, metric_variable
+from dualflow.compat.v1.weighting import as_numbers, given, require_one_shape, spread
+from dualflow.core.dtypes import float32, float64, int64
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import divide_no_nan, maximum
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, greater, not_equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.counting.confusion import confusion_matrix
+from dualflow.ops.creation import ones_like
+from dualflow.ops.linear_algebra.diagonals import tensor_diag_part
+from dualflow.ops.segments.segments import unsorted_segment_sum
+from dualflow.ops.statistics import reduce_mean
+
+
+def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Labels and predictions as vectors of int64, and weights as one of float32, or None."""
+    right = cast(given(labels, "labels"), int64)
+    guess = cast(given(predictions, "predictions"), int64)
+    require_one_shape(right, guess)
+    w = None if weights is None else reshape(spread(weights, right), [-1])
+    return reshape(right, [-1]), reshape(guess, [-1]), w
+
+
+@entry
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """The mean, over the classes that occur, of the elements of a class in both over those in either.
+
+    Args:
+        labels, predictions: numbers of classes, of one shape.
+        num_classes: how many classes there may be.
+
+    Returns:
+        The mean, and an operation that gives the confusion matrix; see :func:`mean` for the other arguments.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     value, update = v1.metrics.mean_iou([0, 0, 1, 1], [0, 1, 1, 1], num_classes=2)
+    ...     session.run(v1.local_variables_initializer())
+    ...     print(session.run(update).tolist(), round(float(session.run(value)), 4))
+    [[1.0, 1.0], [0.0, 2.0]] 0.5833
+    """
+    with metric_scope(name, "mean_iou"):
+        right, guess, w = _flat(labels, predictions, weights)
+        matrix = metric_variable([num_classes, num_classes], "total_confusion_matrix", float64)
+        update = matrix.assign_add(confusion_matrix(right, guess, num_classes, w, dtype=float64))
+        both = cast(tensor_diag_part(matrix), float32)
+        either = cast(reduce_sum(matrix, 0), float32) + cast(reduce_sum(matrix, 1), float32) - both
+        count = reduce_sum(as_numbers(not_equal(either, 0)))
+        shares = both / where(greater(either, 0), either, ones_like(either))
+        value = where(greater(count, 0), reduce_sum(shares) / maximum(count, 1), 0.0)
+        return collected((value, update), metrics_collections, updates_collections)
+
+
+@entry
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """The mean over classes of the share of a class's labels that are predicted, 0 for one without labels.
+
+    Args:
+        labels, predictions: numbers of classes, of one shape.
+        num_classes: how many classes there are.
+
+    Returns:
+        The mean, and an operation that gives the share for each class; see :func:`mean` for the other
+        arguments.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     value, update = v1.metrics.mean_per_class_accuracy([0, 0, 1], [0, 1, 1], num_classes=2)
+    ...     session.run(v1.local_variables_initializer())
+    ...     print(session.run(update).tolist(), session.run(value))
+    [0.5, 1.0] 0.75
+    """
+    with metric_scope(name, "mean_accuracy"):
+        right, guess, w = _flat(labels, predictions, weights)
+        total, count = metric_variable([num_classes], "total"), metric_variable([num_classes], "count")
+        found = as_numbers(equal(right, guess))
+        share = ones_like(found) if w is None else w
+        updates = (
+            count.assign_add(unsorted_segment_sum(found * share, right, num_classes)),
+            total.assign_add(unsorted_segment_sum(share, right, num_classes)),
+        )
+        pair = reduce_mean(divide_no_nan(count, total)), divide_no_nan(*updates)
+        return collected(pair, metrics_collections, updates_collections)

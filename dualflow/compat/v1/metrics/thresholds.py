@@ -1,0 +1,309 @@
+"""Metrics of scores in [0, 1], which hold where they are above one of several thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.compat.v1.metrics.state import Pair, collected, compared, metric_scope, metric_variable
+from dualflow.compat.v1.weighting import as_numbers, spread
+from dualflow.core.dtypes import bool_
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import divide_no_nan, maximum, minimum
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import logical_and, logical_not
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import constant, ones_like
+from dualflow.ops.powers import log
+from dualflow.ops.reduction import argmin
+from dualflow.ops.repetition import reverse
+from dualflow.ops.taking import gather
+
+_EPSILON: Final = 1e-7
+_AUC_EPSILON: Final = 1e-6
+
+
+class Counts(NamedTuple):
+    """For each threshold how labels and predictions meet: true or false, positives or negatives."""
+
+    tp: Any
+    fn: Any
+    tn: Any
+    fp: Any
+
+
+_NAMES: Final = Counts("true_positives", "false_negatives", "true_negatives", "false_positives")
+
+
+def _counts(
+    labels: Any, predictions: Any, thresholds: Any, weights: Any, needed: str = "tp fn tn fp"
+) -> tuple[Counts, Counts]:
+    """Those counts that are needed up to now, and the operations that let them see more."""
+    right, guess, w = compared(labels, predictions, weights)
+    score = reshape(as_numbers(guess), [1, -1])
+    holds = reshape(cast(right, bool_), [1, -1])
+    above = score > reshape(constant(np.float32(thresholds)), [-1, 1])
+    share = None if w is None else reshape(spread(w, guess), [1, -1])
+    values, updates = {}, {}
+    for key in needed.split():
+        count = metric_variable([len(thresholds)], getattr(_NAMES, key))
+        right_label = holds if key in ("tp", "fn") else logical_not(holds)
+        found = as_numbers(logical_and(right_label, above if key[1] == "p" else logical_not(above)))
+        values[key] = count.value()
+        updates[key] = count.assign_add(reduce_sum(found if share is None else found * share, 1))
+    nothing = Counts(None, None, None, None)
+    return nothing._replace(**values), nothing._replace(**updates)
+
+
+def _at_thresholds(
+    name: str, scope: str, doc: str, needed: str, what: Callable[[Counts], Any]
+) -> Callable[..., Pair]:
+    """The metric of a value for each threshold."""
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        thresholds: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Pair:
+        with metric_scope(name, scope):
+            values, updates = _counts(labels, predictions, list(thresholds), weights, needed)
+            return collected((what(values), what(updates)), metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = f"""{doc}, for each of several thresholds.
+
+    Args:
+        labels: taken as bools.
+        predictions: scores of the shape of ``labels``, which hold above a threshold.
+        thresholds: a list of floats in [0, 1].
+
+    See :func:`mean` for the other arguments, the errors and the result, a vector here.
+    """
+    return entry(metric)
+
+
+true_positives_at_thresholds = _at_thresholds(
+    "true_positives_at_thresholds",
+    "true_positives",
+    "How many scores hold, as their labels do",
+    "tp",
+    lambda c: c.tp,
+)
+false_negatives_at_thresholds = _at_thresholds(
+    "false_negatives_at_thresholds",
+    "false_negatives",
+    "How many scores don't hold though their labels do",
+    "fn",
+    lambda c: c.fn,
+)
+true_negatives_at_thresholds = _at_thresholds(
+    "true_negatives_at_thresholds",
+    "true_negatives",
+    "How many scores don't hold, as their labels",
+    "tn",
+    lambda c: c.tn,
+)
+false_positives_at_thresholds = _at_thresholds(
+    "false_positives_at_thresholds",
+    "false_positives",
+    "How many scores hold though their labels don't",
+    "fp",
+    lambda c: c.fp,
+)
+precision_at_thresholds = _at_thresholds(
+    "precision_at_thresholds",
+    "precision_at_thresholds",
+    "Of the scores that hold, the share whose labels do",
+    "tp fp",
+    lambda c: c.tp / (_EPSILON + c.tp + c.fp),
+)
+recall_at_thresholds = _at_thresholds(
+    "recall_at_thresholds",
+    "recall_at_thresholds",
+    "Of the labels that hold, the share whose scores do",
+    "tp fn",
+    lambda c: c.tp / (_EPSILON + c.tp + c.fn),
+)
+
+
+def _even(count: int) -> list[float]:
+    """Thresholds of equal distance, the first below 0 and the last above 1."""
+    if count < 2:
+        raise InvalidArgumentError(f"num_thresholds must be at least 2, not {count}.")
+    inner = [(i + 1) / (count - 1) for i in range(count - 2)]
+    return [-_EPSILON, *inner, 1 + _EPSILON]
+
+
+@entry
+def auc(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+    summation_method: str = "trapezoidal",
+    thresholds: Any = None,
+) -> Pair:
+    """The area under a curve of two rates over all thresholds, approximately.
+
+    Args:
+        labels: taken as bools.
+        predictions: scores in [0, 1], of the shape of ``labels``.
+        num_thresholds: how many thresholds there are.
+        curve: "ROC", true positives by false ones, or "PR", precision by recall.
+        summation_method: "trapezoidal"; "minoring" or "majoring" for the lower or the upper sum; or
+            "careful_interpolation" of the curve "PR" (Davis and Goadrich, "The relationship between
+            Precision-Recall and ROC curves", 2006).
+        thresholds: in the place of even ones; 0 and 1 are added.
+
+    See :func:`mean` for the other arguments and the result.
+
+    Raises:
+        InvalidArgumentError: another curve or method, fewer than two thresholds, scores that are known to be
+            outside of [0, 1].
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     value, update = v1.metrics.auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    ...     session.run(v1.local_variables_initializer())
+    ...     print(round(float(session.run(update)), 3))
+    0.75
+    """
+    if curve not in ("ROC", "PR"):
+        raise InvalidArgumentError(f'curve must be either "ROC" or "PR", not {curve!r}.')
+    area = _AREAS.get(summation_method)
+    if area is None:
+        raise InvalidArgumentError(
+            f"Invalid summation_method {summation_method!r}; it is one of {', '.join(_AREAS)}."
+        )
+    interpolated = curve == "PR" and summation_method == "careful_interpolation"
+
+    def compute(counts: Counts) -> Any:
+        if interpolated:
+            return _interpolated_area(counts)
+        tp, fn, tn, fp = counts
+        recall = (tp + _AUC_EPSILON) / (tp + fn + _AUC_EPSILON)
+        if curve == "ROC":
+            return area(fp / (fp + tn + _AUC_EPSILON), recall)
+        return area(recall, (tp + _AUC_EPSILON) / (tp + fp + _AUC_EPSILON))
+
+    marks = _even(num_thresholds) if thresholds is None else _bounded(thresholds)
+    with metric_scope(name, "auc"):
+        values, updates = _counts(labels, predictions, marks, weights)
+        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+
+
+def _bounded(thresholds: Any) -> list[float]:
+    return [-_EPSILON, *sorted(float(t) for t in thresholds), 1 + _EPSILON]
+
+
+def _trapezoidal(x: Any, y: Any) -> Any:
+    return reduce_sum((x[:-1] - x[1:]) * (y[:-1] + y[1:]) / 2)
+
+
+def _lower(x: Any, y: Any) -> Any:
+    return reduce_sum((x[:-1] - x[1:]) * minimum(y[:-1], y[1:]))
+
+
+def _upper(x: Any, y: Any) -> Any:
+    return reduce_sum((x[:-1] - x[1:]) * maximum(y[:-1], y[1:]))
+
+
+_AREAS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "trapezoidal": _trapezoidal,
+    "careful_interpolation": _trapezoidal,
+    "minoring": _lower,
+    "majoring": _upper,
+}
+
+
+def _interpolated_area(counts: Counts) -> Any:
+    """The area under precision by recall, with true positives linear in false ones between thresholds."""
+    tp, fn, _, fp = counts
+    step = tp[:-1] - tp[1:]
+    positives = tp + fp
+    slope = divide_no_nan(step, maximum(positives[:-1] - positives[1:], 0))
+    start = tp[1:] - slope * positives[1:]
+    both = logical_and(positives[:-1] > 0, positives[1:] > 0)
+    ratio = where(both, divide_no_nan(positives[:-1], maximum(positives[1:], 0)), ones_like(start))
+    return reduce_sum(divide_no_nan(slope * (step + start * log(ratio)), maximum(tp[1:] + fn[1:], 0)))
+
+
+@entry
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """The share of labels that are found, at the threshold whose specificity is closest to ``specificity``.
+
+    Specificity is the share of false labels whose scores don't hold. See :func:`auc` for the arguments.
+
+    Raises:
+        InvalidArgumentError: ``specificity`` is outside of [0, 1].
+    """
+    _require_share(specificity, "specificity")
+
+    def compute(counts: Counts) -> Any:
+        tp, fn, tn, fp = counts
+        best = argmin(abs(tn / (tn + fp + _EPSILON) - specificity), 0)
+        return gather(tp, best) / (gather(tp, best) + gather(fn, best) + _EPSILON)
+
+    with metric_scope(name, "sensitivity_at_specificity"):
+        values, updates = _counts(labels, predictions, _even(num_thresholds), weights)
+        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+
+
+@entry
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """The share of false labels whose scores don't hold, at the threshold of the sensitivity closest to that
+    given.
+
+    Sensitivity is the share of true labels whose scores hold. See :func:`auc` for the arguments.
+
+    Raises:
+        InvalidArgumentError: ``sensitivity`` is outside of [0, 1].
+    """
+    _require_share(sensitivity, "sensitivity")
+
+    def compute(counts: Counts) -> Any:
+        tp, fn, tn, fp = counts
+        distance = abs(tp / (tp + fn + _EPSILON) - sensitivity)
+        best = num_thresholds - 1 - argmin(reverse(distance, [0]), 0)  # the last of equals
+        return gather(tn, best) / (gather(tn, best) + gather(fp, best) + _EPSILON)
+
+    with metric_scope(name, "specificity_at_sensitivity"):
+        marks = [*_even(num_thresholds)[:-1], 1 - _EPSILON]
+        values, updates = _counts(labels, predictions, marks, weights)
+        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+
+
+def _require_share(value: float, what: str) -> None:
+    if not 0 <= value <= 1:
+        raise InvalidArgumentError(f"`{what}` must be in the range [0, 1], not {value!r}.")

@@ -1,0 +1,140 @@
+"""Moving averages of variables: ``v1.train.ExponentialMovingAverage``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.compat.v1.collection import GraphKeys
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import DTypeError
+from dualflow.core.tracebacks import entries
+from dualflow.graph_mode import Operation, VariableV1, graph_recording, name_scope, trainable_variables
+from dualflow.ops.arithmetic import minimum
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+
+
+@entries
+class ExponentialMovingAverage:
+    """Keeps for each variable a shadow: ``shadow -= (1 - decay) * (shadow - variable)``.
+
+    Args:
+        decay: the share of the shadow that is kept; near 1.
+        num_updates: a count of steps; the decay is then at most ``(1 + n) / (10 + n)``.
+        zero_debias: whether averages of tensors, which begin at 0, are divided by what they are too small.
+        name: stands in the names of the shadows.
+
+    >>> from dualflow.compat import v1
+    >>> v, averages = v1.Variable(1.0, name="v"), v1.train.ExponentialMovingAverage(0.5)
+    >>> averages.apply([v])
+    >>> _ = v.assign(3.0)
+    >>> averages.apply([v])
+    >>> float(averages.average(v)), averages.average_name(v)
+    (2.0, 'v/ExponentialMovingAverage')
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._shadows: dict[int, tuple[Any, Any]] = {}
+        self._weights: dict[int, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """What stands in the names of the shadows."""
+        return self._name
+
+    def apply(self, var_list: Sequence[Any] | None = None) -> Operation | None:
+        """Move the shadows, which begin with their variables' values; those of a graph's tensors with 0.
+
+        Args:
+            var_list: variables or a graph's tensors of floats; by default the graph's trainable variables.
+
+        Returns:
+            In an explicit graph the operation that moves them, else None.
+
+        Raises:
+            DTypeError: one of ``var_list`` is not of floats.
+        """
+        wanted = trainable_variables() if var_list is None else list(var_list)
+        for each in wanted:
+            if not each.dtype.is_floating:
+                raise DTypeError(
+                    f"The variables must be half, float, or double: {each.name} is {each.dtype.name}."
+                )
+            if id(each) not in self._shadows:
+                self._shadows[id(each)] = each, self._shadow(each)
+        graph = graph_recording()
+        if graph is None:
+            self._move(wanted)
+            return None
+        with graph.name_scope(self._name) as scope, graph.assignments() as made:
+            self._move(wanted)
+        return graph.engine.group(scope, made)
+
+    def average(self, var: Any) -> Any:
+        """The shadow of ``var``; None if :meth:`apply` has not seen it."""
+        found = self._shadows.get(id(var))
+        return None if found is None else found[1]
+
+    def average_name(self, var: Any) -> str:
+        """The name of the shadow that ``var`` has or would get."""
+        found = self.average(var)
+        full = f"{_name_of(var)}/{self._name}" if found is None else found.name
+        return full.partition(":")[0]
+
+    def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Names under which a checkpoint has averages, and the variables that are to get them.
+
+        Args:
+            moving_avg_variables: those that are to get averages; by default the graph's trainable ones.
+        """
+        averaged = trainable_variables() if moving_avg_variables is None else list(moving_avg_variables)
+        found = {self.average_name(v): v for v in averaged}
+        graph = graph_recording()
+        known = {id(v) for v in averaged}
+        others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        return {_name_of(v): v for v in others if id(v) not in known} | found
+
+    def _shadow(self, of: Any) -> Any:
+        first = of.initial_value if getattr(of, "_graph", None) is not None else convert_to_tensor(of)
+        is_variable = isinstance(of, AbstractVariable)
+        with name_scope(""):
+            made = VariableV1(
+                first if is_variable else zeros_like(of),
+                trainable=False,
+                name=f"{_name_of(of)}/{self._name}",
+            )
+            if self._zero_debias and not is_variable:
+                zero, name = convert_to_tensor(0.0, of.dtype), f"{_name_of(of)}/{self._name}/weight"
+                self._weights[id(of)] = VariableV1(zero, trainable=False, name=name)
+        return made
+
+    def _move(self, wanted: list[Any]) -> None:
+        decay = convert_to_tensor(self._decay() if callable(self._decay) else self._decay)
+        if self._num_updates is not None:
+            count = cast(convert_to_tensor(self._num_updates), decay.dtype)
+            decay = minimum(decay, (1 + count) / (10 + count))
+        for each in wanted:
+            shadow, share = self._shadows[id(each)][1], 1 - cast(decay, each.dtype)
+            weight = self._weights.get(id(each))
+            if weight is None:
+                shadow.assign_sub((shadow - each) * share)
+            else:
+                before = weight.value()
+                now = before + (1 - before) * share
+                weight.assign(now)
+                shadow.assign((shadow * before * (1 - share) + each * share) / now)
+
+
+def _name_of(x: Any) -> str:
+    return str(x.name).partition(":")[0]

@@ -1,0 +1,163 @@
+"""Optimizers that keep weights small or zero by penalties of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.train import Optimizer
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import maximum, sign
+from dualflow.ops.choice import where
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.powers import sqrt
+
+
+def _require_penalties(**given: float) -> None:
+    for name, value in given.items():
+        if value < 0:
+            raise InvalidArgumentError(f"{name} needs to be greater than or equal to zero, not {value}.")
+
+
+def _shrunk(x: Any, rate: Any, l1: float, l2: float) -> Any:
+    """``x`` moved towards 0 by ``rate * l1``, then divided by ``1 + rate * l2``."""
+    return sign(x) * maximum(abs(x) - rate * l1, 0.0) / (1 + rate * l2)
+
+
+class ProximalGradientDescentOptimizer(Optimizer):
+    """Gradient descent, after each step of which a variable is moved towards 0 by the penalties.
+
+    Duchi and Singer, "Efficient learning using forward-backward splitting", 2009.
+
+    Raises:
+        InvalidArgumentError: a negative penalty.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> optimizer = df.compat.v1.train.ProximalGradientDescentOptimizer(0.1, l1_regularization_strength=1.0)
+    >>> optimizer.minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.3
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        _require_penalties(l1=l1_regularization_strength, l2=l2_regularization_strength)
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        variable.assign(_shrunk(variable - rate * gradient, rate, self._l1, self._l2))
+
+
+class ProximalAdagradOptimizer(Optimizer):
+    """Adagrad, after each step of which a variable is moved towards 0 by the penalties.
+
+    Duchi and Singer, "Efficient learning using forward-backward splitting", 2009.
+
+    Raises:
+        InvalidArgumentError: a negative penalty, or a first accumulator that is not positive.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.ProximalAdagradOptimizer(0.1).minimize(lambda: v * v)
+    >>> round(float(v), 4)
+    2.9001
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        super().__init__(learning_rate, name)
+        _require_penalties(l1=l1_regularization_strength, l2=l2_regularization_strength)
+        if initial_accumulator_value <= 0:
+            raise InvalidArgumentError(
+                f"initial_accumulator_value must be positive, not {initial_accumulator_value}."
+            )
+        self._start = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        total = self._slot(variable, "accumulator", lambda v: zeros_like(v) + self._start)
+        now = total + gradient * gradient
+        total.assign(now)
+        own = rate / sqrt(now)
+        variable.assign(_shrunk(variable - own * gradient, own, self._l1, self._l2))
+
+
+class FtrlOptimizer(Optimizer):
+    """ "Follow the regularized leader": a variable is what minimizes all gradients so far and the penalties.
+
+    McMahan et al., "Ad click prediction: a view from the trenches", 2013.
+
+    Args:
+        learning_rate: a number, a tensor, a variable, or a function that returns one.
+        learning_rate_power: at most 0; how the rate falls with the sum of squares; 0 for a fixed rate.
+        initial_accumulator_value: where the sum of the gradients' squares begins; 0 or more.
+        l1_regularization_strength, l2_regularization_strength: the penalties; 0 or more.
+        name: of the slots.
+        l2_shrinkage_regularization_strength: of a penalty of the weights' size, which changes gradients only.
+        beta: is added to the square root of the sum of squares, as in the paper; 0 by default.
+        use_locking, accum_name, linear_name: ignored.
+
+    Raises:
+        InvalidArgumentError: an argument out of its range.
+
+    >>> import dualflow as df
+    >>> v = df.Variable(3.0)
+    >>> df.compat.v1.train.FtrlOptimizer(0.1, l1_regularization_strength=1e3).minimize(lambda: v * v)
+    >>> float(v)
+    0.0
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float | None = None,
+    ) -> None:
+        super().__init__(learning_rate, name)
+        _require_penalties(
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
+        )
+        if learning_rate_power > 0:
+            raise InvalidArgumentError(
+                f"learning_rate_power needs to be less than or equal to zero, not {learning_rate_power}."
+            )
+        self._power, self._start = -learning_rate_power, initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self._shrinkage, self._beta = l2_shrinkage_regularization_strength, beta or 0.0
+
+    def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
+        total = self._slot(variable, "accum", lambda v: zeros_like(v) + self._start)
+        linear = self._slot(variable, "linear")
+        before, now = total.value(), total + gradient * gradient
+        shrinking = gradient + 2 * self._shrinkage * variable if self._shrinkage else gradient
+        sum_ = linear + shrinking - (now**self._power - before**self._power) / rate * variable
+        total.assign(now)
+        linear.assign(sum_)
+        curvature = now**self._power / rate + 2 * self._l2 + self._beta / rate
+        found = (self._l1 * sign(sum_) - sum_) / curvature
+        variable.assign(where(abs(sum_) > self._l1, found, zeros_like(found)))

@@ -1,0 +1,88 @@
+"""What losses and metrics do with labels, predictions and weights before they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core.dtypes import float32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.shapes import shape as shape_of
+
+
+def given(value: Any, what: str) -> Any:
+    """``value`` as a tensor.
+
+    Raises:
+        InvalidArgumentError: it is None.
+    """
+    if value is None:
+        raise InvalidArgumentError(f"{what} must not be None.")
+    return convert_to_tensor(value)
+
+
+def as_numbers(x: Any) -> Any:
+    """A tensor as float32, the dtype in which losses and metrics compute."""
+    return x if x.dtype is float32 else cast(x, float32)
+
+
+def require_one_shape(labels: Any, predictions: Any) -> None:
+    """Refuse labels and predictions of different shapes.
+
+    Raises:
+        InvalidArgumentError: they can't have one shape.
+    """
+    if not labels.shape.is_compatible_with(predictions.shape):
+        raise InvalidArgumentError(
+            f"Shapes {predictions.shape} and {labels.shape} are incompatible: predictions and labels have "
+            "one shape; reshape the one or the other."
+        )
+
+
+def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Labels and predictions of one shape: a last axis of size 1 that only one of them has is dropped.
+
+    Raises:
+        InvalidArgumentError: they still differ.
+    """
+    more = len(predictions.shape) - len(labels.shape)
+    if more == 1 and predictions.shape[-1] in (None, 1):
+        predictions = squeeze(predictions, [-1])
+    elif more == -1 and labels.shape[-1] in (None, 1):
+        labels = squeeze(labels, [-1])
+    require_one_shape(labels, predictions)
+    return labels, predictions
+
+
+def fitting(weights: Any, values: Any) -> Any:
+    """Weights as a tensor that broadcasts to ``values``: a scalar, or with the same or one axes along each.
+
+    Raises:
+        InvalidArgumentError: it does not.
+    """
+    w = convert_to_tensor(weights)
+    more = len(w.shape) - len(values.shape)
+    if more == 1 and w.shape[-1] in (None, 1):
+        w = squeeze(w, [-1])
+    elif more == -1 and len(w.shape):
+        w = expand_dims(w, -1)
+    sizes = zip(w.shape, values.shape, strict=False)
+    if len(w.shape) and (
+        len(w.shape) != len(values.shape) or any(a not in (None, 1, b) and b is not None for a, b in sizes)
+    ):
+        raise InvalidArgumentError(
+            f"weights can not be broadcast to values: weights of shape {convert_to_tensor(weights).shape}, "
+            f"values of shape {values.shape}. Weights are a scalar, or have for each axis its size or 1."
+        )
+    return w
+
+
+def spread(weights: Any, values: Any) -> Any:
+    """Weights of the shape of ``values``; see :func:`fitting`."""
+    w = as_numbers(fitting(weights, values))
+    if values.shape.is_static:
+        return broadcast_to(w, values.shape)
+    return w * ones_like(values, float32) if len(w.shape) else broadcast_to(w, shape_of(values))

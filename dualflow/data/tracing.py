@@ -1,0 +1,202 @@
+"""How traced functions read datasets and iterators, which are their arguments or come from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dispatch import AbstractSource
+from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, OutOfRangeError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import LEAF, unflatten
+from dualflow.data.element import ElementLayout, Item, wrapped
+from dualflow.data.functions import ElementFunction
+from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, held
+from dualflow.data.stage import Stage
+from dualflow.eager.tensor import EagerTensor
+from dualflow.function.control.bodies import Body, inner_tracer
+from dualflow.function.control.streams import Read, Reading, stream_node
+from dualflow.function.errors import here
+from dualflow.function.tracing.tracer import tracing, values
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op
+
+Specs = tuple[TensorSpec, ...]
+
+
+def is_tracing() -> bool:
+    """Whether ops are recorded rather than run."""
+    return not dispatch.current().unrecorded.eager
+
+
+def refuse_python_loop() -> NoReturn:
+    """Refuse to let Python iterate while a function is traced."""
+    raise OperatorNotAllowedInGraphError(
+        "Iterating over a dataset is not allowed while a function is traced: its elements come when the "
+        "function "
+        "runs. Write `for x in dataset` in the function, with autograph on, so that the loop is compiled; "
+        "or loop "
+        f"outside of the function.{here()}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetKind:
+    """What the traces of a function know of an argument that is a dataset."""
+
+    elements: ElementLayout
+    make: Callable[[Stage], Any] = field(compare=False)
+
+    @property
+    def __name__(self) -> str:
+        return f"Dataset of {self.elements.element_spec!r}"
+
+    def __call__(self, handle: Any) -> Any:
+        """The dataset behind a handle; one that stands for it, where the handle is a symbol."""
+        if isinstance(handle, EagerTensor):
+            return held(int(handle))
+        return self.make(ArgumentStage(handle=handle, elements=self.elements))
+
+
+def dataset_tree(dataset: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
+    """A dataset as a structure of one leaf, for the arguments of traced functions."""
+    stage = dataset.stage
+    handle = stage.handle if isinstance(stage, ArgumentStage) else handle_of(dataset)
+    return DatasetKind(stage.layout, dataset.of), ("handle",), [handle]
+
+
+def dataset_reading(stage: Stage) -> Reading:
+    """How a traced loop reads a dataset, from its beginning."""
+    arguments, layout = arguments_in(stage), stage.layout
+
+    @contextmanager
+    def begin(numbers: Sequence[int]) -> Iterator[Read]:
+        given = {id(a): held(n).stage for a, n in zip(arguments, numbers, strict=True)}
+        cursor = filled(stage, given).start()
+        try:
+            yield lambda: next(iter(cursor.pull(1)), None)
+        finally:
+            cursor.close()
+
+    return Reading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
+
+
+def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
+    """The last state of a function over all elements, as a loop of the graph."""
+    engine, layout = dispatch.current(), stage.layout
+    initial = [convert_to_tensor(True), *[engine.adopt(wrapped(x)) for x in first]]
+    tracer = inner_tracer(function.name)
+    arguments = [tracer.argument(x.spec) for x in initial]
+    element = [tracer.argument(spec) for spec in layout.specs]
+    with tracing(tracer):
+        results = [convert_to_tensor(True), *function.traced(*arguments[1:], *element)]
+        outputs = values([tracer.adopt(x) for x in results])
+    body = Body(tracer, tuple(values([*arguments, *element])), LEAF, tuple(outputs))
+    return stream_node(dataset_reading(stage), body, initial)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorKind:
+    """What the traces of a function know of an iterator that is an argument, with the next sizes."""
+
+    elements: ElementLayout
+    specs: Specs
+
+    @property
+    def __name__(self) -> str:
+        return f"Iterator over {self.elements.element_spec!r}, next {', '.join(map(str, self.specs))}"
+
+    def __call__(self, handle: Any) -> Any:
+        """The iterator behind a handle; what stands for it, where the handle is a symbol."""
+        return held(int(handle)) if isinstance(handle, EagerTensor) else TracedIterator(handle, self)
+
+
+class TracedIterator(AbstractSource):
+    """An iterator that is an argument of a function, while that is traced.
+
+    Args:
+        handle: the symbol of its handle.
+        kind: what is known of it.
+    """
+
+    __slots__ = ("_handle", "_kind")
+
+    def __init__(self, handle: Any, kind: IteratorKind) -> None:
+        self._handle = handle
+        self._kind = kind
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
+        return self._kind, ("handle",), [self._handle]
+
+    def __iter__(self) -> NoReturn:
+        refuse_python_loop()
+
+    def __next__(self) -> Any:
+        return read_next(None, (self._handle,), self._kind)
+
+    get_next = __next__
+    next = __next__
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the elements, in their structure."""
+        return self._kind.elements.element_spec
+
+    def reading(self) -> Reading:
+        """How a traced loop goes on with it."""
+        return iterator_reading(self._kind.elements, (self._handle,), None)
+
+
+def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> Reading:
+    """How a traced loop goes on with ``iterator``, or with what the handle stands for."""
+
+    @contextmanager
+    def begin(numbers: Sequence[int]) -> Iterator[Read]:
+        yield (held(numbers[0]) if numbers else iterator).read
+
+    return Reading(layout.structure, layout.specs, handles, begin)
+
+
+def read_next(iterator: Any, handles: tuple[Any, ...], kind: IteratorKind) -> Any:
+    """The next element, of which a traced function takes note."""
+    attrs = {"iterator": iterator, "specs": kind.specs}
+    leaves = dispatch.current().apply(READ_ELEMENT, handles, attrs)
+    return unflatten(kind.elements.structure, list(leaves))
+
+
+def _infer(*handles: TensorSpec, iterator: Any, specs: Specs) -> Specs:
+    return specs
+
+
+def _read(*handles: Array, iterator: Any, specs: Specs) -> Item:
+    source = held(int(handles[0])) if handles else iterator
+    item: Item | None = source.read()
+    if item is None:
+        raise OutOfRangeError("End of sequence: the iterator has no more elements; make a new one.")
+    for array, spec in zip(item, specs, strict=True):
+        if array.shape != tuple(spec.shape):
+            raise InvalidArgumentError(
+                f"The next element has shape {array.shape}, where this call was traced for {spec.shape}, the "
+                "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one "
+                "element in "
+                "a call."
+            )
+    return tuple([np.array(x) for x in item])
+
+
+READ_ELEMENT: Final = Op(
+    name="read_element",
+    doc="The leaves of the next element of an iterator.",
+    infer=_infer,
+    kernel=_read,
+    form=Opaque("it reads an element in Python"),
+    outputs=None,
+    effect=Effect.PYTHON,
+)

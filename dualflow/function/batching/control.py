@@ -1,0 +1,172 @@
+"""Choices and loops for all rows at once.
+
+Where a condition is the same for all rows, a choice stays a choice. Where it differs, each branch runs for
+all rows if one row takes it, and each row keeps the results of its own branch; a loop turns until the last
+row is done, and a row that is done keeps what it has. Rows that a branch or turn is not for are computed with
+the values of a row that it is for: they raise no errors, and their gradients are no infinities times zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.function.batching.dependence import by_row, carried_by_row
+from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
+from dualflow.function.control.control_flow import cond, switch_case, while_loop
+from dualflow.function.control.row_loop import repeat
+from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
+from dualflow.graph.ir import Graph
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal, logical_and, logical_not
+from dualflow.ops.creation import zeros
+from dualflow.ops.joining import stack
+from dualflow.ops.reduction import argmax, reduce_any
+from dualflow.ops.taking import gather
+
+Run = Callable[[Graph, Sequence[Mapped]], list[Mapped]]
+"""The outputs of a graph for all rows."""
+
+
+def choose(choice: ChoiceSpec, index: Mapped, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+    """The outputs of a choice for each of ``count`` rows, stacked."""
+    if index.by_row:
+        return _choose_by_row(choice, index.tensor, operands, count, run)
+
+    def taking(branch: Graph) -> Callable[[], list[Any]]:
+        return lambda: [y.stacked(count) for y in run(branch, operands)]
+
+    branches = [taking(branch) for branch in choice.branches]
+    found: list[Any] = branches[0]() if len(branches) == 1 else switch_case(index.tensor, branches)
+    return found
+
+
+def _choose_by_row(
+    choice: ChoiceSpec, index: Any, operands: Sequence[Mapped], count: int, run: Run
+) -> list[Any]:
+    *first, last = choice.branches
+    masks = [equal(index, i) for i in range(len(first))]
+    rest = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
+    found = _where_taken(last, rest, operands, count, run)
+    for mask, branch in zip(masks, first, strict=True):
+        taken = _where_taken(branch, mask, operands, count, run)
+        found = [_select(mask, new, old) for new, old in zip(taken, found, strict=True)]
+    return found
+
+
+def _where_taken(graph: Graph, mask: Any, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+    """The outputs for the rows of ``mask``; for others anything."""
+
+    def taken() -> list[Any]:
+        given = [Mapped(_with_valid(mask, x.tensor), True) if x.by_row else x for x in operands]
+        return [y.stacked(count) for y in run(graph, given)]
+
+    shapes = [v.spec.shape for v in graph.outputs]
+    if not all(shape.is_static for shape in shapes):
+        raise UnbatchableError(
+            "the results of a branch that rows decide have sizes that only the values tell; take one row "
+            "after another with df.map_fn, or mask elements in place of leaving them out."
+        )
+    found: list[Any] = cond(
+        reduce_any(mask), taken, lambda: [zeros((count, *v.spec.shape), v.spec.dtype) for v in graph.outputs]
+    )
+    return found
+
+
+def _with_valid(mask: Any, tensor: Any) -> Any:
+    """``tensor`` with the values of a row of ``mask`` in the rows that are not of ``mask``."""
+    return _select(mask, tensor, gather(tensor, argmax(mask, 0), axis=0))
+
+
+def _select(mask: Any, new: Any, old: Any) -> Any:
+    missing = len(new.shape) - 1
+    return where(expand_dims(mask, tuple(range(1, 1 + missing))) if missing else mask, new, old)
+
+
+def turn(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list[Mapped]:
+    """The outputs of a loop for all rows."""
+    if loop.condition is not None:
+        return _turn_while(loop, loop.condition, inputs, count, run)
+    carry, stacks, rest = loop.parts(inputs)
+    others = [x.by_row for x in (*stacks, *rest)]
+    differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
+    rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
+
+    def step(state: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
+        given = [Mapped(x, kind) for x, kind in zip(state, differ, strict=True)]
+        read = [Mapped(x, stack.by_row) for x, stack in zip(row, stacks, strict=True)]
+        found = run(loop.body, [*given, *read, *rest])
+        after = _as_kinds(found[: loop.carried], differ, count)
+        return after, _as_kinds(found[loop.carried :], rows_differ, count)
+
+    start = _as_kinds(carry, differ, count)
+    xs = [moved_axis(x.tensor, 1, 0) if x.by_row else x.tensor for x in stacks]
+    length = loop.length if loop.length is not None else xs[0].shape[0]
+    assert length is not None, "stacks of unknown length come from loops that are refused"
+    end, found = repeat(step, start, xs, length, loop.reverse)
+    kept = [
+        Mapped(moved_axis(y, 1, 0) if kind else y, kind) for y, kind in zip(found, rows_differ, strict=True)
+    ]
+    return [*map(Mapped, end, differ), *kept]
+
+
+def _turn_while(
+    loop: LoopSpec, condition: Graph, inputs: Sequence[Mapped], count: int, run: Run
+) -> list[Mapped]:
+    if loop.rows:
+        raise UnbatchableError(
+            "a gradient is taken inside of the function through a loop that runs while a condition holds; "
+            "take the gradient of the mapped function, or loop over df.range."
+        )
+    carry, _, rest = loop.parts(inputs)
+    others = [x.by_row for x in rest]
+    differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
+    (by_condition,) = by_row(condition, [*differ, *others])
+    if by_condition:
+        return _turn_masked(loop, condition, carry, rest, count, run)
+
+    def mapped(state: Sequence[Any]) -> list[Mapped]:
+        return [*map(Mapped, state, differ), *rest]
+
+    found = while_loop(
+        lambda *state: run(condition, mapped(state))[0].tensor,
+        lambda *state: _as_kinds(run(loop.body, mapped(state)), differ, count),
+        _as_kinds(carry, differ, count),
+        maximum_iterations=loop.length,
+    )
+    return list(map(Mapped, found, differ))
+
+
+def _turn_masked(
+    loop: LoopSpec, condition: Graph, carry: Sequence[Mapped], rest: Sequence[Mapped], count: int, run: Run
+) -> list[Mapped]:
+    """Rows that are done keep what they have, until all are."""
+
+    def goes_on(state: Sequence[Any]) -> Any:
+        return run(condition, [*[Mapped(x, True) for x in state], *rest])[0].stacked(count)
+
+    def body(active: Any, *state: Any) -> list[Any]:
+        given = [
+            Mapped(_with_valid(active, x.tensor), True) if x.by_row else x for x in (*_rows(state), *rest)
+        ]
+        found = [y.stacked(count) for y in run(loop.body, given)]
+        after = [_select(active, new, old) for new, old in zip(found, state, strict=True)]
+        return [logical_and(active, goes_on(after)), *after]
+
+    start = [x.stacked(count) for x in carry]
+    _, *found = while_loop(
+        lambda active, *_: reduce_any(active),
+        body,
+        [goes_on(start), *start],
+        maximum_iterations=loop.length,
+    )
+    return list(_rows(found))
+
+
+def _rows(state: Sequence[Any]) -> list[Mapped]:
+    return [Mapped(x, True) for x in state]
+
+
+def _as_kinds(values: Sequence[Mapped], kinds: Sequence[bool], count: int) -> list[Any]:
+    return [x.stacked(count) if kind else x.tensor for x, kind in zip(values, kinds, strict=True)]

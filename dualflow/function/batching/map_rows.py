@@ -1,0 +1,74 @@
+"""A Python function of one row, traced once and run for all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dualflow.core import dispatch
+from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.tree import Structure
+from dualflow.function.autograph.conversion import as_written, converted
+from dualflow.function.batching.mapped import Mapped
+from dualflow.function.batching.replay import replay_rows, shared
+from dualflow.function.control.bodies import operands
+from dualflow.function.errors import SymbolicValueError
+from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.graph.ir import Graph
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+
+Call = Callable[[Callable[..., Any], Sequence[Any]], Any]
+"""From a function and values for the leaves of its arguments to what it returns."""
+
+
+class _Trace(NamedTuple):
+    graph: Graph
+    structure: Structure
+
+
+def map_rows(
+    fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int
+) -> tuple[list[Mapped], Structure]:
+    """The leaves of what ``fn`` returns for each of ``count`` rows, and their structure.
+
+    Args:
+        fn: runs as it is written, or with its control flow converted where it looks into a tensor.
+        call: gives ``fn`` its arguments.
+        leaves: those of the arguments: a :class:`Mapped` for a tensor, else a Python value.
+        count: the number of rows.
+
+    Raises:
+        UnbatchableError: something can't be done for all rows at once.
+    """
+    trace = _traced(fn, call, leaves)
+    tensors = [x for x in leaves if isinstance(x, Mapped)]
+    sources = [c.source for c in trace.graph.captures]
+    inputs = [*tensors, *[Mapped(x, False) for x in operands(sources)]]
+    engine = dispatch.current()
+    found = replay_rows(trace.graph, inputs, count, engine.unrecorded.note)
+    outputs, news = found[: len(trace.graph.outputs)], found[len(trace.graph.outputs) :]
+    variables = dict(zip(trace.graph.inputs[len(tensors) :], sources, strict=True))
+    made = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
+    for update, value in zip(trace.graph.updates, news, strict=True):
+        variable = variables[update.input]
+        engine.unrecorded.update(variable, shared(value, variable), made)
+    return outputs, trace.structure
+
+
+def _traced(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
+    try:
+        return _run(as_written(fn), call, leaves)
+    except SymbolicValueError:
+        raise  # NumPy can't be converted
+    except OperatorNotAllowedInGraphError as error:
+        instead = converted(fn, error)
+    return _run(instead, call, leaves)
+
+
+def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
+    tracer = Tracer(getattr(fn, "__name__", "row"))
+    given = [tracer.argument(x.row_spec) if isinstance(x, Mapped) else x for x in leaves]
+    with tracing(tracer):
+        structure, outputs = collect(call(fn, given), tracer)
+    return _Trace(eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates())), structure)

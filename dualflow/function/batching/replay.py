@@ -1,0 +1,81 @@
+"""A traced function for all rows at once, through the current engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.function.batching.control import choose, turn
+from dualflow.function.batching.mapped import Mapped, UnbatchableError
+from dualflow.function.batching.rules import over_rows
+from dualflow.graph import origin
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.respecialise_bodies import attrs_for
+from dualflow.ops.forms import Choice, Literal, Loop
+from dualflow.ops.record import Effect
+
+Note = Callable[[Any, Any], None]
+
+
+def replay_rows(graph: Graph, inputs: Sequence[Mapped], count: int, note: Note | None = None) -> list[Mapped]:
+    """The results of ``graph`` (outputs, then updates) for each of ``count`` rows, or for all together.
+
+    ``note`` is told of each assignment outside of bodies: the variable, and the tensor that it holds from
+    there on.
+
+    Raises:
+        UnbatchableError: what can't be done for all rows at once, with the user's line.
+    """
+    known: dict[Value, Mapped] = dict(zip(graph.inputs, inputs, strict=True))
+    for node in graph.nodes:
+        given = [known[v] for v in node.inputs]
+        with origin.forced(node.origin):
+            try:
+                found = _outputs(node, given, count, note)
+            except UnbatchableError as error:
+                if node.origin is None or str(node.origin) in str(error):
+                    raise
+                raise UnbatchableError(f"{error}\n  {node.origin}") from None
+        known.update(zip(node.outputs, found, strict=True))
+    return [known[v] for v in graph.results]
+
+
+def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None) -> list[Mapped]:
+    if isinstance(node.op.form, Literal):
+        return [Mapped(dispatch.current().constant(node.attrs["value"]), False)]
+    if node.effect is Effect.ASSIGN:
+        if note is not None:
+            note(node.attrs["variable"], shared(given[0], node.attrs["variable"]))
+        return []
+    attrs = dict(attrs_for(node, [x.row_spec for x in given]))
+    if not any(x.by_row for x in given) and node.effect is not Effect.RANDOM:
+        found = dispatch.current().apply(node.op, tuple([x.tensor for x in given]), attrs)
+        return [Mapped(y, False) for y in (found if isinstance(found, tuple) else (found,))]
+
+    def run(body: Graph, inputs: Sequence[Mapped]) -> list[Mapped]:
+        return replay_rows(body, inputs, count)
+
+    match node.op.form:
+        case Choice():
+            index, *operands = given
+            stacks = choose(attrs["choice"], index, operands, count, run)
+        case Loop():
+            return turn(attrs["loop"], given, count, run)
+        case _:
+            stacks = over_rows(node.op, given, attrs, count)
+    return [Mapped(y, True) for y in stacks]
+
+
+def shared(value: Mapped, variable: Any) -> Any:
+    """The tensor that all rows assign.
+
+    Raises:
+        UnbatchableError: rows assign different ones.
+    """
+    if value.by_row:
+        raise UnbatchableError(
+            f"{variable!r} is assigned a value that differs from row to row, but it holds one for all. "
+            "Return the value, and assign what it is reduced to outside."
+        )
+    return value.tensor

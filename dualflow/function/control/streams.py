@@ -1,0 +1,166 @@
+"""Loops over elements that come while the program runs: the body is compiled, and runs once for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure
+from dualflow.eager.engine import EAGER
+from dualflow.eager.tensor import wrap
+from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calling.specialise_sizes import specialise
+from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.control.bodies import Body, aligned, operands
+from dualflow.function.errors import here
+from dualflow.function.tracing.tracer import Tracer, tracing_lock
+from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.assignments import acting
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op
+
+Array = np.ndarray[Any, Any]
+Read = Callable[[], "Sequence[Array] | None"]
+"""The leaves of the next element; None where there is none."""
+
+
+class Reading(NamedTuple):
+    """How a program reads elements.
+
+    Attributes:
+        structure: of an element.
+        specs: of its leaves, which may leave sizes open.
+        handles: scalars that say, when the program runs, what is read.
+        open: begins to read, for the numbers that the handles have then.
+    """
+
+    structure: Structure
+    specs: tuple[TensorSpec, ...]
+    handles: tuple[Any, ...]
+    open: Callable[[Sequence[int]], AbstractContextManager[Read]]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamLoop:
+    """What a loop over elements does.
+
+    Attributes:
+        tracer: the trace of the body.
+        body: takes what is carried, of which the first tells whether there is another turn, the leaves of an
+            element, and the rest; gives what is carried on.
+        carried: how many inputs are carried.
+        reading: what gives the elements.
+        options: how the body is compiled.
+    """
+
+    tracer: Tracer
+    body: Graph
+    carried: int
+    reading: Reading
+    options: CompileOptions
+    _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """What is carried in the end."""
+        first = len(self.reading.handles)
+        numbers = [int(x) for x in arrays[:first]]
+        carry: list[Any] = [wrap(x) for x in arrays[first : first + self.carried]]
+        rest = [wrap(x) for x in arrays[first + self.carried :]]
+        with dispatch.using(EAGER), self.reading.open(numbers) as read:
+            while carry[0]._array and (element := read()) is not None:
+                inputs = [*carry, *map(wrap, element), *rest]
+                carry = list(self._step(element)(*inputs))
+        return [x._array.copy() for x in carry]
+
+    def _step(self, element: Sequence[Array]) -> CompiledGraph:
+        """The body, compiled for elements of these shapes."""
+        key = tuple([x.shape for x in element])
+        found = self._compiled.get(key)
+        if found is None:
+            with tracing_lock.lock:
+                found = self._compiled[key] = CompiledGraph(self._sized(element), self.options)
+        return found
+
+    def _sized(self, element: Sequence[Array]) -> Graph:
+        """The body with the sizes of an element in the place of open ones."""
+        if self._known:
+            return self.body
+        subtrace = Subtrace(
+            self.tracer,
+            self.body,
+            self.body.inputs,
+            self.body.outputs,
+            acting(self.body.nodes),
+            options=self.options,
+        )
+        specs = [v.spec for v in self.body.inputs]
+        specs[self.carried : self.carried + len(element)] = [TensorSpec(x.shape, x.dtype) for x in element]
+        return specialise(subtrace, specs).graph
+
+    @cached_property
+    def _known(self) -> bool:
+        return all(v.spec.shape.is_static for v in self.body.inputs)
+
+
+def _infer(*specs: TensorSpec, stream: StreamLoop) -> tuple[TensorSpec, ...]:
+    first = len(stream.reading.handles)
+    return specs[first : first + stream.carried]
+
+
+def _run(*arrays: Array, stream: StreamLoop) -> tuple[Array, ...]:
+    return tuple(stream.run(arrays))
+
+
+def _refuse_gradient(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, stream: StreamLoop) -> Any:
+    raise InvalidArgumentError(
+        "There is no gradient through a loop over a dataset, whose elements are not kept. Take the gradient "
+        f"inside of the loop, for each element.{here()}"
+    )
+
+
+STREAM_LOOP: Final = Op(
+    name="stream_loop",
+    doc="A compiled body for each element that is read: what it carries in the end.",
+    infer=_infer,
+    kernel=_run,
+    form=Opaque("it reads elements in Python; each turn is compiled"),
+    pullback=_refuse_gradient,
+    outputs=None,
+    effect=Effect.PYTHON,
+)
+
+
+def stream_node(reading: Reading, turn: Body, initial: Sequence[Any]) -> list[Any]:
+    """What is carried in the end by a loop over elements, from ``initial``; assigned variables likewise.
+
+    Args:
+        reading: what gives the elements.
+        turn: takes the carried values, the first of which tells whether there is another turn, and the leaves
+            of an element; returns the next carried values.
+        initial: tensors of the current engine.
+    """
+    written = {key: variable for key, (variable, _) in turn.writes.items()}
+    kept = {key: source for key, (source, _) in turn.reads.items() if key not in written}
+    (assigned,) = aligned((turn,), written)
+    (rest,) = aligned((turn,), kept)
+    count = len(initial)
+    inputs = [*turn.arguments[:count], *assigned, *turn.arguments[count:], *rest]
+    news = [value for _, value in turn.writes.values()]
+    graph = turn.graph(inputs, [*turn.outputs, *news])
+    stream = StreamLoop(turn.tracer, graph, count + len(written), reading, turn.tracer.options)
+    engine = dispatch.current()
+    state = operands([*written.values(), *kept.values()])
+    handles = [engine.adopt(x) for x in reading.handles]
+    results = list(engine.run(STREAM_LOOP, (*handles, *initial, *state), {"stream": stream}))
+    for variable, value in zip(written.values(), results[count:], strict=True):
+        engine.unrecorded.update(variable, value, results)
+    return results[:count]

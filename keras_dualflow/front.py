@@ -1,0 +1,32 @@
+"""Keras for those who have imported dualflow: ``df.keras``."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from dualflow.core.errors import MissingNameError
+from keras_dualflow.hook import install
+from keras_dualflow.startup import NAME
+
+
+def tf_keras() -> ModuleType:
+    """The names of ``tf.keras``, from a Keras that runs on this backend.
+
+    ``KERAS_BACKEND`` is set, so that processes which this one starts take the same.
+
+    Raises:
+        MissingNameError: Keras is not installed.
+        ImportError: Keras is of another release, or runs on another backend already.
+    """
+    if find_spec("keras") is None:
+        raise MissingNameError(
+            "df.keras, df.losses, df.metrics and df.optimizers are Keras's, which is not installed: "
+            'pip install "dualflow[keras]".',
+            name="keras",
+        )
+    os.environ["KERAS_BACKEND"] = NAME
+    install()
+    return import_module("keras._tf_keras.keras")

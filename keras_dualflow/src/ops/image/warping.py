@@ -1,0 +1,222 @@
+"""Images whose elements are taken from other places, between elements too."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from keras.src.random.seed_generator import draw_seed
+
+import dualflow as df
+from keras_dualflow.src.ops.core import cast, convert_to_tensor, shape
+from keras_dualflow.src.ops.image.filters import gaussian_blur
+from keras_dualflow.src.ops.image.layouts import check_choice, images_of, on_batch, with_channels_last
+from keras_dualflow.src.ops.promotion import floats, meet, tensor
+
+_ORDERS = {"nearest": 0, "bilinear": 1}
+_FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
+
+
+def map_coordinates(
+    inputs: Any, coordinates: Any, order: int, fill_mode: str = "constant", fill_value: float = 0.0
+) -> Any:
+    inputs, coordinates = tensor(inputs), convert_to_tensor(coordinates)
+    if coordinates.shape[0] != len(inputs.shape):
+        raise ValueError(
+            "First dim of `coordinates` must be the same as the rank of `inputs`. Received inputs with "
+            f"shape: {inputs.shape} and coordinate leading dim of {coordinates.shape[0]}"
+        )
+    if len(coordinates.shape) < 2:
+        raise ValueError(
+            "Invalid coordinates rank: expected at least rank 2. "
+            f"Received input with shape: {coordinates.shape}"
+        )
+    check_choice("fill_mode", fill_mode, _FILL_MODES)
+    return _sampled(inputs, df.unstack(coordinates), order, fill_mode, fill_value, batched=False)
+
+
+def _sampled(
+    x: Any, places: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
+) -> Any:
+    """``x`` at places along its first axes, or along those after the batch's; further axes are whole."""
+    if order not in (0, 1):
+        raise NotImplementedError("map_coordinates currently requires order<=1")
+    first = 1 if batched else 0
+    rest = len(x.shape) - len(places) - first
+    nodes = [_nodes(place, x.shape[first + i], order, fill_mode) for i, place in enumerate(places)]
+    parts = []
+    for chosen in itertools.product(*nodes):
+        at, weights, inside = zip(*chosen, strict=True)
+        values = df.gather_nd(x, df.stack(at, axis=-1), batch_dims=first)
+        weight = functools.reduce(df.multiply, weights)
+        values = cast(values, weight.dtype.name)
+        if fill_mode == "constant":
+            there = _widened(functools.reduce(df.logical_and, inside), rest)
+            values = df.where(there, values, float(fill_value))
+        parts.append(values * _widened(weight, rest))
+    found = functools.reduce(df.add, parts)
+    return cast(df.round(found) if x.dtype.is_integer else found, x.dtype.name)
+
+
+def _widened(x: Any, axes: int) -> Any:
+    """``x`` with so many axes of size 1 behind."""
+    for _ in range(axes):
+        x = df.expand_dims(x, -1)
+    return x
+
+
+def _nodes(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
+    """The elements around a place: their positions, their weights, and whether there are such."""
+    if order == 0:
+        near = df.round(place) if place.dtype.is_floating else place
+        found = [(cast(near, "int32"), df.ones_like(floats(place)))]
+    else:
+        place = floats(place)
+        below = df.floor(place)
+        part = place - below
+        start = cast(below, "int32")
+        found = [(start, 1.0 - part), (start + 1, part)]
+    return [
+        (_folded(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size)) for at, weight in found
+    ]
+
+
+def _folded(at: Any, size: int, fill_mode: str) -> Any:
+    """Positions within an axis, for those beyond its ends too."""
+    if fill_mode == "wrap":
+        return df.math.floormod(at, size)
+    if fill_mode == "mirror":
+        return _mirrored(at, size)
+    if fill_mode == "reflect":
+        return df.math.floordiv(_mirrored(2 * at + 1, 2 * size + 1) - 1, 2)
+    return df.clip_by_value(at, 0, size - 1)
+
+
+def _mirrored(at: Any, size: int) -> Any:
+    span = max(size - 1, 1)
+    return df.abs(df.math.floormod(at + span, 2 * span) - span) if size > 1 else df.zeros_like(at)
+
+
+def affine_transform(
+    images: Any,
+    transform: Any,
+    interpolation: str = "bilinear",
+    fill_mode: str = "constant",
+    fill_value: float = 0,
+    data_format: str | None = None,
+) -> Any:
+    check_choice("interpolation", interpolation, tuple(_ORDERS))
+    check_choice("fill_mode", fill_mode, _FILL_MODES)
+    images_of(images)
+    transform = floats(transform)
+    if len(transform.shape) not in (1, 2):
+        raise ValueError(
+            "Invalid transform rank: expected rank 1 (single transform) or rank 2 (batch of transforms). "
+            f"Received input with shape: transform.shape={transform.shape}"
+        )
+    return _transformed(images, transform, interpolation, fill_mode, fill_value, data_format)
+
+
+def perspective_transform(
+    images: Any,
+    start_points: Any,
+    end_points: Any,
+    interpolation: str = "bilinear",
+    fill_value: float = 0,
+    data_format: str | None = None,
+) -> Any:
+    check_choice("interpolation", interpolation, tuple(_ORDERS))
+    images_of(images)
+    start, end = cast(start_points, "float32"), cast(end_points, "float32")
+    for name, points in (("start_points", start), ("end_points", end)):
+        if len(points.shape) not in (2, 3) or tuple(points.shape[-2:]) != (4, 2):
+            raise ValueError(
+                f"Invalid {name} shape: expected (4,2) for a single image or (N,4,2) for a batch. "
+                f"Received shape: {points.shape}"
+            )
+    if start.shape != end.shape:
+        raise ValueError(
+            "start_points and end_points must have the same shape. "
+            f"Received start_points.shape={start.shape}, end_points.shape={end.shape}"
+        )
+    if len(start.shape) == 2:
+        start, end = df.expand_dims(start, 0), df.expand_dims(end, 0)
+    transform = compute_homography_matrix(start, end)
+    return _transformed(images, transform, interpolation, "constant", fill_value, data_format)
+
+
+def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
+    """The eight numbers of the projection that takes each end point to its start point."""
+    start, end = meet(start_points, end_points, also=("float32",))
+    x, y = end[:, :, 0], end[:, :, 1]
+    one, zero = df.ones_like(x), df.zeros_like(x)
+
+    def rows(target: Any, left: list[Any]) -> Any:
+        return df.stack([*left, -target * x, -target * y], axis=-1)
+
+    matrix = df.stack(
+        [
+            rows(start[:, :, 0], [x, y, one, zero, zero, zero]),
+            rows(start[:, :, 1], [zero, zero, zero, x, y, one]),
+        ],
+        axis=2,
+    )
+    found = df.linalg.solve(df.reshape(matrix, (-1, 8, 8)), df.reshape(start, (-1, 8, 1)))
+    return df.reshape(found, (-1, 8))
+
+
+def _transformed(
+    images: Any,
+    transform: Any,
+    interpolation: str,
+    fill_mode: str,
+    fill_value: float,
+    data_format: str | None,
+) -> Any:
+    """Images whose element at (x, y) is taken from where a projection of eight numbers puts (x, y)."""
+    if len(transform.shape) == 1:
+        transform = df.expand_dims(transform, 0)
+
+    def warped(x: Any) -> Any:
+        height, width = x.shape[1:3]
+        rows = df.expand_dims(cast(df.range(height), transform.dtype.name), 1)
+        columns = cast(df.range(width), transform.dtype.name)
+        a = [df.reshape(number, (-1, 1, 1)) for number in df.unstack(transform, axis=1)]
+        depth = a[6] * columns + a[7] * rows + 1.0
+        across = (a[0] * columns + a[1] * rows + a[2]) / depth
+        down = (a[3] * columns + a[4] * rows + a[5]) / depth
+        sizes = (shape(x)[0], height, width)
+        places = [df.broadcast_to(down, sizes), df.broadcast_to(across, sizes)]
+        return _sampled(x, places, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+
+    return with_channels_last(images, data_format, lambda x: on_batch(x, warped))
+
+
+def elastic_transform(
+    images: Any,
+    alpha: float = 20.0,
+    sigma: float = 5.0,
+    interpolation: str = "bilinear",
+    fill_mode: str = "reflect",
+    fill_value: float = 0.0,
+    seed: Any = None,
+    data_format: str | None = None,
+) -> Any:
+    """Images whose elements are moved by smoothed noise (Simard and others, 2003)."""
+    check_choice("interpolation", interpolation, tuple(_ORDERS))
+    check_choice("fill_mode", fill_mode, _FILL_MODES)
+    images = images_of(images)
+    dtype = images.dtype if images.dtype.is_floating else df.float32
+    size = 6 * int(sigma) | 1
+
+    def warped(x: Any) -> Any:
+        batch, height, width = shape(x)[:3]
+        noise = df.random.stateless_normal((batch, height, width, 2), draw_seed(seed), dtype=dtype)
+        moved = gaussian_blur(noise * sigma, (size, size), (sigma, sigma), "channels_last") * alpha
+        rows = df.expand_dims(cast(df.range(height), dtype.name), 1) + moved[..., 0]
+        columns = cast(df.range(width), dtype.name) + moved[..., 1]
+        return _sampled(x, [rows, columns], _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+
+    return with_channels_last(images, data_format, lambda x: on_batch(x, warped))

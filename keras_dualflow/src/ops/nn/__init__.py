@@ -1,0 +1,54 @@
+"""Functions of neural networks; see :mod:`keras.ops.nn`."""
+
+from keras_dualflow.src.ops.nn.activations import celu as celu
+from keras_dualflow.src.ops.nn.activations import elu as elu
+from keras_dualflow.src.ops.nn.activations import gelu as gelu
+from keras_dualflow.src.ops.nn.activations import glu as glu
+from keras_dualflow.src.ops.nn.activations import hard_shrink as hard_shrink
+from keras_dualflow.src.ops.nn.activations import hard_sigmoid as hard_sigmoid
+from keras_dualflow.src.ops.nn.activations import hard_silu as hard_silu
+from keras_dualflow.src.ops.nn.activations import hard_tanh as hard_tanh
+from keras_dualflow.src.ops.nn.activations import leaky_relu as leaky_relu
+from keras_dualflow.src.ops.nn.activations import log_sigmoid as log_sigmoid
+from keras_dualflow.src.ops.nn.activations import log_softmax as log_softmax
+from keras_dualflow.src.ops.nn.activations import relu as relu
+from keras_dualflow.src.ops.nn.activations import relu6 as relu6
+from keras_dualflow.src.ops.nn.activations import selu as selu
+from keras_dualflow.src.ops.nn.activations import sigmoid as sigmoid
+from keras_dualflow.src.ops.nn.activations import silu as silu
+from keras_dualflow.src.ops.nn.activations import soft_shrink as soft_shrink
+from keras_dualflow.src.ops.nn.activations import softmax as softmax
+from keras_dualflow.src.ops.nn.activations import softplus as softplus
+from keras_dualflow.src.ops.nn.activations import softsign as softsign
+from keras_dualflow.src.ops.nn.activations import sparse_plus as sparse_plus
+from keras_dualflow.src.ops.nn.activations import sparse_sigmoid as sparse_sigmoid
+from keras_dualflow.src.ops.nn.activations import sparsemax as sparsemax
+from keras_dualflow.src.ops.nn.activations import squareplus as squareplus
+from keras_dualflow.src.ops.nn.activations import tanh as tanh
+from keras_dualflow.src.ops.nn.activations import tanh_shrink as tanh_shrink
+from keras_dualflow.src.ops.nn.activations import threshold as threshold
+from keras_dualflow.src.ops.nn.attention import dot_product_attention as dot_product_attention
+from keras_dualflow.src.ops.nn.blocks import depth_to_space as depth_to_space
+from keras_dualflow.src.ops.nn.blocks import fold as fold
+from keras_dualflow.src.ops.nn.blocks import space_to_depth as space_to_depth
+from keras_dualflow.src.ops.nn.blocks import unfold as unfold
+from keras_dualflow.src.ops.nn.convolutions import conv as conv
+from keras_dualflow.src.ops.nn.convolutions import conv_transpose as conv_transpose
+from keras_dualflow.src.ops.nn.convolutions import depthwise_conv as depthwise_conv
+from keras_dualflow.src.ops.nn.convolutions import separable_conv as separable_conv
+from keras_dualflow.src.ops.nn.losses import binary_crossentropy as binary_crossentropy
+from keras_dualflow.src.ops.nn.losses import categorical_crossentropy as categorical_crossentropy
+from keras_dualflow.src.ops.nn.losses import ctc_decode as ctc_decode
+from keras_dualflow.src.ops.nn.losses import ctc_loss as ctc_loss
+from keras_dualflow.src.ops.nn.losses import psnr as psnr
+from keras_dualflow.src.ops.nn.losses import (
+    sparse_categorical_crossentropy as sparse_categorical_crossentropy,
+)
+from keras_dualflow.src.ops.nn.normalization import batch_normalization as batch_normalization
+from keras_dualflow.src.ops.nn.normalization import moments as moments
+from keras_dualflow.src.ops.nn.normalization import multi_hot as multi_hot
+from keras_dualflow.src.ops.nn.normalization import one_hot as one_hot
+from keras_dualflow.src.ops.nn.pooling import adaptive_average_pool as adaptive_average_pool
+from keras_dualflow.src.ops.nn.pooling import adaptive_max_pool as adaptive_max_pool
+from keras_dualflow.src.ops.nn.pooling import average_pool as average_pool
+from keras_dualflow.src.ops.nn.pooling import max_pool as max_pool

@@ -1,0 +1,62 @@
+"""Attention: values weighted by how well their keys match queries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dualflow as df
+from keras_dualflow.src.ops.core import cast, convert_to_tensor
+from keras_dualflow.src.ops.promotion import meet, result_type
+
+_LOWEST = {"float16": -65500.0 * 0.7}
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    scale: Any = None,
+    is_causal: bool = False,
+    flash_attention: bool | None = None,
+    attn_logits_soft_cap: float | None = None,
+) -> Any:
+    if flash_attention:
+        raise ValueError("Flash attention is not supported in dualflow backend.")
+    query, key, value = meet(query, key, value)
+    if len(query.shape) != 4:
+        raise ValueError(
+            "`dot_product_attention` only supports 4D inputs. Received: "
+            f"query.shape={query.shape}, key.shape={key.shape}, value.shape={value.shape}."
+        )
+    key, value = _for_heads(key, query.shape[2]), _for_heads(value, query.shape[2])
+    logits = df.einsum("BTNH,BSNH->BNTS", query, key)
+    logits = cast(logits, result_type(query.dtype, "float32"))
+    logits = logits * (1.0 / math.sqrt(key.shape[-1]) if scale is None else cast(scale, logits.dtype.name))
+    if bias is not None:
+        logits = logits + convert_to_tensor(bias, logits.dtype.name)
+    weights = cast(df.nn.softmax(_masked(logits, mask, is_causal)), key.dtype.name)
+    return df.einsum("BNTS,BSNH->BTNH", weights, value)
+
+
+def _for_heads(x: Any, heads: int | None) -> Any:
+    """Keys or values of fewer heads than queries have, each as often as queries share it."""
+    own = x.shape[2]
+    if heads is None or own is None or own == 1 or own >= heads:
+        return x
+    return df.repeat(x, heads // own, axis=2)
+
+
+def _masked(logits: Any, mask: Any, is_causal: bool) -> Any:
+    """``logits``, very low where a query may not see a key."""
+    if mask is not None:
+        mask = cast(mask, "bool")
+    if is_causal:
+        queries, keys = df.shape(logits)[2], df.shape(logits)[3]
+        earlier = df.expand_dims(df.range(queries), 1) >= df.range(keys)
+        mask = earlier if mask is None else df.logical_and(mask, earlier)
+    if mask is None:
+        return logits
+    return df.where(mask, logits, _LOWEST.get(logits.dtype.name, -3.38953e38 * 0.7))

@@ -1,0 +1,58 @@
+"""Means and variances, what takes them out of values, and rows of ones and zeros for class numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from keras_dualflow.src.ops.core import cast
+from keras_dualflow.src.ops.promotion import tensor
+
+
+def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Any, Any]:
+    if synchronized:
+        raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
+    x = tensor(x)
+    if x.dtype.name not in ("float16", "bfloat16"):
+        mean, variance = df.nn.moments(x, axes, keepdims=keepdims)
+        return mean, variance
+    mean, variance = df.nn.moments(cast(x, "float32"), axes, keepdims=keepdims)
+    return _in_range(mean, x.dtype), _in_range(variance, x.dtype)
+
+
+def _in_range(x: Any, dtype: Any) -> Any:
+    """``x`` in a dtype of 16 bits, in which what is too large is the largest number of float16."""
+    return cast(df.clip_by_value(x, -65504.0, 65504.0), dtype.name)
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    axis: int,
+    offset: Any = None,
+    scale: Any = None,
+    epsilon: float = 1e-3,
+) -> Any:
+    x, mean, variance = tensor(x), tensor(mean), tensor(variance)
+    parts = [mean, variance, offset, scale]
+    if axis % len(x.shape) != len(x.shape) - 1:
+        shape = [1] * len(x.shape)
+        shape[axis] = -1
+        parts = [part if part is None else df.reshape(tensor(part), shape) for part in parts]
+    mean, variance, offset, scale = [part if part is None else cast(part, x.dtype.name) for part in parts]
+    return df.nn.batch_normalization(x, mean, variance, offset, scale, epsilon)
+
+
+def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
+    if sparse:
+        raise ValueError("Unsupported value `sparse=True` with dualflow backend")
+    found = df.one_hot(cast(x, "int32"), num_classes, axis=axis)
+    return cast(found, "float32" if dtype is None else dtype)
+
+
+def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
+    if sparse:
+        raise ValueError("Unsupported value `sparse=True` with dualflow backend")
+    x = tensor(x)
+    return df.reduce_max(one_hot(x, num_classes, axis, dtype), 1 if len(x.shape) > 1 else 0)

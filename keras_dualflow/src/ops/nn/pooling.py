@@ -1,0 +1,79 @@
+"""The maximum or mean of windows, of one size or of a given number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras.src.backend import standardize_data_format
+from keras.src.backend.common.backend_utils import compute_adaptive_pooling_window_sizes
+
+import dualflow as df
+from keras_dualflow.src.ops.nn.layouts import dimensions, layout, per_axis
+from keras_dualflow.src.ops.promotion import tensor
+
+
+def max_pool(
+    inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+) -> Any:
+    return _pooled(df.nn.max_pool, inputs, pool_size, strides, padding, data_format)
+
+
+def average_pool(
+    inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+) -> Any:
+    return _pooled(df.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+
+
+def _pooled(pool: Any, inputs: Any, size: Any, strides: Any, padding: str, data_format: str | None) -> Any:
+    if padding not in ("valid", "same"):
+        raise ValueError(f"Invalid padding '{padding}', must be 'same' or 'valid'.")
+    inputs = tensor(inputs)
+    axes = dimensions(inputs, "pool")
+    name = layout(standardize_data_format(data_format), len(inputs.shape))
+    strides = size if strides is None else strides
+    return pool(inputs, per_axis(size, axes), per_axis(strides, axes), padding.upper(), name)
+
+
+def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Any:
+    return _adapted("AVG", inputs, output_size, data_format)
+
+
+def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Any:
+    return _adapted("MAX", inputs, output_size, data_format)
+
+
+def _adapted(kind: str, inputs: Any, output_size: Any, data_format: str | None) -> Any:
+    inputs = tensor(inputs)
+    axes = dimensions(inputs, "adaptive_pool")
+    first = 2 if standardize_data_format(data_format) == "channels_first" else 1
+    for axis, count in enumerate(per_axis(output_size, axes), first):
+        inputs = _adapted_along(kind, inputs, axis, count)
+    return inputs
+
+
+def _adapted_along(kind: str, x: Any, axis: int, count: int) -> Any:
+    """``count`` windows along an axis, which differ in size by one, as those of a small and a large size."""
+    size = x.shape[axis]
+    if size is None:
+        raise ValueError(f"Adaptive pooling needs to know the sizes of the axes. Received: shape={x.shape}")
+    if count == size:
+        return x
+    small, large = compute_adaptive_pooling_window_sizes(size, count)
+    starts = [i * size // count for i in range(count)]
+    ends = [-(-(i + 1) * size // count) for i in range(count)]
+    places = [
+        start if end - start == small else size - small + 1 + start
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    windows = df.concat([_windows(kind, x, axis, width) for width in (small, large)], axis)
+    return df.gather(windows, places, axis=axis)
+
+
+def _windows(kind: str, x: Any, axis: int, width: int) -> Any:
+    """The maximum or mean of each window of ``width`` along an axis."""
+    order = [*[i for i in range(len(x.shape)) if i != axis], axis]
+    moved = df.transpose(x, order)
+    sizes = df.shape(moved)
+    found = df.nn.pool(df.reshape(moved, (-1, x.shape[axis], 1)), [width], kind)
+    found = df.reshape(found, df.concat([sizes[:-1], [-1]], 0))
+    return df.transpose(found, [order.index(i) for i in range(len(order))])

@@ -1,0 +1,165 @@
+"""Functions of two numbers, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+import dualflow.numpy as dnp
+from keras_dualflow.src.ops.core import cast
+from keras_dualflow.src.ops.promotion import (
+    float_dtype,
+    kind_of,
+    meet,
+    operands,
+    result_type,
+    tensor,
+    wide_float_dtype,
+)
+
+
+def add(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.add(x1, x2)
+
+
+def subtract(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.subtract(x1, x2)
+
+
+def multiply(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.multiply(x1, x2)
+
+
+def divide(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    if not x1.dtype.is_inexact:
+        x1, x2 = meet(x1, x2, also=(float,))
+    return df.divide(x1, x2)
+
+
+true_divide = divide
+
+
+def divide_no_nan(x1: Any, x2: Any) -> Any:
+    return df.math.divide_no_nan(*meet(x1, x2, also=(float,)))
+
+
+def floor_divide(x1: Any, x2: Any) -> Any:
+    return dnp.floor_divide(*meet(x1, x2))
+
+
+def _whole_numbers(x1: Any, x2: Any) -> list[Any]:
+    found = meet(x1, x2)
+    return [cast(x, "int32") for x in found] if found[0].dtype.is_bool else found
+
+
+def mod(x1: Any, x2: Any) -> Any:
+    return dnp.mod(*_whole_numbers(x1, x2))
+
+
+def fmod(x1: Any, x2: Any) -> Any:
+    return dnp.fmod(*_whole_numbers(x1, x2))
+
+
+def power(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.pow(x1, x2) if x1.dtype.is_inexact else dnp.power(x1, x2)
+
+
+def maximum(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.maximum(x1, x2)
+
+
+def minimum(x1: Any, x2: Any) -> Any:
+    x1, x2 = operands(x1, x2)
+    return df.minimum(x1, x2)
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    return dnp.fmax(*meet(x1, x2))
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    return dnp.fmin(*meet(x1, x2))
+
+
+def arctan2(x1: Any, x2: Any) -> Any:
+    return df.atan2(*meet(x1, x2, also=(float,)))
+
+
+def hypot(x1: Any, x2: Any) -> Any:
+    return dnp.hypot(*_in_wide_floats(x1, x2))
+
+
+def heaviside(x1: Any, x2: Any) -> Any:
+    return dnp.heaviside(*_in_wide_floats(x1, x2))
+
+
+def _in_wide_floats(x1: Any, x2: Any) -> list[Any]:
+    found = [tensor(x1), tensor(x2)]
+    dtype = result_type(*map(kind_of, found))
+    return [cast(x, dtype if dtype == "bool" else wide_float_dtype(dtype)) for x in found]
+
+
+def logaddexp(x1: Any, x2: Any) -> Any:
+    return df.math.logaddexp(*meet(x1, x2, also=(float,)))
+
+
+def logaddexp2(x1: Any, x2: Any) -> Any:
+    return dnp.logaddexp2(*meet(x1, x2, also=(float,)))
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    return dnp.nextafter(*meet(x1, x2, also=(float,)))
+
+
+def gcd(x1: Any, x2: Any) -> Any:
+    return dnp.gcd(*meet(x1, x2))
+
+
+def lcm(x1: Any, x2: Any) -> Any:
+    return dnp.lcm(*meet(x1, x2))
+
+
+def ldexp(x1: Any, x2: Any) -> Any:
+    x1, x2 = tensor(x1), tensor(x2)
+    if not (x2.dtype.is_integer or x2.dtype.is_bool):
+        raise TypeError(f"ldexp: the exponent x2 is {x2.dtype.name}, and has to be of an integer dtype.")
+    return dnp.ldexp(cast(x1, float_dtype(result_type(x1.dtype, x2.dtype))), x2)
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    return dnp.bitwise_and(*meet(x, y))
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    return dnp.bitwise_or(*meet(x, y))
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    return dnp.bitwise_xor(*meet(x, y))
+
+
+def bitwise_invert(x: Any) -> Any:
+    return dnp.invert(tensor(x))
+
+
+bitwise_not = bitwise_invert
+
+
+def bitwise_left_shift(x: Any, y: Any) -> Any:
+    return dnp.left_shift(*meet(x, y))
+
+
+left_shift = bitwise_left_shift
+
+
+def bitwise_right_shift(x: Any, y: Any) -> Any:
+    return dnp.right_shift(*meet(x, y))
+
+
+right_shift = bitwise_right_shift

@@ -1,0 +1,75 @@
+"""What ``fit`` is given, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keras.src import tree
+from keras.src.trainers.data_adapters import array_slicing, data_adapter, data_adapter_utils
+from keras.src.trainers.epoch_iterator import EpochIterator
+
+import dualflow as df
+
+
+def batches_of(x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
+    """An iterator over the epochs of data: arrays, a generator, a ``df.data.Dataset`` or another dataset.
+
+    Raises:
+        ValueError: a dataset, whose elements hold all there is, and targets or weights beside it.
+    """
+    if isinstance(x, df.data.Dataset):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); give no `y` and no "
+                "`sample_weight` beside it."
+            )
+        x = DatasetAdapter(x, options.pop("class_weight", None))
+        options.pop("batch_size", None)
+    return EpochIterator(x=x, y=y, sample_weight=sample_weight, **options)
+
+
+def without_validation(data: tuple[Any, Any, Any], validation_data: Any, split: float) -> tuple[Any, Any]:
+    """The data to train on, and that to validate on: what is given, or else a last part of ``data``."""
+    if validation_data is not None or not split:
+        return data, validation_data
+    train, kept = array_slicing.train_validation_split(data, validation_split=split)
+    return train, kept
+
+
+class DatasetAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras has no types
+    """The batches of a ``df.data.Dataset``: its elements, as they are.
+
+    Args:
+        dataset: its elements are ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
+        class_weight: the weight of each class, which becomes the weight of the samples.
+    """
+
+    def __init__(self, dataset: Any, class_weight: dict[int, float] | None) -> None:
+        self._dataset, self._class_weight = dataset, class_weight
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        """The batches, whose leaves are tensors: Keras only hands them to the model."""
+        if self._class_weight is None:
+            return iter(self._dataset)
+        return map(self._weighted, self._dataset)
+
+    def _weighted(self, batch: Any) -> tuple[Any, Any, Any]:
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(batch)
+        if sample_weight is not None:
+            raise ValueError("`class_weight` is of no use where the dataset has weights of its samples.")
+        if tree.is_nested(y):
+            raise ValueError("`class_weight` is only supported for Models with a single output.")
+        return x, y, data_adapter_utils.class_weight_to_sample_weights(y, self._class_weight)
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many batches there are; None where only reading them tells."""
+        count = int(self._dataset.cardinality())
+        return None if count < 0 else count
+
+    @property
+    def batch_size(self) -> int | None:
+        """The first size of a batch, if it is known."""
+        size: int | None = tree.flatten(self._dataset.element_spec)[0].shape[0]
+        return size

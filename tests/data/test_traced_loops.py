@@ -1,0 +1,214 @@
+"""Datasets and iterators in traced functions: the loop's body is one compiled step for each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import errors
+
+Dataset = df.data.Dataset
+
+
+@df.function
+def total(dataset: Any) -> Any:
+    found = df.constant(0, df.int64)
+    for x in dataset:
+        found += df.reduce_sum(x)
+    return found
+
+
+def test_datasets_of_one_spec_share_a_trace() -> None:
+    before = total.experimental_get_tracing_count()
+    assert int(total(Dataset.range(5))) == 10
+    assert int(total(Dataset.range(7).filter(lambda x: x > 2))) == 18
+    assert total.experimental_get_tracing_count() - before <= 1
+
+
+def test_batches_of_several_sizes_are_one_trace() -> None:
+    before = total.experimental_get_tracing_count()
+    assert int(total(Dataset.range(11).batch(4))) == 55
+    assert total.experimental_get_tracing_count() - before == 1
+
+
+def test_a_captured_dataset_is_read_from_its_beginning() -> None:
+    dataset = Dataset.range(4)
+
+    @df.function
+    def squares() -> Any:
+        found = df.constant(0, df.int64)
+        for x in dataset:
+            found += x * x
+        return found
+
+    assert int(squares()) == int(squares()) == 14
+
+
+def test_break_continue_and_return_leave_the_loop() -> None:
+    @df.function
+    def odd_until(dataset: Any, last: Any) -> Any:
+        found = df.constant(0, df.int64)
+        for x in dataset:
+            if x % 2 == 0:
+                continue
+            if x > last:
+                break
+            found += x
+        return found
+
+    @df.function
+    def first_above(dataset: Any, least: Any) -> Any:
+        for x in dataset:
+            if x > least:
+                return x
+        return df.constant(-1, df.int64)
+
+    ten = Dataset.range(10)
+    assert int(odd_until(ten, df.constant(6, df.int64))) == 1 + 3 + 5
+    assert int(first_above(ten, df.constant(3, df.int64))) == 4
+    assert int(first_above(ten, df.constant(30, df.int64))) == -1
+
+
+def test_elements_are_read_no_further_than_needed() -> None:
+    @df.function
+    def until(iterator: Any) -> Any:
+        for x in iterator:
+            if x > 2:
+                break
+        return df.constant(0)
+
+    iterator = iter(Dataset.range(10))
+    until(iterator)
+    assert int(next(iterator)) == 4
+
+
+def test_structures_enumerate_zip_and_methods() -> None:
+    @df.function
+    def mixed(dataset: Any) -> Any:
+        found = df.constant(0, df.int64)
+        for i, x in enumerate(dataset):
+            found += x * df.cast(i, df.int64)
+        for x, y in zip(dataset, dataset.skip(1), strict=False):
+            found += x * y
+        for batch in dataset.map(lambda x: 2 * x).batch(3):
+            found += df.reduce_max(batch)
+        return found
+
+    def expected(n: int) -> int:
+        numbers = range(n)
+        pairs = sum(x * (x + 1) for x in range(n - 1))
+        blocks = [list(numbers)[i : i + 3] for i in range(0, n, 3)]
+        return sum(x * x for x in numbers) + pairs + sum(2 * max(b) for b in blocks)
+
+    assert [int(mixed(Dataset.range(n))) for n in (4, 7)] == [expected(4), expected(7)]
+
+
+def test_variables_change_with_each_element() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
+    targets = rows @ np.array([[1.0], [-2.0], [0.5]], np.float32)
+    dataset = Dataset.from_tensor_slices((rows, targets)).batch(8)
+
+    def trained(wrap: Any) -> Any:
+        weights = df.Variable(df.zeros([3, 1]))
+
+        @wrap
+        def train(data: Any) -> Any:
+            steps = 0
+            for x, y in data:
+                with df.GradientTape() as tape:
+                    loss = df.reduce_mean((df.matmul(x, weights) - y) ** 2)
+                weights.assign_sub(0.2 * tape.gradient(loss, weights))
+                steps += 1
+            return steps
+
+        assert int(train(dataset)) == 7
+        return weights.numpy()
+
+    np.testing.assert_allclose(trained(df.function), trained(lambda f: f), rtol=1e-5)
+
+
+def test_next_reads_an_element_at_each_call() -> None:
+    step = df.function(lambda iterator: next(iterator))
+    iterator = iter(Dataset.range(5).batch(2))
+    assert [step(iterator).numpy().tolist() for _ in range(3)] == [[0, 1], [2, 3], [4]]
+    assert step.experimental_get_tracing_count() == 2  # one for each size
+    with pytest.raises(errors.OutOfRangeError, match="End of sequence"):
+        step(iterator)
+
+
+def test_next_in_a_loop_of_the_graph() -> None:
+    @df.function
+    def sum_of(iterator: Any, count: Any) -> Any:
+        found = df.constant(0, df.int64)
+        for _ in df.range(count):
+            found += next(iterator)
+        return found
+
+    iterator = iter(Dataset.range(10))
+    assert int(sum_of(iterator, df.constant(4))) == 6
+    assert int(sum_of(iterator, df.constant(2))) == 9
+
+
+def test_a_captured_iterator_goes_on() -> None:
+    iterator = iter(Dataset.range(4))
+    step = df.function(lambda: iterator.get_next() * 10)
+    assert [int(step()), int(step()), int(next(iterator))] == [0, 10, 2]
+
+
+def test_reduce_runs_when_the_function_does() -> None:
+    @df.function
+    def powers(dataset: Any, start: Any) -> Any:
+        return dataset.reduce(start, lambda state, x: state * 2 + x)
+
+    start = df.constant(1, df.int64)
+    assert int(powers(Dataset.range(3), start)) == 8 + 0 + 2 + 2
+    assert int(powers(Dataset.range(1), start)) == 2
+
+
+def test_loops_over_datasets_nest() -> None:
+    @df.function
+    def pairs(a: Any, b: Any) -> Any:
+        found = df.constant(0, df.int64)
+        for x in a:
+            for y in b:
+                found += x * y
+        return found
+
+    assert int(pairs(Dataset.range(4), Dataset.range(1, 3))) == 6 * 3
+
+
+def test_a_variable_that_no_element_has_assigned_is_missed_where_it_is_read() -> None:
+    @df.function
+    def last_of(dataset: Any) -> Any:
+        for x in dataset:
+            last = x
+        return last
+
+    assert int(last_of(Dataset.range(3))) == 2
+    with pytest.raises(UnboundLocalError, match="last"):
+        last_of(Dataset.range(0))
+
+
+def test_an_error_in_the_loop_is_the_users() -> None:
+    @df.function
+    def strict(dataset: Any) -> Any:
+        found = df.constant(0, df.int64)
+        for x in dataset:
+            if x > 1:
+                raise KeyError("too large")
+            found += x
+        return found
+
+    with pytest.raises(KeyError, match="too large"):
+        strict(Dataset.range(5))
+
+
+def test_datasets_work_where_functions_run_eagerly() -> None:
+    df.config.run_functions_eagerly(True)
+    try:
+        assert int(total(Dataset.range(5))) == 10
+    finally:
+        df.config.run_functions_eagerly(False)

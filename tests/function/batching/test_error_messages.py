@@ -1,0 +1,104 @@
+"""What ``vmap`` refuses: what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+import dualflow as df
+from dualflow.core.errors import InvalidArgumentError
+
+vmap = df.autodiff.vmap
+X = df.constant([[1.0, 2.0], [3.0, 4.0]])
+TOTAL = df.Variable([0.0, 0.0])
+
+
+def of_open_count():
+    df.function(vmap(lambda row: row * 2)).get_concrete_function(df.TensorSpec([None, 2]))
+
+
+def reversed_loop(row):
+    with df.GradientTape() as tape:
+        tape.watch(row)
+        y = df.while_loop(lambda y: df.reduce_sum(y) < 9.0, lambda y: y * 2.0, [row])
+    return tape.gradient(y, row)
+
+
+def of_data_size(row):
+    return df.cond(row[0] > 2.0, lambda: df.reduce_sum(df.boolean_mask(row, row > 3.0)), lambda: row[1])
+
+
+CASES = {
+    "an argument without the axis": (lambda: vmap(df.abs)(1.0), "no axis 0", "give in_axes"),
+    "no argument": (lambda: vmap(lambda: 1)(), "no argument has rows", "give axis_size"),
+    "all shared": (lambda: vmap(df.abs, None)(X), "no argument has rows", "give axis_size"),
+    "counts that differ": (
+        lambda: vmap(df.add)(X, df.ones([3, 2])),
+        "different numbers of rows: [2, 3]",
+        "as many",
+    ),
+    "another axis_size": (lambda: vmap(df.abs, axis_size=5)(X), "different numbers", "as many"),
+    "a count that is not known": (of_open_count, "number of rows has to be known", "give a shape"),
+    "too few axes": (lambda: vmap(df.add, [0])(X, X), "1 entries for 2", "one for each"),
+    "axes of another structure": (
+        lambda: vmap(lambda d: d["a"], [{"b": 0}])({"a": X}),
+        "in_axes has the structure",
+        "give it theirs",
+    ),
+    "a result that differs": (lambda: vmap(df.abs, 0, None)(X), "differs from row to row", "give it an axis"),
+    "a result without the axis": (lambda: vmap(df.abs, 0, 2)(X), "no axis 2", "change out_axes"),
+    "sizes that values tell": (
+        lambda: vmap(lambda row: df.unique(row).y)(X),
+        "sizes the values tell",
+        "map_fn",
+    ),
+    "sizes in a branch": (lambda: vmap(of_data_size)(X), "sizes the values tell", "map_fn"),
+    "a branch of open size": (
+        lambda: vmap(lambda row: df.cond(row[0] > 2.0, lambda: df.unique(row).y, lambda: row))(X),
+        "results of a branch",
+        "map_fn",
+    ),
+    "an assignment": (
+        lambda: vmap(lambda row: TOTAL.assign(row))(X),
+        "assigned a value that differs",
+        "Return the value",
+    ),
+    "a gradient of a loop": (
+        lambda: vmap(reversed_loop)(X),
+        "a gradient is taken inside",
+        "loop over df.range",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, what, remedy = CASES[case]
+    with pytest.raises(InvalidArgumentError) as caught:
+        call()
+    assert what in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_last_line_is_the_users(case):
+    with pytest.raises(InvalidArgumentError) as caught:
+        CASES[case][0]()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
+
+
+def test_each_refusal_has_a_case(raises_without_case):
+    calls = [case[0] for case in CASES.values()]
+    assert raises_without_case(["function/batching/*.py"], calls) == []
+
+
+def test_a_refusal_names_the_line_of_the_function():
+    with pytest.raises(InvalidArgumentError, match=r"test_error_messages\.py"):
+        CASES["sizes that values tell"][0]()
+
+
+def test_a_refused_assignment_leaves_the_variable():
+    with pytest.raises(InvalidArgumentError):
+        CASES["an assignment"][0]()
+    assert TOTAL.numpy().tolist() == [0.0, 0.0]
