@@ -117,9 +117,12 @@ def _shown(value: Value) -> tuple[Value, tuple[int, ...] | None]:
 
 
 def _shortest(value: Value) -> Value:
-    """The first of the views that show the elements of ``value`` in order: its copy is one of ``value``."""
+    """The first of the views that show the elements of ``value`` in order: its copy is one of ``value``.
+
+    NumPy copies what no loop holds: then it is ``value`` itself, for the result has its shape.
+    """
     found = at = value
-    while is_fixed(sizes(at)) and at.node is not None and is_view(at.node):
+    while is_native(value) and is_fixed(sizes(at)) and at.node is not None and is_view(at.node):
         at = at.node.inputs[0]
         if at.spec.dtype is value.spec.dtype and is_fixed(sizes(at)) and shows_in_order(value, at):
             found = at

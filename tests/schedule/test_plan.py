@@ -531,3 +531,9 @@ def test_a_result_that_repeats_what_a_kernel_makes() -> None:
     np.testing.assert_allclose(found, np.broadcast_to(np.exp(numbers(1, N)), [3, 1, N]), rtol=1e-6)
     ones = df.function(lambda x: df.broadcast_to(x * 7.0, [3, 1, 1]))(np.ones((1, 1), np.float32))
     np.testing.assert_array_equal(ones, np.full((3, 1, 1), 7.0))
+
+
+def test_a_result_under_another_shape_of_what_numpy_copies() -> None:
+    x = np.arange(24).reshape(2, 3, 4).astype(np.complex64)
+    found = df.function(lambda x: df.reshape(df.transpose(x, [1, 0, 2]), [3, 8]))(x)
+    np.testing.assert_array_equal(found, x.transpose(1, 0, 2).reshape(3, 8))
