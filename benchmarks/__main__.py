@@ -40,7 +40,8 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
-    from benchmarks import backends, first_call, report, steady
+    from benchmarks import backends, first_call, pipelines, report, steady
+    from benchmarks.derivatives import derivative_workloads
     from benchmarks.matrices import matrix_workloads
     from benchmarks.workloads import workloads
 
@@ -48,12 +49,16 @@ def run(options: argparse.Namespace) -> None:
     print(report.describe(about), end="\n\n", flush=True)
     words = [word.strip() for word in options.only.split(",")]
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
-    every = (*workloads(options.quick), *matrix_workloads(options.quick))
+    quick = options.quick
+    every = (*workloads(quick), *matrix_workloads(quick), *derivative_workloads(quick))
     chosen = [w for w in every if any(word in w.name for word in words)]
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
     for table in (report.steady_table(rows), report.memory_table(rows)):
         print(f"{table}\n", flush=True)
     found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
+    piped = pipelines.measure(words, options.quick, rounds, block)
+    print(f"{report.pipeline_table(piped)}\n", flush=True)
+    found["pipelines"] = [dataclasses.asdict(row) for row in piped]
     if not options.no_first_call:
         found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
         print(report.first_call_table(cases), flush=True)

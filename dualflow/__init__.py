@@ -47,6 +47,7 @@ from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
 from dualflow.function import function as function
+from dualflow.function import row_map as _row_map  # noqa: F401
 from dualflow.function.control.control_flow import case as case
 from dualflow.function.control.control_flow import cond as cond
 from dualflow.function.control.control_flow import switch_case as switch_case
@@ -212,22 +213,28 @@ if TYPE_CHECKING:
     from dualflow import dtypes as dtypes
     from dualflow import image as image
     from dualflow import initializers as initializers
+    from dualflow import io as io
     from dualflow import keras as keras
     from dualflow import linalg as linalg
     from dualflow import math as math
     from dualflow import nest as nest
     from dualflow import nn as nn
     from dualflow import numpy as numpy
+    from dualflow import profiler as profiler
     from dualflow import quantization as quantization
     from dualflow import random as random
     from dualflow import sets as sets
     from dualflow import signal as signal
     from dualflow import sparse as sparse
+    from dualflow import strings as strings
+    from dualflow import summary as summary
     from dualflow import sysconfig as sysconfig
     from dualflow import test as test
+    from dualflow import train as train
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
+    from dualflow.core.strings import string as string
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
@@ -299,6 +306,7 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
+    from dualflow.ops.text.numbers import as_string as as_string
 
     constant_initializer = _OwnConstant
     matrix_square_root = _sqrtm

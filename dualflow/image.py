@@ -5,6 +5,16 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.ops.files.image_writing import encode_jpeg as encode_jpeg
+    from dualflow.ops.files.image_writing import encode_png as encode_png
+    from dualflow.ops.files.images import decode_and_crop_jpeg as decode_and_crop_jpeg
+    from dualflow.ops.files.images import decode_bmp as decode_bmp
+    from dualflow.ops.files.images import decode_gif as decode_gif
+    from dualflow.ops.files.images import decode_image as decode_image
+    from dualflow.ops.files.images import decode_jpeg as decode_jpeg
+    from dualflow.ops.files.images import decode_png as decode_png
+    from dualflow.ops.files.images import extract_jpeg_shape as extract_jpeg_shape
+    from dualflow.ops.files.images import is_jpeg as is_jpeg
     from dualflow.ops.image.adjustment import adjust_brightness as adjust_brightness
     from dualflow.ops.image.adjustment import adjust_contrast as adjust_contrast
     from dualflow.ops.image.adjustment import adjust_gamma as adjust_gamma

@@ -5,6 +5,9 @@ around the training step. The table at the end says what that bought: the same l
 once tracing and compiling are paid back.
 
     python examples/train_digits.py --epochs 25 --out digits.png
+
+With ``--checkpoints FOLDER`` each epoch ends with a checkpoint: the weights, the place in the data, and the
+losses so far. A training that was stopped in any way goes on from there, to the same losses to the bit.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -38,7 +42,6 @@ ACCURACY = 0.96
 AGREEMENT = 1e-4
 
 Step = Callable[[df.Tensor, df.Tensor], df.Tensor]
-Epoch = list[tuple[df.Tensor, df.Tensor]]
 
 
 class Classifier(df.Module):
@@ -83,12 +86,21 @@ def accuracy(model: Classifier, images: df.Tensor, digits: df.Tensor) -> float:
 
 @dataclass
 class Run:
-    """What one training measured; times in seconds."""
+    """What one training measured; times in seconds.
+
+    A checkpoint keeps what ``get_state`` returns, and gives it to ``set_state``.
+    """
 
     name: str
     losses: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     accuracy: float = 0.0
+
+    def get_state(self) -> dict[str, Any]:
+        return {"losses": self.losses, "seconds": self.seconds}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.losses, self.seconds = state["losses"], state["seconds"]
 
     @property
     def per_step(self) -> float:
@@ -101,19 +113,26 @@ class Run:
         return max(self.seconds[0] - self.per_step, 0.0)
 
 
-def train(name: str, step: Step, epochs: list[Epoch]) -> Run:
-    """Take a step for each batch, and time each of them."""
-    run = Run(name)
-    for number, batches in enumerate(epochs, 1):
-        for images, digits in batches:
+def train(
+    run: Run, step: Step, data: df.data.Dataset, model: Classifier, epochs: int, folder: Path | None
+) -> None:
+    """Take a step for each batch, and time each of them; go on from the last checkpoint in ``folder``."""
+    steps, batches = int(data.cardinality()), iter(data.repeat())
+    checkpoint = df.train.Checkpoint(model=model, batches=batches, run=run)
+    manager = folder and df.train.CheckpointManager(checkpoint, folder / run.name, max_to_keep=2)
+    if manager and manager.restore_or_initialize():
+        print(f"{run.name}  goes on after epoch {len(run.losses) // steps}, from {manager.latest_checkpoint}")
+    for number in range(len(run.losses) // steps + 1, epochs + 1):
+        for images, digits in itertools.islice(batches, steps):
             begun = time.perf_counter()
             loss = float(step(images, digits))
             run.seconds.append(time.perf_counter() - begun)
             run.losses.append(loss)
-        mean = np.mean(run.losses[-len(batches) :])
-        line = f"{name}  epoch {number:3}/{len(epochs)}  loss {mean:.4f}  {sum(run.seconds):6.2f} s"
-        report(line, last=number == len(epochs))
-    return run
+        mean = np.mean(run.losses[-steps:])
+        line = f"{run.name}  epoch {number:3}/{epochs}  loss {mean:.4f}  {sum(run.seconds):6.2f} s"
+        report(line, last=number == epochs)
+        if manager:
+            manager.save()
 
 
 def report(line: str, last: bool) -> None:
@@ -124,19 +143,21 @@ def report(line: str, last: bool) -> None:
         print(line, flush=True)
 
 
-def load(epochs: int) -> tuple[list[Epoch], df.Tensor, df.Tensor]:
-    """The training scans in batches, shuffled for each epoch, and the held-out scans with their digits."""
+def load() -> tuple[Callable[[], df.data.Dataset], df.Tensor, df.Tensor]:
+    """A function that makes the training data, and the held-out scans with their digits.
+
+    The data are batches of scans, shuffled anew in each pass, in the same orders for each dataset.
+    """
     images, digits = load_digits(return_X_y=True)
     train_images, test_images, train_digits, test_digits = train_test_split(
         (images / 16).astype(np.float32), digits, test_size=0.2, stratify=digits, random_state=SEED
     )
-    random = np.random.default_rng(SEED)
-    found = []
-    for _ in range(epochs):
-        order = random.permutation(len(train_images))
-        rows = [order[i : i + BATCH] for i in range(0, len(order) - BATCH + 1, BATCH)]
-        found.append([(df.constant(train_images[r]), df.constant(train_digits[r])) for r in rows])
-    return found, df.constant(test_images), df.constant(test_digits)
+
+    def data() -> df.data.Dataset:
+        scans = df.data.Dataset.from_tensor_slices((train_images, train_digits))
+        return scans.shuffle(len(train_images), seed=SEED).batch(BATCH, drop_remainder=True)
+
+    return data, df.constant(test_images), df.constant(test_digits)
 
 
 def differences(eager: Run, graph: Run) -> np.ndarray:
@@ -209,26 +230,26 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("digits.png"), help="the picture (default: digits.png)"
     )
+    parser.add_argument("--checkpoints", type=Path, help="where to save each epoch, and to go on from")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
 
-    epochs, test_images, test_digits = load(options.epochs)
+    data, test_images, test_digits = load()
+    steps = int(data().cardinality())
     layers = "-".join(map(str, WIDTHS))
-    print(
-        f"{len(epochs[0])} batches of {BATCH} digits to train on, {len(test_digits)} held out; MLP {layers}"
-    )
+    print(f"{steps} batches of {BATCH} digits to train on, {len(test_digits)} held out; MLP {layers}")
 
     runs = []
     for name, compiled in (("eager", lambda step: step), ("graph", df.function)):
-        model = Classifier(WIDTHS, SEED)
-        run = train(name, compiled(training_step(model)), epochs)
+        model, run = Classifier(WIDTHS, SEED), Run(name)
+        train(run, compiled(training_step(model)), data(), model, options.epochs, options.checkpoints)
         run.accuracy = accuracy(model, test_images, test_digits)
         runs.append(run)
     eager, graph = runs
 
     apart = differences(eager, graph).max()
-    draw(eager, graph, len(epochs[0]), options.out)
+    draw(eager, graph, steps, options.out)
     print(f"\n{table(eager, graph)}\n")
     print(f"losses agree within {apart:.1e} relative at each of {len(eager.losses)} steps")
     print(f"saved both loss curves to {options.out.resolve()}")

@@ -21,7 +21,7 @@ def tf_keras() -> ModuleType:
         MissingNameError: Keras is not installed.
         ImportError: Keras is of another release, or runs on another backend already.
     """
-    if find_spec("keras") is None:
+    if _is_missing("keras"):
         raise MissingNameError(
             "df.keras, df.losses, df.metrics and df.optimizers are Keras's, which is not installed: "
             'pip install "dualflow[keras]".',
@@ -30,3 +30,10 @@ def tf_keras() -> ModuleType:
     os.environ["KERAS_BACKEND"] = NAME
     install()
     return import_module("keras._tf_keras.keras")
+
+
+def _is_missing(module: str) -> bool:
+    try:
+        return find_spec(module) is None
+    except ModuleNotFoundError:  # of a finder that knows
+        return True

@@ -3,13 +3,15 @@
 Four of its modules choose a backend at their top level, such as ``elif backend() == "numpy": from
 keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
 the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
-and Python's bytecode cache serves as usual. One class, ``DynamicBackend``, is changed once it is there.
+and Python's bytecode cache serves as usual. The class ``DynamicBackend`` and the function
+``set_random_seed`` are changed once they are there.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
@@ -35,7 +37,7 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
     },
 }
 """The modules that choose a backend, and what the names in their branches for NumPy become."""
-_DYNAMIC: Final = "keras.src.utils.backend_utils"
+_CHANGED: Final = ("keras.src.utils.backend_utils", "keras.src.utils.rng_utils")
 
 
 class _ChoosingLoader(SourceFileLoader):
@@ -48,12 +50,16 @@ class _ChoosingLoader(SourceFileLoader):
         return None if code is None else retargeted(code, _CHOOSING[fullname], fullname)
 
 
-class _DynamicLoader(SourceFileLoader):
-    """Loads the module of ``DynamicBackend``, which then takes this backend's name as well."""
+class _ChangingLoader(SourceFileLoader):
+    """Loads a module of Keras, of which a class or function then knows this backend beside the others."""
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        admit(module.DynamicBackend, import_module("keras.src.backend"))
+        names = vars(module)
+        if "DynamicBackend" in names:
+            admit(names["DynamicBackend"], import_module("keras.src.backend"))
+        else:
+            names["set_random_seed"] = seeding(names["set_random_seed"])
 
 
 class _BackendFinder:
@@ -62,7 +68,7 @@ class _BackendFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in _CHOOSING and fullname != _DYNAMIC:
+        if fullname not in _CHOOSING and fullname not in _CHANGED:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:
@@ -72,7 +78,7 @@ class _BackendFinder:
                 f"{fullname} of Keras is not loaded from a Python file, and so can't take the backend "
                 f"{NAME!r}. Install Keras as files: pip install --force-reinstall 'keras=={RELEASE}.*'."
             )
-        loader = _DynamicLoader if fullname == _DYNAMIC else _ChoosingLoader
+        loader = _ChangingLoader if fullname in _CHANGED else _ChoosingLoader
         spec.loader = loader(fullname, spec.origin)
         return spec
 
@@ -138,3 +144,14 @@ def admit(dynamic_backend: Any, present: ModuleType) -> None:
             others_choice(self, backend)
 
     dynamic_backend.__getattr__, dynamic_backend.set_backend = attribute, choose
+
+
+def seeding(set_random_seed: Callable[[int], None]) -> Callable[[int], None]:
+    """``keras.utils.set_random_seed``, which seeds dualflow too."""
+
+    @functools.wraps(set_random_seed)
+    def seed_all(seed: int) -> None:
+        set_random_seed(seed)
+        import_module("dualflow.random").set_seed(seed)
+
+    return seed_all

@@ -42,7 +42,7 @@ ORDER = [
     ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
-    ["data"],
+    ["data", "profiler", "summary", "train"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
 is a front: it may import every room."""
@@ -81,13 +81,17 @@ LATE = {
     "dualflow.function.calling.strict": "only functions that are strict need it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
+    "dualflow.function.batching": "only what is mapped over rows needs it",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.absent": "only a name that is not there needs it",
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
+    "tensorboardX": "0.1 s, and no dependency: only summaries need it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
+    "PIL": "0.05 s, and no dependency: only files of images need it",
+    "dualflow.core.strings": "registers the dtype of strings, which ops then look for: only strings need it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
 

@@ -12,6 +12,7 @@ from dualflow.graph.compiled import CodeSource, CompileCosts, CompiledPart, Figu
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.strings import WHY, holds_strings, with_strings
 from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
@@ -34,8 +35,10 @@ class Interpreted:
     @property
     def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs: all of it through NumPy."""
-        count = len(self.graph.nodes)
-        return (CompiledPart(PartKind.NUMPY, f"{count} nodes, one by one", "the backend is numpy"),)
+        what = f"{len(self.graph.nodes)} nodes, one by one"
+        if not holds_strings(self.graph):
+            return (CompiledPart(PartKind.NUMPY, what, "the backend is numpy"),)
+        return (CompiledPart(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs; variables are written to when all is computed.

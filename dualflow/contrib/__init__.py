@@ -6,5 +6,6 @@ from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
     from dualflow import eager as eager
+    from dualflow.contrib import summary as summary
 
-_publish(globals(), modules=("eager",), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), modules=("eager", "summary"), internal=("TYPE_CHECKING",), deferred=True)

@@ -6,30 +6,34 @@ Python's numbers take the default dtypes (int32, float32; int64 where int32 is t
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import DType, as_dtype, complex128, float32, int32, int64, is_narrow
+from dualflow.core.dtypes import DType, as_dtype, complex128, float32, holds_text, int32, int64, is_narrow
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 
 Array = np.ndarray[Any, Any]
 _INT32: Final = np.iinfo(np.int32)
 _SCALARS: Final = (bool, int, float, complex)
+_STRINGS: Final = "dualflow.core.strings"
+_NO_STRINGS: Final = "Cannot convert {} to a tensor of dtype string; df.as_string makes strings of numbers."
 
 
 def as_array(value: Any, dtype: DType | None = None) -> Array:
     """``value`` as an array that shares no memory with it.
 
     Args:
-        value: a Python number, a NumPy array or scalar, what NumPy takes for an array, or lists, ranges and
-            other sequences of numbers.
+        value: a Python number or string, a NumPy array or scalar, what NumPy takes for an array, or lists,
+            ranges and other sequences of numbers or strings.
         dtype: the wanted dtype; Python's numbers must fit its kind, arrays are converted as ``astype`` does.
 
     Raises:
-        DTypeError: strings, None, sets, other objects, or numbers of another kind than ``dtype``.
+        DTypeError: None, sets, other objects, or numbers of another kind than ``dtype``; strings for a dtype
+            of numbers, and numbers for strings.
         InvalidArgumentError: ragged lists, integers outside int64 (if a dtype is given, outside uint64 too),
             or an array with masked elements.
 
@@ -45,9 +49,38 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
         if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
             return _from_numpy(np.asarray(value), dtype)
         value = _listed(value)
+    if isinstance(_first(value), str | bytes):
+        return _of_strings(value, dtype, imported(_STRINGS).from_list)
     if not isinstance(value, list | tuple | numbers.Number):
         raise DTypeError(_unsuitable(value))
     return _from_list(value, dtype)
+
+
+def as_result(value: Any) -> Array:
+    """What a kernel returned as an array: NumPy's functions return an element where there are no axes."""
+    return np.asarray(value, object if type(value) is bytes else None)
+
+
+def zero_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array of zeros; of empty strings where the elements are strings."""
+    return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
+
+
+def _first(value: Any) -> Any:
+    """The first element of nested lists, which tells lists of strings from others."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return value
+
+
+def _of_strings(value: Any, dtype: DType | None, convert: Callable[[Any], Array]) -> Array:
+    """Strings as an array of bytes, where ``dtype`` does not ask for numbers."""
+    if dtype is not None and not dtype.is_string:
+        raise DTypeError(
+            f"Cannot convert {_short(value)} to a tensor of dtype {dtype.name}; df.strings.to_number makes "
+            "numbers of strings."
+        )
+    return convert(value)
 
 
 def _listed(value: Any) -> Any:
@@ -75,10 +108,14 @@ def refuse_mask(value: Any) -> None:
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
     refuse_mask(value)
     array = np.asarray(value)
+    if holds_text(array.dtype):
+        return _of_strings(array, dtype, imported(_STRINGS).from_numpy)
     if array.dtype.kind not in "biufc" and not is_narrow(array.dtype):
         raise DTypeError(
             f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first."
         )
+    if dtype is not None and dtype.is_string:
+        raise DTypeError(_NO_STRINGS.format(_short(value)))
     target = dtype.dtype if dtype is not None else as_dtype(array.dtype).dtype
     if array.dtype is target:
         return np.array(array)
@@ -100,6 +137,8 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
             f"{_short(value)} is too large for memory; make tensors of its parts."
         ) from None
     leaves = _leaves(value)
+    if holds_text(array.dtype) and leaves and isinstance(leaves[0], np.generic):  # arrays of strings
+        return _of_strings(value, dtype, imported(_STRINGS).from_list)
     if leaves and array.dtype.kind in "fO" and all(isinstance(x, int) for x in leaves):
         array = _of_integers(value)
     if array.dtype.kind not in "biufc":
@@ -133,6 +172,10 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | None) -> Array:
+    if dtype is not None and dtype.is_string:
+        if leaves:
+            raise DTypeError(_NO_STRINGS.format(_short(value)))
+        return array.astype(object)
     if dtype is None:
         default = int32 if isinstance(value, Shape) and not value else _default(array, leaves)
         return array if default is None else array.astype(default.dtype)
@@ -172,7 +215,7 @@ def _unsuitable(value: Any) -> str:
     if value is None:
         return "None can't become a tensor; was a value forgotten?"
     if isinstance(value, str | bytes):
-        return f"Strings can't become tensors: {_short(value)}. dualflow computes with numbers only."
+        return f"Numbers and strings can't make one tensor: {_short(value)} stands among numbers."
     return f"An object of type {type(value).__name__} can't become a tensor: {_short(value)}."
 
 

@@ -70,7 +70,7 @@ class AbstractSource:
     __slots__ = ()
 
     def reading(self) -> Any:
-        """How a traced loop reads it (:class:`dualflow.function.control.streams.Reading`)."""
+        """How a traced loop reads it (:class:`dualflow.function.autograph.streams.StreamReading`)."""
         raise NotImplementedError
 
     def enumerate(self, start: Any = 0) -> Any:

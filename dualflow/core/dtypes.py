@@ -21,6 +21,7 @@ class DType:
 
     Attributes:
         narrow: whether it is a float of the package ml_dtypes, which ops compute in float32.
+        is_string: whether the elements are strings: Python's ``bytes`` in a NumPy array of objects.
         computes: whether floating functions compute in it as it is.
 
     >>> float32 == "float32", float32 == np.float32, float32.size
@@ -36,16 +37,17 @@ class DType:
         "is_complex",
         "is_floating",
         "is_integer",
+        "is_string",
         "is_unsigned",
         "kind",
         "name",
         "narrow",
     )
 
-    def __init__(self, numpy_dtype: Any) -> None:
+    def __init__(self, numpy_dtype: Any, name: str | None = None) -> None:
         dtype = np.dtype(numpy_dtype)
         self.dtype: Final = dtype
-        self.name: Final[str] = dtype.name
+        self.name: Final[str] = name or dtype.name
         self.narrow: Final = dtype.name in _NARROW
         self.kind: Final[str] = "f" if self.narrow else dtype.kind
         self.char: Final[str] = dtype.char
@@ -53,13 +55,13 @@ class DType:
         self.is_integer: Final = dtype.kind in "iu"
         self.is_unsigned: Final = dtype.kind == "u"
         self.is_complex: Final = dtype.kind == "c"
+        self.is_string: Final = dtype.kind == "O"
         self.computes: Final = self.kind in "fc" and not self.narrow
 
     @property
-    def as_numpy_dtype(self) -> type[np.generic]:
-        """The NumPy scalar type: ``np.float32`` for ``float32``."""
-        scalar: type[np.generic] = self.dtype.type
-        return scalar
+    def as_numpy_dtype(self) -> type[Any]:
+        """The NumPy scalar type: ``np.float32`` for ``float32``; for strings it is ``object``."""
+        return object if self.is_string else self.dtype.type
 
     @property
     def is_bool(self) -> bool:
@@ -77,8 +79,8 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of one element."""
-        return int(self.dtype.itemsize)
+        """Bytes of one element; 0 for strings, of which each has its own length."""
+        return 0 if self.is_string else int(self.dtype.itemsize)
 
     @property
     def real_dtype(self) -> DType:
@@ -106,13 +108,19 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """The smallest finite value."""
-        return finfo(self).min if self.is_inexact else np.iinfo(self.dtype).min
+        """The smallest finite value; strings have none, which is a DTypeError."""
+        return self._limits.min
 
     @property
     def max(self) -> Any:
-        """The largest finite value."""
-        return finfo(self).max if self.is_inexact else np.iinfo(self.dtype).max
+        """The largest finite value; strings have none, which is a DTypeError."""
+        return self._limits.max
+
+    @property
+    def _limits(self) -> Any:
+        if self.is_string:
+            raise DTypeError("Strings have no smallest and no largest value; ask a dtype of numbers.")
+        return finfo(self) if self.is_inexact else np.iinfo(self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return self is (other if isinstance(other, DType) else _find(other))
@@ -130,12 +138,16 @@ class DType:
         return as_dtype, (self.name,)
 
 
-PACKAGED: Final = 256
-"""The ``num`` of NumPy's dtypes from which on they are those of packages."""
+UNCOMMON: Final = 17
+"""The ``num`` of NumPy's dtypes from which on they are no plain numbers: objects, which strings are here, and
+the dtypes of packages. Of NumPy's own numbers only float16 is among them."""
 _NARROW: Final = {"bfloat16": 14, "float8_e5m2": 24, "float8_e4m3fn": 25}
-"""Names and numbers of the narrow floats, which are registered when one is first asked for."""
-narrow_in_use: Final[list[str]] = []
-"""Names of the narrow floats that have been asked for: where there are none, nobody looks for them."""
+_LATE: Final = {**_NARROW, "string": 7}
+"""Names and numbers of the dtypes that are registered when one is first asked for."""
+uncommon_in_use: Final[list[str]] = []
+"""Names of the dtypes of ``_LATE`` that have been asked for: where there are none, nobody looks for them."""
+_TEXT: Final = "SUOT"
+"""The kinds of NumPy's dtypes whose arrays hold strings, or may."""
 
 
 def _numeric_types() -> dict[np.dtype[Any], DType]:
@@ -172,7 +184,7 @@ _NUMBERS: Final = {
     23: uint64,
 }
 """TensorFlow's numbers of dtypes, which its saved graphs and old programs use."""
-_BY_NUMBER: Final = {number: name for name, number in _NARROW.items()}
+_BY_NUMBER: Final = {number: name for name, number in _LATE.items()}
 _NAMED: Final[dict[Any, DType]] = {
     **{t.name: t for t in ALL},
     **_NUMBERS,
@@ -203,30 +215,36 @@ def as_dtype(type_value: Any) -> DType:
         return type_value
     found = _find(type_value)
     if found is None:
-        known = ", ".join([*(t.name for t in ALL), *_NARROW])
+        known = ", ".join([*(t.name for t in ALL), *_LATE])
         raise DTypeError(f"{type_value!r} is not a dtype that tensors can have; use one of {known}.")
     return found
 
 
-def narrow_float(name: str) -> DType:
-    """The dtype of a float of the package ml_dtypes, which is imported and registered here.
+def late_dtype(name: str) -> DType:
+    """The dtype of strings, or of a float of the package ml_dtypes, which is imported; registered here.
 
-    >>> narrow_float("bfloat16").max > narrow_float("float8_e5m2").max
+    >>> late_dtype("bfloat16").max > late_dtype("float8_e5m2").max
     np.True_
     """
     known = _NAMED.get(name)
     if known is None:
-        made = DType(getattr(imported("ml_dtypes"), name))
+        numbers = name in _NARROW
+        made = DType(getattr(imported("ml_dtypes"), name)) if numbers else DType(object, name)
         known = _TYPES.setdefault(made.dtype, made)
-        _NUMBERS[_NARROW[name]] = known
-        _NAMED.update({name: known, _NARROW[name]: known})
-        narrow_in_use.append(name)
+        _NUMBERS[_LATE[name]] = known
+        _NAMED.update({name: known, _LATE[name]: known})
+        uncommon_in_use.append(name)
     return known
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype of NumPy's is a narrow float."""
-    return dtype.num >= PACKAGED and dtype.name in _NARROW
+    return dtype.num >= UNCOMMON and dtype.name in _NARROW
+
+
+def holds_text(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of a dtype of NumPy's hold strings; or objects, which may be strings."""
+    return dtype.kind in _TEXT
 
 
 def finfo(dtype: DType) -> Any:
@@ -241,9 +259,11 @@ def _find(value: Any) -> DType | None:
     if isinstance(value, str | int | None):
         known = None if isinstance(value, bool) else _NAMED.get(value)
         named = _BY_NUMBER.get(value, value) if isinstance(value, int) else value
-        return narrow_float(named) if known is None and named in _NARROW else known
+        return late_dtype(named) if known is None and named in _LATE else known
     if isinstance(value, type) and value in _NAMED:
         return _NAMED[value]
+    if value in (str, bytes):  # NumPy has dtypes for them, TensorFlow has none
+        return None
     try:
         return _find(np.dtype(value))
     except (TypeError, ValueError):
@@ -251,9 +271,11 @@ def _find(value: Any) -> DType | None:
 
 
 def _of_other_package(dtype: np.dtype[Any]) -> DType | None:
-    """The dtype for one that is of another byte order, or not NumPy's own."""
+    """The dtype for one that is of another byte order, or of strings, or not NumPy's own."""
+    if dtype.kind in _TEXT:
+        return late_dtype("string")
     found = _TYPES.get(dtype.newbyteorder("="))
-    return narrow_float(dtype.name) if found is None and dtype.name in _NARROW else found
+    return late_dtype(dtype.name) if found is None and dtype.name in _NARROW else found
 
 
 def promote(x: DType, y: DType) -> DType:
@@ -263,13 +285,18 @@ def promote(x: DType, y: DType) -> DType:
     the float (the Array API's rules; int with float as Keras, JAX and PyTorch do).
 
     Raises:
-        DTypeError: no common dtype exists (``uint64`` with a signed integer).
+        DTypeError: no common dtype exists (``uint64`` with a signed integer, strings with numbers).
 
     >>> promote(int64, float32), promote(uint8, int8), promote(float32, float64)
     (dualflow.float32, dualflow.int16, dualflow.float64)
     """
     if x is y:
         return x
+    if x.is_string or y.is_string:
+        raise DTypeError(
+            f"{x.name} and {y.name} have no common dtype; df.strings.to_number makes numbers of strings, and "
+            "df.as_string strings of numbers."
+        )
     if x.is_inexact and not y.is_inexact:
         return x
     if y.is_inexact and not x.is_inexact:

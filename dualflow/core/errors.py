@@ -58,6 +58,12 @@ class GradientCheckError(DualflowError, AssertionError):
     error_code = 13
 
 
+class NotRestoredError(DualflowError, AssertionError):
+    """A checkpoint and the objects that it was restored into that don't match, where they were said to."""
+
+    error_code = 9
+
+
 class DTypeError(DualflowError, TypeError):
     """A Python object or dtype of the wrong kind."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dualflow.core.dtypes import DType, narrow_float
+from dualflow.core.dtypes import DType, late_dtype
 
-bfloat16: Final[DType] = narrow_float("bfloat16")
-float8_e5m2: Final[DType] = narrow_float("float8_e5m2")
-float8_e4m3fn: Final[DType] = narrow_float("float8_e4m3fn")
+bfloat16: Final[DType] = late_dtype("bfloat16")
+float8_e5m2: Final[DType] = late_dtype("float8_e5m2")
+float8_e4m3fn: Final[DType] = late_dtype("float8_e4m3fn")

@@ -24,7 +24,9 @@ from dualflow.core.errors import DualflowError, InternalError
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_KERAS_BACKEND: Final = os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}")
+_OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""))
 _CONVERTER: Final = os.path.join("site-packages", "malt", "")
 _generated: Final[dict[str, Mapping[int, Any]]] = {}
 USER_CODE: Final = "in user code:"

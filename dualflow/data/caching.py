@@ -11,7 +11,7 @@ from dualflow.data.element_files import ElementWriter, FileRows
 from dualflow.data.stage import Cursor, OverOne, Replayed, State
 
 
-class Kept:
+class KeptElements:
     """The elements of a complete run, and where the source was before them.
 
     Attributes:
@@ -29,7 +29,7 @@ class CacheStage(OverOne):
     """The source's elements, made once; in the file of this name where it isn't empty."""
 
     file: str
-    kept: Kept = field(default_factory=Kept, repr=False)
+    kept: KeptElements = field(default_factory=KeptElements, repr=False)
 
     def start(self) -> Cursor:
         return FileCacheCursor(self) if self.file else MemoryCacheCursor(self)

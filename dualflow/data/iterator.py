@@ -12,15 +12,16 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries, hide_frames
-from dualflow.core.tree import map_structure
+from dualflow.core.tree import flatten, unflatten
 from dualflow.data.element import Item, leaf_spec
 from dualflow.data.handles import handle_of
 from dualflow.data.stage import Cursor, Stage, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 
 
@@ -61,7 +62,10 @@ class Iterator(AbstractSource):
 
     def __next__(self) -> Any:
         try:
-            if dispatch.current() is EAGER and self._ahead is None:
+            if WATCHED.watcher is not None and not is_tracing():
+                with span("data", "next"):
+                    items = self._pull()
+            elif dispatch.current() is EAGER and self._ahead is None:
                 items = self._cursor.pull(1)
             elif is_tracing():
                 return read_next(self, (), self._kind())
@@ -102,7 +106,7 @@ class Iterator(AbstractSource):
         known = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
         return IteratorKind(layout, known)
 
-    def reading(self) -> Reading:
+    def reading(self) -> StreamReading:
         """How a traced loop goes on with the iterator."""
         return iterator_reading(self._stage.layout, (), self)
 
@@ -176,7 +180,8 @@ class NumpyIterator:
 
     def __next__(self) -> Any:
         try:
-            return map_structure(_as_numpy, next(self._iterator))
+            leaves, structure = flatten(next(self._iterator), is_leaf=lambda x: isinstance(x, AbstractSource))
+            return unflatten(structure, list(map(_as_numpy, leaves)))
         except Exception as error:
             hide_frames(error)
             raise

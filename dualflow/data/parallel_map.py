@@ -41,7 +41,7 @@ class ParallelMapStage(OverOne):
         return ParallelMapCursor(self)
 
 
-class _Call(NamedTuple):
+class _RunningCall(NamedTuple):
     """A call that was handed to a thread: its number, and where the source was before its element."""
 
     number: int
@@ -60,7 +60,7 @@ class ParallelMapCursor(Cursor):
         self._upstream = stage.source.start()
         self.upstreams = (self._upstream,)
         self._threads: ThreadPoolExecutor | None = None
-        self._calls: list[_Call] = []
+        self._calls: list[_RunningCall] = []
         self._number = 0
         self._passed: set[int] = set()
         self._timed: list[float] = []
@@ -115,14 +115,14 @@ class ParallelMapCursor(Cursor):
                 self._threads = ThreadPoolExecutor(limit, "dualflow map")
                 self._release = weakref.finalize(self, _end, self._threads)
             call = self._threads.submit(self._stage.function, *items[0])
-            self._calls.append(_Call(self._number, before, call))
+            self._calls.append(_RunningCall(self._number, before, call))
             self._number += 1
 
     @property
     def _limit(self) -> int:
         return cores() if self._stage.calls == AUTOTUNE else self._stage.calls
 
-    def _first(self) -> _Call:
+    def _first(self) -> _RunningCall:
         """The call whose result comes next."""
         if self._stage.ordered:
             return self._calls[0]
@@ -148,7 +148,7 @@ class ParallelMapCursor(Cursor):
             if number not in passed:
                 result: Future[Item] = Future()
                 result.set_result(self._stage.function(*item))
-                self._calls.append(_Call(self._number, place, result))
+                self._calls.append(_RunningCall(self._number, place, result))
             else:
                 self._passed.add(self._number)
             self._number += 1

@@ -20,8 +20,8 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, held
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.autograph.streams import Read, StreamReading, stream_node
 from dualflow.function.control.bodies import Body, inner_tracer
-from dualflow.function.control.streams import Read, Reading, stream_node
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing, values
 from dualflow.ops.creation import convert_to_tensor
@@ -72,7 +72,7 @@ def dataset_tree(dataset: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
     return DatasetKind(stage.layout, dataset.of), ("handle",), [handle]
 
 
-def dataset_reading(stage: Stage) -> Reading:
+def dataset_reading(stage: Stage) -> StreamReading:
     """How a traced loop reads a dataset, from its beginning."""
     arguments, layout = arguments_in(stage), stage.layout
 
@@ -85,7 +85,7 @@ def dataset_reading(stage: Stage) -> Reading:
         finally:
             cursor.close()
 
-    return Reading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
+    return StreamReading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
 
 
 def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
@@ -149,19 +149,19 @@ class TracedIterator(AbstractSource):
         """The specs of the elements, in their structure."""
         return self._kind.elements.element_spec
 
-    def reading(self) -> Reading:
+    def reading(self) -> StreamReading:
         """How a traced loop goes on with it."""
         return iterator_reading(self._kind.elements, (self._handle,), None)
 
 
-def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> Reading:
+def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> StreamReading:
     """How a traced loop goes on with ``iterator``, or with what the handle stands for."""
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
         yield (held(numbers[0]) if numbers else iterator).read
 
-    return Reading(layout.structure, layout.specs, handles, begin)
+    return StreamReading(layout.structure, layout.specs, handles, begin)
 
 
 def read_next(iterator: Any, handles: tuple[Any, ...], kind: IteratorKind) -> Any:

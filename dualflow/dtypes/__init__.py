@@ -24,6 +24,7 @@ from dualflow.ops.conversion import cast as cast
 
 if TYPE_CHECKING:
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
+    from dualflow.core.strings import string as string
     from dualflow.dtypes import experimental as experimental
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
 

@@ -47,8 +47,10 @@ def num_gpus() -> int:
 _publish(
     globals(),
     later={
+        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
         "Iterator": NamePlace("dualflow.data.iterator", "Iterator"),
         "Network": NamePlace("dualflow.contrib.network", "Network"),
+        "Saver": NamePlace("dualflow.train.saver", "EagerSaver"),
         "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
         "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),
         "metrics": NamePlace("dualflow.contrib", "metrics"),

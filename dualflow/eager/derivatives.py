@@ -8,23 +8,26 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from dualflow.core import tree
+from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.eager.accumulator import ForwardAccumulator
 from dualflow.eager.tape import GradientTape
-from dualflow.ops.arrangement import reshape
+from dualflow.gradient.row_map import MAP_ROWS
+from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 
 Places = int | Sequence[int]
 Mode = Literal["auto", "forward", "reverse"]
+_FEW: Final = 8
+"""So many forward passes take less time than a trace of one backward."""
 
 
 @entry
@@ -151,7 +154,8 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
         f: returns a tensor, of static shape.
         argnums: which argument, a tensor of static shape, to differentiate for, or several.
         mode: "forward" takes one pass for each element of the arguments, "reverse" one for each element of
-            the result; "auto" takes what needs fewer.
+            the result; "auto" takes what is less work. Inside of ``df.function`` passes are taken at once,
+            and those in reverse also outside of it.
 
     Returns:
         A function of the arguments of ``f`` that returns a tensor of shape ``result.shape + argument.shape``,
@@ -182,7 +186,7 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
             tape.watch(own)
             result = convert_to_tensor(f(*given, **kwargs))
         _check_static(result)
-        if mode == "auto" and sum(_size(x) for x in own) < _size(result):
+        if mode == "auto" and _is_less_forward(sum(_size(x) for x in own), _size(result)):
             return _as_chosen(_by_columns(f, given, kwargs, own), argnums)
         return _as_chosen(tape.jacobian(result, own, "zero"), argnums)
 
@@ -257,22 +261,31 @@ def _as_chosen(found: Sequence[Any], argnums: Places) -> Any:
 def _by_columns(
     f: Callable[..., Any], given: Sequence[Any], kwargs: dict[str, Any], own: Sequence[Any]
 ) -> list[Any]:
-    """The jacobians, column by column."""
+    """The jacobians, column by column; of a trace, all columns at once, which it calls ``f`` once for."""
     found = []
     for x in own:
-        columns = []
-        for place in range(_size(x)):
-            unit = np.zeros(x.shape, x.dtype.dtype)
-            unit.reshape(-1)[place] = 1
-            with ForwardAccumulator(x, convert_to_tensor(unit)) as acc:
+
+        def column(unit: Any, x: Any = x) -> list[Any]:
+            with ForwardAccumulator(x, unit) as acc:
                 result = convert_to_tensor(f(*given, **kwargs))
-            columns.append(acc.jvp(result, "zero"))
-        if not columns:
+            return [acc.jvp(result, "zero")]
+
+        size = _size(x)
+        units = np.eye(size, dtype=x.dtype.dtype).reshape(size, *x.shape)
+        if not size:
             result = convert_to_tensor(f(*given, **kwargs))
             found.append(convert_to_tensor(np.zeros((*result.shape, *x.shape), result.dtype.dtype)))
             continue
-        found.append(reshape(stack(columns, axis=-1), (*columns[0].shape, *x.shape)))
+        at_once = None if dispatch.current().eager else MAP_ROWS(column, convert_to_tensor(units))
+        rows = stack([column(convert_to_tensor(u))[0] for u in units]) if at_once is None else at_once[0]
+        last = transpose(rows, [*range(1, len(rows.shape)), 0])
+        found.append(reshape(last, (*last.shape[:-1], *x.shape)))
     return found
+
+
+def _is_less_forward(arguments: int, results: int) -> bool:
+    """Whether forward passes are less work: where ops run now, only backward ones are taken at once."""
+    return arguments < results and (arguments <= _FEW or not dispatch.current().eager)
 
 
 def _check_static(x: Any) -> None:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array
+from dualflow.core.convert import Array, as_result
 from dualflow.core.dispatch import AbstractTensor, Engine
-from dualflow.core.dtypes import ALL, PACKAGED, of_array
+from dualflow.core.dtypes import ALL, UNCOMMON, of_array
 from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.numpy_warnings import quiet
 from dualflow.eager import updates
@@ -28,6 +28,7 @@ _new: Final = object.__new__
 _asarray: Final = np.asarray
 _ndarray: Final = np.ndarray
 _float32: Final = np.dtype("float32")
+_object: Final = np.dtype(object)
 _FLOATS: Final = "efdFD"
 """The characters of NumPy's own floating and complex dtypes."""
 
@@ -50,7 +51,7 @@ class EagerEngine(Engine):
             if (
                 dtype is _float32
                 or dtype.char in _FLOATS
-                or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+                or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
                 try:
                     result = quiet().run(op.kernel, array)
@@ -72,7 +73,7 @@ class EagerEngine(Engine):
         if dtype is b.dtype and (
             dtype is _float32
             or dtype.char in _FLOATS
-            or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+            or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
             try:
                 result = quiet().run(op.kernel, a, b)
@@ -104,8 +105,8 @@ class EagerEngine(Engine):
         if type(result) is _ndarray:
             return wrap(result)
         if isinstance(result, tuple | list):
-            return tuple(wrap(_asarray(r)) for r in result)
-        return wrap(_asarray(result))
+            return tuple(wrap(as_result(r)) for r in result)
+        return wrap(as_result(result))
 
     def constant(self, array: Array) -> AbstractTensor:
         return wrap(array)
@@ -137,13 +138,13 @@ class EagerEngine(Engine):
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         tensor = updates.owned(initial)
-        variable._tensor = wrap(initial._array) if tensor is initial else tensor
+        updates.create(variable, wrap(initial._array) if tensor is initial else tensor)
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     """Whether ``op`` computes inputs of ``dtype`` in another one: integers, or narrow floats."""
     return not (
-        dtype is _float32 or dtype.char in _FLOATS or (op.promotion not in _TO_FLOAT and dtype.num < PACKAGED)
+        dtype is _float32 or dtype.char in _FLOATS or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
     )
 
 
@@ -163,10 +164,12 @@ def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
             return False
         dtype = x._array.dtype
         if first is None:
-            if dtype.num >= PACKAGED:
+            if dtype.num >= UNCOMMON and dtype.char != "e":
                 return False
             first = dtype
-        elif first is not dtype and (op.promotion is not Promotion.NONE or dtype.num >= PACKAGED):
+        elif first is not dtype and (
+            op.promotion is not Promotion.NONE or (dtype.num >= UNCOMMON and dtype.char != "e")
+        ):
             return False
     return first is not None and not needs_float(op, first)
 
@@ -198,7 +201,8 @@ def fit(value: Any, dtype: np.dtype[Any]) -> Any:
     kind = type(value)
     table = _floats.get(dtype) if kind is float else _ints.get(dtype) if kind is int else None
     if table is None:
-        return wrap(value.copy()) if kind is _ndarray and value.dtype is dtype else value
+        plain = kind is _ndarray and value.dtype is dtype and dtype is not _object
+        return wrap(value.copy()) if plain else value
     found = table.get(value)
     return found if found is not None else _remember(value, dtype, table)
 

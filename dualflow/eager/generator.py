@@ -120,6 +120,10 @@ class Generator:
         """The counter's two numbers and the key, a variable of shape [3] and dtype int64."""
         return self._state
 
+    def _trackable_children(self) -> dict[str, Variable]:
+        """What a checkpoint finds in the generator."""
+        return {"_state_var": self._state}
+
     @property
     def key(self) -> Tensor:
         """The key, the state's last number: streams of different keys have nothing in common."""

@@ -90,6 +90,10 @@ class Module:
         """The modules in this one's attributes, and in theirs."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
+    def _trackable_children(self) -> Mapping[str, Any]:
+        """What a checkpoint finds in the module: its attributes."""
+        return vars(self)
+
     def _flatten(self, predicate: Callable[[Any], bool]) -> Iterator[Any]:
         """What satisfies ``predicate`` in this module: its own first, then that of the modules it holds."""
         seen = {id(self)}

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array, refuse_mask
+from dualflow.core.convert import Array, as_array, refuse_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -279,6 +279,8 @@ def _several(function: Callable[..., Any], result: Any, count: int) -> Sequence[
 
 def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Array:
     wanted = spec.dtype.dtype
+    if spec.dtype.is_string:
+        return as_array(value, spec.dtype)
     if isinstance(value, np.ndarray | np.generic) and value.dtype != wanted:
         raise InvalidArgumentError(
             f"{_name(function)} returned an array of dtype {value.dtype}, but Tout declares "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
-from dualflow.ops.arrangement import reshape
+from dualflow.gradient.row_map import MAP_ROWS
+from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.joining import stack
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 Source = AbstractTensor | AbstractVariable
 S = TypeVar("S", bound=Source)
 K = TypeVar("K")
+_FEW: Final = 8
+"""A jacobian of so many elements takes a sweep for each, in less time than a trace of one takes."""
 
 
 class UnconnectedGradients(enum.Enum):
@@ -235,14 +239,15 @@ class GradientTape:
     ) -> Any:
         """The derivative of every element of ``target`` for every element of ``sources``.
 
-        One sweep for each element of the target.
+        One sweep for all elements of the target; where they are few, or a gradient is one that can't be
+        computed for all at once, one for each.
 
         Args:
             target: a tensor of static shape.
             sources: tensors and variables, in any structure.
             unconnected_gradients: as in :meth:`gradient`.
             parallel_iterations: ignored; as in TensorFlow.
-            experimental_use_pfor: ignored; as in TensorFlow.
+            experimental_use_pfor: False takes one sweep for each element of the target.
 
         Returns:
             In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
@@ -251,12 +256,11 @@ class GradientTape:
         tape, target = self._use(), _number(target)
         _check_target(target)
         flat, rebuild = _numbers(sources)
-        rows = [
-            recording.gradients(tape, [target], [unit], flat, keep=True)
-            for unit in _units(target, target.shape)
+        columns = _columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
+        found = [
+            None if column is None else reshape(column, (*target.shape, *source.shape))
+            for column, source in zip(columns, flat, strict=True)
         ]
-        columns = zip(*rows, strict=True) if rows else [(None,)] * len(flat)
-        found = [_stacked(column, target.shape, source) for column, source in zip(columns, flat, strict=True)]
         if unconnected is UnconnectedGradients.ZERO:
             zeros = [np.zeros((*target.shape, *s.shape), s.dtype.dtype) for s in flat]
             found = [convert_to_tensor(z) if f is None else f for f, z in zip(found, zeros, strict=True)]
@@ -272,7 +276,7 @@ class GradientTape:
     ) -> Any:
         """The jacobian of each row of ``target`` for the same row of ``source``, where rows do not mix.
 
-        One sweep for each element of a row of the target.
+        Sweeps are taken as in :meth:`jacobian`, for the elements of a row of the target.
 
         Returns:
             A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``: zeros of the target's dtype
@@ -291,14 +295,12 @@ class GradientTape:
         _check_target(target)
         tape = self._use()
         inner = target.shape[1:]
-        rows = [
-            recording.gradients(tape, [target], [unit], [source], keep=True)[0]
-            for unit in _units(target, inner)
-        ]
+        (column,) = _columns(tape, target, inner, [source], at_once=experimental_use_pfor)
         shape = (target.shape[0], *inner, *source.shape[1:])
-        if not rows or any(row is None for row in rows):
-            return convert_to_tensor(np.zeros(shape, (source if not rows else target).dtype.dtype))
-        return reshape(stack(rows, axis=1), shape)
+        if column is None:
+            dtype = target.dtype if inner.num_elements() else source.dtype
+            return convert_to_tensor(np.zeros(shape, dtype.dtype))
+        return reshape(transpose(column, [1, 0, *range(2, len(column.shape))]), shape)
 
     def _use(self) -> Tape:
         """The records, for one gradient: a plain tape lets go of them."""
@@ -385,26 +387,42 @@ def _connected(found: list[Any], sources: Sequence[Any], unconnected: Unconnecte
     return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
 
 
-def _units(target: Any, shape: Any) -> Iterator[Any]:
-    """For each element of a row of ``target`` of ``shape``, the cotangent that picks it."""
+def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool) -> Sequence[Any]:
+    """For each source the gradients of the elements of a row of ``target`` of ``shape``, stacked.
+
+    None where none is connected.
+    """
+    units = _units(target, shape)
+
+    def swept(unit: Any) -> list[Any]:
+        return recording.gradients(tape, [target], [unit], sources, keep=True)
+
+    if at_once and len(units) > _FEW:
+        found = MAP_ROWS(swept, convert_to_tensor(units))
+        if found is not None:
+            return found
+    engine = dispatch.current()
+    rows = [swept(engine.constant(unit)) for unit in units]
+    columns = zip(*rows, strict=True) if rows else [(None,)] * len(sources)
+    return [_stacked(column, source) for column, source in zip(columns, sources, strict=True)]
+
+
+def _units(target: Any, shape: Any) -> Any:
+    """For each element of a row of ``target`` of ``shape``, the cotangent that picks it, stacked."""
     if not target.shape.is_static:
         raise InvalidArgumentError(
             f"A jacobian needs a target of static shape, not {target.shape}; give known shapes."
         )
-    engine = dispatch.current()
-    lead = len(target.shape) - len(shape)
-    for index in np.ndindex(*shape):
-        unit = np.zeros(target.shape, target.dtype.dtype)
-        unit[(slice(None),) * lead + index] = 1
-        yield engine.constant(unit)
+    count = math.prod(shape)
+    lead = target.shape[: len(target.shape) - len(shape)]
+    one = np.eye(count, dtype=target.dtype.dtype).reshape(count, *(1,) * len(lead), *shape)
+    return np.ascontiguousarray(np.broadcast_to(one, (count, *target.shape)))
 
 
-def _stacked(column: Sequence[Any], shape: Any, source: Any) -> Any:
-    """The gradients of the elements of a target as one tensor; None where none is connected."""
+def _stacked(column: Sequence[Any], source: Any) -> Any:
     if all(g is None for g in column):
         return None
-    rows = [zeros_like(source) if g is None else g for g in column]
-    return reshape(stack(rows), (*shape, *source.shape))
+    return stack([zeros_like(source) if g is None else g for g in column])
 
 
 def unconnected_choice(value: Unconnected) -> UnconnectedGradients:

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array
+from dualflow.core.convert import Array, as_array
 from dualflow.core.dtypes import DType, as_dtype, of_array
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -153,6 +153,8 @@ class EagerTensor(Tensor):
         return (self[i] for i in range(self._array.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
+        if self._array.dtype.char == "O":
+            value = as_array(value)
         return bool((self._array == np.asarray(value)).any())
 
     @entry
@@ -171,6 +173,8 @@ class EagerTensor(Tensor):
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __bytes__(self) -> bytes:
+        if self._array.dtype.char == "O":
+            return bytes(self._only("bytes").item())
         return self._array.tobytes()
 
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:

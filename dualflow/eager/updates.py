@@ -7,6 +7,7 @@ be the slot is empty for the time of the change: reads and other changes come he
 * a claim: a thread computes in new memory. Reads get the old tensor, other changes wait in line.
 * a tensor: compiled code writes to its buffer without the GIL, in the thread whose number is in ``_lender``.
   A read takes hold of the tensor and waits for the end: later changes see that it is held and leave it alone.
+* a first value: the variable is new, and its first reader asks whether a checkpoint has a value for it.
 
 CPython switches threads and runs signal handlers at calls and backward jumps only, so a few loads and stores
 in a row are one step. Where there is no GIL every change takes a claim, under the lock.
@@ -52,6 +53,19 @@ class Claim:
         self.outer: Claim | None = None
 
 
+class FirstValue:
+    """What a new variable holds until somebody reads it, while a checkpoint may have a value for it.
+
+    Attributes:
+        tensor: the value that it was created with.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: EagerTensor) -> None:
+        self.tensor = tensor
+
+
 class UpdateStep:
     """``with step.running, step as claims:`` is a time in which no other thread changes some variables.
 
@@ -88,6 +102,7 @@ class UpdateStep:
         return held(self._running)
 
     def __enter__(self) -> list[Claim]:
+        _settle(self._variables)
         with _lock.lock:
             _steps.append(self)
         for pause in _pauses():
@@ -253,6 +268,49 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
                 return
 
 
+def create(variable: Any, tensor: EagerTensor) -> None:
+    """Give a new variable its first tensor, which nobody else holds."""
+    if waiting:
+        variable._lent = FirstValue(tensor)
+    else:
+        variable._tensor = tensor
+
+
+def is_new(variable: Any) -> bool:
+    """Whether nobody has read a variable that was created while checkpoints have values left."""
+    return type(_lent(variable)) is FirstValue
+
+
+def restore(variable: Any, tensor: EagerTensor) -> None:
+    """:func:`assign`, and a new variable that nobody has read begins with ``tensor``."""
+    if is_new(variable):
+        variable._tensor = tensor
+        del variable._lent  # no call until here: one step
+    else:
+        assign(variable, tensor)
+
+
+def _settle(variables: Sequence[Any]) -> None:
+    """Ask for the values of new variables that are read for the first time."""
+    for variable in variables:
+        if is_new(variable):
+            with settling.lock:
+                _begin(variable)
+
+
+def _begin(variable: Any) -> None:
+    first = _lent(variable)
+    if type(first) is not FirstValue:  # another thread was here
+        return
+    try:
+        for ask in waiting[:]:  # who has nothing left goes
+            ask()
+    finally:
+        if _lent(variable) is first:
+            variable._tensor = first.tensor
+            del variable._lent  # no call until here: one step
+
+
 def unset(variable: Any) -> FailedPreconditionError:
     """The error for a variable without a value."""
     return FailedPreconditionError(
@@ -266,6 +324,10 @@ def lendable(variable: Any) -> None:
     _lendable[id(variable)] = variable
 
 
+waiting: Final[list[Callable[[], None]]] = []
+"""Who has values for variables that are yet to be created, and restores those that are there when called."""
+settling: Final = SharedLock()
+"""Held while new variables get their first values, and while those who wait restore."""
 _steps: Final[list[UpdateStep]] = []
 _lendable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 
@@ -304,6 +366,7 @@ def _is_mine(variable: Any) -> bool:
 
 
 def _seen(variables: Sequence[Any]) -> list[EagerTensor | None]:
+    _settle(variables)
     with _lock.lock:  # steps end under it, and compiled code begins none with a tensor that is held here
         present = [_present(v) for v in variables]
         tensors = [x.tensor if type(x) is Claim else x for x in present]
@@ -376,7 +439,8 @@ def _before_fork() -> None:
         seen = _present(variable)
         _kept_for_fork.append(seen)  # compiled code leaves a tensor alone that is held
         for pause in _pauses():
-            if _lent(variable) is not seen or _is_mine(variable) or time.monotonic() > end:
+            lent = _lent(variable)
+            if lent is not seen or type(lent) is FirstValue or _is_mine(variable) or time.monotonic() > end:
                 break
             time.sleep(pause)
 

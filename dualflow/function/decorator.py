@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypedDict, Unpack, overload
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.open_sizes import relaxed
+from dualflow.function.arguments.open_sizes import BATCH, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
@@ -23,7 +24,7 @@ from dualflow.function.debugging.debug import debug
 from dualflow.function.debugging.stepping import Step
 from dualflow.function.options import known_backend
 from dualflow.function.pickling import Copied
-from dualflow.function.run_eagerly import EAGERLY
+from dualflow.function.run_eagerly import DETOURS
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
@@ -53,7 +54,7 @@ class Function(Copied, Generic[P, R]):
         *,
         input_signature: Sequence[Any] | None = None,
         autograph: bool = True,
-        reduce_retracing: bool = False,
+        reduce_retracing: bool | Literal["batch"] = False,
         jit_compile: bool | None = None,
         strict: bool = False,
         backend: str | None = None,
@@ -95,8 +96,8 @@ class Function(Copied, Generic[P, R]):
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
-            if EAGERLY.on:
-                return self.python_function(*args, **kwargs)
+            if DETOURS.on:
+                return self._detour(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
             short = self._recent.short
@@ -104,6 +105,13 @@ class Function(Copied, Generic[P, R]):
         except Exception as error:
             hide_frames(error)
             raise
+
+    def _detour(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call as Python, or one that a profiler looks at."""
+        if DETOURS.python:
+            return self.python_function(*args, **kwargs)
+        with span("call", self.name):
+            return self.long_way(*args, *kwargs.values(), names=tuple(kwargs))
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
@@ -121,7 +129,7 @@ class Function(Copied, Generic[P, R]):
             return self._call(values, names, key)
         found.trace.used = self._calls
         tensors = as_tensors(values)
-        if dispatch.current() is not EAGER:
+        if dispatch.current() is not EAGER or DETOURS.watched:
             return found.trace.run(found.inputs(tensors))
         short = self._recent.shorten(found, tensors, names, self._long_way)
         if np.ndarray in map(type, values):
@@ -222,7 +230,8 @@ class Function(Copied, Generic[P, R]):
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
-        wanted = relaxed(call, earlier) if self._options["reduce_retracing"] else call
+        reduce = self._options["reduce_retracing"]
+        wanted = relaxed(call, earlier, reduce == BATCH) if reduce else call
         if wanted.key == call.key or self._history.sizes_needed:
             return self._tracer.new(call)
         try:
@@ -327,7 +336,7 @@ class _FunctionOptions(TypedDict, total=False):
     input_signature: Sequence[Any] | None
     autograph: bool
     jit_compile: bool | None
-    reduce_retracing: bool
+    reduce_retracing: bool | Literal["batch"]
     experimental_relax_shapes: bool
     strict: bool
     name: str | None
@@ -344,7 +353,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
+    reduce_retracing: bool | Literal["batch"] = False,
     experimental_implements: Any = None,
     experimental_autograph_options: Any = None,
     experimental_attributes: Any = None,
@@ -375,6 +384,7 @@ def function(
         reduce_retracing: whether a size in which calls differ is left open by the second trace, which then
             serves all sizes: the Python function sees None for it. Another rank or dtype is still another
             trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
+            ``"batch"`` leaves open the first sizes only, unless calls have differed in others thrice.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
             is an error, when it is made; for open sizes, when it is first called with some.

@@ -1,20 +1,32 @@
-"""The switch that lets all traced functions run as the Python that they wrap."""
+"""The switch that calls of traced functions look at: as Python, or with a profiler looking on."""
 
 from __future__ import annotations
 
 from typing import Final
 
 
-class EagerSwitch:
-    """What :func:`run_functions_eagerly` sets; calls read it."""
+class Detours:
+    """Why calls take another way than the short one.
 
-    __slots__ = ("on",)
+    Attributes:
+        on: whether they do.
+        python: whether functions run as the Python that they wrap.
+        watched: whether a profiler looks on.
+    """
+
+    __slots__ = ("on", "python", "watched")
 
     def __init__(self) -> None:
-        self.on = False
+        self.on = self.python = self.watched = False
+
+    def set(self, *, python: bool | None = None, watched: bool | None = None) -> None:
+        """Change what is given."""
+        self.python = self.python if python is None else python
+        self.watched = self.watched if watched is None else watched
+        self.on = self.python or self.watched
 
 
-EAGERLY: Final = EagerSwitch()
+DETOURS: Final = Detours()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -26,9 +38,9 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     np.float32(2.0)
     >>> df.config.run_functions_eagerly(False)
     """
-    EAGERLY.on = bool(run_eagerly)
+    DETOURS.set(python=bool(run_eagerly))
 
 
 def functions_run_eagerly() -> bool:
     """Whether :func:`run_functions_eagerly` is on."""
-    return EAGERLY.on
+    return DETOURS.python

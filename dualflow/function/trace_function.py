@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
@@ -34,6 +36,8 @@ from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
+TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
+"""What is told of each new trace."""
 
 
 class FunctionTracer:
@@ -92,15 +96,22 @@ class FunctionTracer:
             )
         self._tracing.add(call.key)
         try:
-            created = len(self._creation.sites)
-            self.attempts += 1
-            found = self.record(call)
-            self._creation.allowed = False
-            if len(self._creation.sites) > created:  # now the function finds its variables made
-                found = self.record(call)
+            with span("trace", self._name):
+                found = self._new(call)
+            for listener in tuple(TRACE_LISTENERS):
+                listener(found)
             return found
         finally:
             self._tracing.discard(call.key)
+
+    def _new(self, call: CallArguments) -> ConcreteFunction:
+        created = len(self._creation.sites)
+        self.attempts += 1
+        found = self.record(call)
+        self._creation.allowed = False
+        if len(self._creation.sites) > created:  # now the function finds its variables made
+            found = self.record(call)
+        return found
 
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
@@ -200,5 +211,5 @@ def _stand_in(variable: Any) -> Any:
     """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
     found = copy.copy(variable)
     shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(np.zeros((), variable.dtype.dtype), shape))
+    found._tensor = wrap(np.broadcast_to(zero_array((), variable.dtype.dtype), shape))
     return found

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.convert import as_result
 from dualflow.core.errors import InternalError
 from dualflow.core.numpy_warnings import quiet
 from dualflow.graph import origin
@@ -62,7 +63,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         error.add_note(f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else ""))
         raise
     several = found if isinstance(found, tuple | list) else (found,)
-    return tuple([x if type(x) is np.ndarray else np.asarray(x) for x in several])
+    return tuple([x if type(x) is np.ndarray else as_result(x) for x in several])
 
 
 class observed:

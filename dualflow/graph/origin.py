@@ -11,9 +11,11 @@ from types import FrameType
 from dualflow.core.tracebacks import hide_file
 from dualflow.graph.ir import Origin
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-"""What the files of this package start with."""
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}", ""))
+"""What the files of this package and of its Keras backend start with."""
 
+_libraries: set[str] = set()
 _inside: dict[str, bool] = {}
 _generated: dict[str, Mapping[int, Origin]] = {}
 _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
@@ -32,7 +34,7 @@ def caller() -> Origin | None:
         code = frame.f_code
         inside = _inside.get(code.co_filename)
         if inside is None:
-            inside = _inside[code.co_filename] = code.co_filename.startswith(PACKAGE)
+            inside = _inside[code.co_filename] = _is_inside(code.co_filename)
         if not inside:
             lines = _generated.get(code.co_filename)
             if lines is None:
@@ -49,10 +51,20 @@ def calling_frame() -> FrameType | None:
     while frame is not None:
         file = frame.f_code.co_filename
         lines = _generated.get(file)
-        if not file.startswith(PACKAGE) and (lines is None or frame.f_lineno in lines):
+        if not _is_inside(file) and (lines is None or frame.f_lineno in lines):
             break
         frame = frame.f_back
     return frame
+
+
+def leave_out(folder: str) -> None:
+    """Let the files of ``folder``, a library of models, ask for no op: the line that calls them does."""
+    _libraries.add(os.path.join(folder, ""))
+    _inside.clear()
+
+
+def _is_inside(file: str) -> bool:
+    return file.startswith((*PACKAGE, *_libraries))
 
 
 def is_generated(file: str) -> bool:

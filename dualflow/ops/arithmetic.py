@@ -22,6 +22,7 @@ from dualflow.ops.elementwise import (
     number,
     real,
     signed,
+    sum_or_join,
 )
 from dualflow.ops.record import agreed
 from dualflow.ops.samples import Domain, numbers, reals
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 add = elementwise(
     "add",
-    """Sum of ``x`` and ``y``; of bools whether either holds.""",
+    """Sum of ``x`` and ``y``; of bools whether either holds; of strings one behind the other.""",
     example=("df.add([1, 2], 10)", "[11, 12]"),
-    dtype=number,
+    dtype=sum_or_join,
     eager=np.add,
     code=lambda m, x, y: x | y if m.dtype(x).is_bool else x + y,
     vjp=(lambda g, out, x, y: g, lambda g, out, x, y: g),

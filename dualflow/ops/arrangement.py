@@ -83,11 +83,13 @@ def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorS
     return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
 
 
-def _reshaped(read: Any, x: Any, sizes: Any, shape: Shape) -> Any:
-    """``x`` under sizes that ``read`` knows, one of which may be -1."""
-    given, count = read(sizes), math.prod(x.shape)
+def reshaped_by(read: Any, x: Any, given: Sequence[int]) -> Any:
+    """``x`` under extents, one of which may be -1, and which the program checks to fit."""
+    count = math.prod(x.shape)
     rests = [math.prod([*given[:i], *given[i + 1 :]]) for i in range(len(given))]
-    target = read.sizes([filled_in(d, count // rest) for d, rest in zip(given, rests, strict=True)])
+    none_free = [type(rest) is int and rest == 0 for rest in rests]  # beside a size of 0
+    free = [0 if none else count // rest for none, rest in zip(none_free, rests, strict=True)]
+    target = read.sizes([filled_in(d, size) for d, size in zip(given, free, strict=True)])
     found = read.of_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (found,), {"shape": Shape(target)})
 
@@ -98,8 +100,9 @@ RESHAPE_BY = register(
         doc="""The elements of ``x`` under the shape ``sizes``, of which ``shape`` is what is known.""",
         infer=_reshape_by_infer,
         kernel=lambda x, sizes, shape: x.reshape(tuple(sizes.tolist())),
-        form=Sized(_reshaped),
+        form=Sized(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
         vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
+        strings=True,
         samples=(
             Sample(
                 (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([3, 2], np.int32))),

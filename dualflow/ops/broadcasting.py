@@ -13,9 +13,9 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.elementwise import DTypeRule, elementwise
+from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.forms import Fold, Sized, View
-from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.record import Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, open_shape, shape_of
@@ -83,6 +83,7 @@ BROADCAST_BY = register(
             )
         ),
         vjp=(lambda g, out, x, sizes, shape: sum_to(g, x.shape), None),
+        strings=True,
         samples=(
             Sample(
                 (*_any(3), Domain(0, 9, "i", (2,), values=np.array([2, 3], np.int32))),
@@ -132,7 +133,7 @@ def sum_to(x: Any, shape: Shape) -> Tensor:
 broadcast_like = elementwise(
     "broadcast_like",
     """``x`` repeated to the shape of ``like`` (with which it broadcasts), whose values are not used.""",
-    dtype=DTypeRule(Promotion.NONE, "biufc", "numbers"),
+    dtype=anything,
     eager=lambda x, like: _spread(x, np.broadcast(x, like).shape),
     code=lambda m, x, like: x,
     vjp=(lambda g, out, x, like: g, None),

@@ -42,6 +42,7 @@ ASSIGNED: Final[Op] = register(
         form=Element(_code, error=UnassignedError),
         rows=LEADING,
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
+        strings=True,
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"name": "x"}),
         ),
@@ -74,6 +75,7 @@ REQUIRED: Final[Op] = register(
         form=Element(_required_code, error=InvalidArgumentError),
         rows=LEADING,
         vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
+        strings=True,
         samples=(
             Sample((Domain(-50, 50, "fib", (3, 4)), Domain(0, 2, "b", (), values=True)), {"message": "no"}),
         ),

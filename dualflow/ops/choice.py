@@ -46,6 +46,7 @@ WHERE = register(
             lambda g, out, condition, x, y: unmasked(condition, g),
         ),
         promotion=Promotion.AFTER_FIRST,
+        strings=True,
         samples=(Sample((booleans(), numbers(-50, 50), numbers(-50, 50))),),
     )
 )

@@ -6,15 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.ops.elementwise import BinaryFunction, UnaryFunction, comparison, elementwise, test
+from dualflow.ops.elementwise import (
+    BinaryFunction,
+    DTypeRule,
+    UnaryFunction,
+    comparison,
+    elementwise,
+    equality,
+    test,
+)
 from dualflow.ops.samples import Domain, numbers, reals
 
 
-def _compare(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> BinaryFunction:
+def _compare(
+    name: str, doc: str, ufunc: np.ufunc, code: Any, result: str, dtype: DTypeRule = comparison
+) -> BinaryFunction:
     return elementwise(
         name,
         doc,
-        dtype=comparison,
+        dtype=dtype,
         eager=ufunc,
         code=code,
         samples=(numbers(-3, 3), numbers(-3, 3)),
@@ -28,6 +38,7 @@ equal = _compare(
     np.equal,
     lambda m, x, y: m.equal(x, y),
     "[False, True, False]",
+    equality,
 )
 not_equal = _compare(
     "not_equal",
@@ -35,6 +46,7 @@ not_equal = _compare(
     np.not_equal,
     lambda m, x, y: m.not_equal(x, y),
     "[True, False, True]",
+    equality,
 )
 less = _compare("less", """Whether ``x < y``.""", np.less, lambda m, x, y: x < y, "[True, False, False]")
 less_equal = _compare(

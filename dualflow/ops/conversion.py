@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32
+from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, uncommon_in_use
 from dualflow.core.spec import TensorSpec
+from dualflow.core.status_errors import UnimplementedError
 from dualflow.ops import maths_reference
-from dualflow.ops.elementwise import DTypeRule, elementwise
+from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.forms import Element
-from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
-
-_anything = DTypeRule(Promotion.NONE, "biufc", "numbers")
 
 identity = elementwise(
     "identity",
     """``x`` itself, as a tensor of its own.""",
     example=("df.identity([1, 2])", "[1, 2]"),
     inputs="input",
-    dtype=_anything,
+    dtype=anything,
     eager=lambda x: x,
     code=lambda m, x: x,
     vjp=lambda g, out, x: g,
@@ -35,7 +35,7 @@ stop_gradient = elementwise(
     """``x``, through which no gradient flows.""",
     example=("df.stop_gradient([1, 2])", "[1, 2]"),
     inputs="input",
-    dtype=_anything,
+    dtype=anything,
     eager=lambda x: x,
     code=lambda m, x: x,
     samples=Domain(-50, 50, "fib"),
@@ -75,10 +75,21 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     Raises:
         DTypeError: ``dtype`` names no dtype that tensors can have.
+        UnimplementedError: strings to numbers, or numbers to strings: :func:`dualflow.strings.to_number` and
+            :func:`dualflow.as_string` do that.
 
     >>> import dualflow as df
     >>> df.cast([1.8, -1.8], df.int32).numpy()
     array([ 1, -1], dtype=int32)
     """
     target = as_dtype(dtype)
+    if uncommon_in_use:
+        own = dtype_of(x)
+        if target.is_string is not own.is_string:
+            raise UnimplementedError(
+                f"Cast {own.name} to {target.name} is not supported: use "
+                + ("df.as_string." if target.is_string else "df.strings.to_number.")
+            )
+        if target.is_string:
+            return identity(x)
     return dispatch.current().apply(CAST, (x,), {"dtype": target})

@@ -120,9 +120,17 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def _filled(shape: Any, number: int, dtype: Any) -> Any:
-    value = np.array(number, as_dtype(dtype).dtype)
     engine = dispatch.current()
-    return broadcast_by(engine.constant(value), shape)
+    return broadcast_by(engine.constant(_scalar(number, as_dtype(dtype))), shape)
+
+
+def _scalar(number: int, dtype: DType) -> Array:
+    """0 or 1 in a dtype; the empty string stands for the 0 of strings."""
+    if not dtype.is_string:
+        return np.array(number, dtype.dtype)
+    if number:
+        raise DTypeError("There is no string that stands for 1; df.fill makes a tensor of one string.")
+    return np.array(b"", object)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
@@ -149,4 +157,4 @@ def _filled_like(input: Any, number: int, dtype: Any) -> Any:
     shape, kind = shape_of(input), dtype_of(input) if dtype is None else as_dtype(dtype)
     if shape.is_static:
         return _filled(shape, number, kind)
-    return broadcast_like(dispatch.current().constant(np.array(number, kind.dtype)), input)
+    return broadcast_like(dispatch.current().constant(_scalar(number, kind)), input)

@@ -92,6 +92,9 @@ as_real_float = DTypeRule(Promotion.FLOAT, "f", "real numbers")
 as_quotient = DTypeRule(Promotion.DIVIDE, "fc", "numbers")
 magnitude = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", _real_part)
 comparison = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_)
+equality = DTypeRule(Promotion.TOGETHER, "biufcO", "numbers or strings", lambda dtype: bool_)
+sum_or_join = DTypeRule(Promotion.TOGETHER, "biufcO", "numbers or strings")
+anything = DTypeRule(Promotion.NONE, "biufcO", "numbers or strings")
 test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_)
 bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
 integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
@@ -169,7 +172,7 @@ def elementwise(
     """
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
-    if not isinstance(kernel, np.ufunc) and dtype.kinds != number.kinds:
+    if not isinstance(kernel, np.ufunc) and dtype.kinds not in (number.kinds, anything.kinds):
         kernel = _guarded(kernel, dtype)
     op = register(
         Op(
@@ -180,6 +183,7 @@ def elementwise(
             form=Element(code, cost),
             vjp=(vjp,) if callable(vjp) else vjp,
             promotion=dtype.promotion,
+            strings="O" in dtype.kinds,
             samples=(Sample(domains),),
         )
     )

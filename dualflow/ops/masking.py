@@ -162,6 +162,7 @@ MASK = register(
         kernel=_masked,
         form=Sized(_picked),
         vjp=(lambda g, out, x, mask: dispatch.current().apply(UNMASK, (g, mask), {}), None),
+        strings=True,
         samples=(
             Sample((Domain(-50, 50, "fib", (2, 3)), _MASK)),
             Sample((Domain(-50, 50, "fi", (2, 3, 4)), _MASK)),

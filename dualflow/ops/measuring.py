@@ -41,6 +41,7 @@ SHAPE = register(
         infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
         kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
         form=Sized(_known_shape),
+        strings=True,
         samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
     )
 )

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.convert import zero_array
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
@@ -54,7 +55,7 @@ def _placed(read: Any, part: Any, start: Any, stop: Any, like: Any, axis: int, s
 
 
 def _place(part: Any, start: Any, stop: Any, like: Any, axis: int, step: int) -> Any:
-    out = np.zeros(like.shape, part.dtype)
+    out = zero_array(like.shape, part.dtype)
     out[_key(start, stop, axis, step)] = part
     return out
 
@@ -77,6 +78,7 @@ SLICE_BY = register(
             None,
             None,
         ),
+        strings=True,
         samples=tuple(
             Sample(
                 (Domain(-50, 50, "fib", (4, 5)), _number(start), _number(stop)), {"axis": axis, "step": step}
@@ -94,6 +96,7 @@ PLACE_BY: Op = register(
         kernel=_place,
         form=Sized(_placed),
         vjp=(_place_vjp, None, None, None),
+        strings=True,
         samples=(
             Sample(
                 (Domain(-50, 50, "fi", (2, 5)), _number(1), _number(3), Domain(-50, 50, "f", (4, 5))),

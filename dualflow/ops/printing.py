@@ -21,20 +21,24 @@ _STREAMS: Final = ("stdout", "stderr")
 _EDGE: Final = 3
 
 
-def _print(*arrays: Array, texts: tuple[str, ...], stream: Any, edge: int) -> tuple[()]:
-    shown = [format_array(a, edge) for a in arrays]
+def _print(
+    *arrays: Array, texts: tuple[str, ...], stream: Any, edge: int, bare: tuple[int, ...] = ()
+) -> tuple[()]:
+    shown = [
+        _text(a.item()) if i in bare and not a.ndim else _printable(a, edge) for i, a in enumerate(arrays)
+    ]
     _write(stream, texts[0] + "".join(s + t for s, t in zip(shown, texts[1:], strict=True)))
     return ()
 
 
-def _no_specs(*specs: TensorSpec, texts: tuple[str, ...], stream: Any, edge: int) -> tuple[TensorSpec, ...]:
+def _no_specs(*specs: TensorSpec, **attrs: Any) -> tuple[TensorSpec, ...]:
     return ()
 
 
 PRINT: Final = register(
     Op(
         name="print",
-        doc="Writes the inputs between ``texts``, of which there is one more, to a stream.",
+        doc="Writes the inputs between ``texts``, of which there is one more; strings at ``bare`` unquoted.",
         infer=_no_specs,
         kernel=_print,
         form=Opaque("text is written by Python"),
@@ -75,8 +79,11 @@ def print(
     """
     tensors: list[Any] = []
     texts = [""]
+    bare: list[int] = []
     for i, x in enumerate(inputs):
         texts[-1] += sep if i else ""
+        if isinstance(x, TENSORS) and x.dtype.is_string:
+            bare.append(len(tensors))
         if isinstance(x, str):
             texts[-1] += x
         else:
@@ -84,6 +91,8 @@ def print(
     texts[-1] += end
     edge = _EDGE if summarize is None else int(summarize)
     attrs = {"texts": tuple(texts), "stream": _stream(output_stream), "edge": edge}
+    if bare:
+        attrs["bare"] = tuple(bare)
     return dispatch.current().apply(PRINT, tuple(tensors), attrs) or None
 
 
@@ -177,8 +186,28 @@ def _complex(x: Any) -> str:
     return f"({_float(x.real)},{_float(x.imag)})"
 
 
+def _text(x: bytes) -> str:
+    """A string as text; each byte that is no UTF-8 is U+FFFD."""
+    return x.decode("utf-8", "replace")
+
+
+def _printable(array: Array, edge: int) -> str:
+    shown = format_array(array, edge)
+    return _text(shown.encode("utf-8", "surrogateescape")) if array.dtype.kind == "O" else shown
+
+
+def _quoted(x: bytes) -> str:
+    """A string in quotes, as C writes it, with the letters of all languages as they are; bytes that are no
+    UTF-8 are half surrogates, as Python reads file names."""
+    text = x.decode("utf-8", "surrogateescape").translate(_ESCAPES)
+    return f'"{text}"'
+
+
+_NAMED_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+_ESCAPES: Final = str.maketrans({chr(i): f"\\{i:03o}" for i in (*range(32), 127)} | _NAMED_ESCAPES)
 _ELEMENTS: Final[dict[str, Callable[[Any], str]]] = {
     "b": lambda x: str(int(x)),
     "f": _float,
     "c": _complex,
+    "O": _quoted,
 }

@@ -18,12 +18,12 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
-from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, narrow_in_use, promote
+from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote, uncommon_in_use
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
-from dualflow.ops.widening import carries, run_widened
+from dualflow.ops.widening import refuse_strings, run_widened, widens
 
 if TYPE_CHECKING:
     from dualflow.ops.forms import Form
@@ -82,6 +82,7 @@ class Op:
         variadic: takes any number of inputs.
         outputs: number of outputs; None when the attributes decide.
         effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
+        strings: whether the kernel takes strings too; those of the forms that only move elements do.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Op:
     samples: tuple[Sample, ...] = ()
     outputs: int | None = 1
     effect: Effect | None = None
+    strings: bool = False
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:
@@ -116,10 +118,17 @@ class Op:
         return _prepare(self.promotion, inputs, engine)
 
     def run_on(self, engine: Engine, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Run on values of any kind, whose tensors may be of narrow floats."""
+        """Run on values of any kind, whose tensors may be of narrow floats or of strings.
+
+        Raises:
+            DTypeError: strings, which the op does not take.
+        """
         tensors = _prepare(self.promotion, inputs, engine)
-        if narrow_in_use and any(x.dtype.narrow for x in tensors) and not carries(self):
-            return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
+        if uncommon_in_use:
+            if any(x.dtype.is_string for x in tensors):
+                refuse_strings(self, tensors)
+            elif any(x.dtype.narrow for x in tensors) and widens(self):
+                return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
         return engine.run(self, tensors, attrs)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
@@ -240,7 +249,7 @@ def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     kind = type(value)
     if kind is int and dtype.is_integer and not 0 <= value < 128 and not dtype.min <= value <= dtype.max:
         raise InvalidArgumentError(f"{value} is outside of {dtype.name}; cast the tensor with df.cast first.")
-    if kind is int or (kind is float and dtype.is_inexact):
+    if (kind is int and not dtype.is_string) or (kind is float and dtype.is_inexact):
         return np.array(value, dtype.dtype)
     if dtype.is_integer or kind is bool:
         value = as_array(value) if not isinstance(value, _NUMPY) else value
@@ -283,18 +292,20 @@ def _common_dtype(promotion: Promotion, values: Sequence[Any]) -> DType:
 
 
 _NUMPY: Final = (np.ndarray, np.generic)
-_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def _adapt(target: DType | None, own: DType) -> DType:
     """The dtype where a raw value of dtype ``own`` meets ``target``, which only a higher kind changes."""
+    if target is not None and target.is_string is not own.is_string:
+        promote(target, own)
     if target is None or _RANK[own.kind] > _RANK[target.kind]:
         return promote(target, complex64) if own.is_complex and target is not None else own
     return target
 
 
 def _in_floats(promotion: Promotion, dtype: DType) -> DType:
-    if dtype.is_inexact or promotion in (Promotion.TOGETHER, Promotion.AFTER_FIRST):
+    if dtype.is_inexact or dtype.is_string or promotion in (Promotion.TOGETHER, Promotion.AFTER_FIRST):
         return dtype
     wide = promotion is Promotion.DIVIDE and dtype.size > 2
     return float64 if wide else float32

@@ -105,6 +105,7 @@ PAD_BY = register(
         kernel=_pad_by_kernel,
         form=Sized(_padded),
         vjp=(_pad_by_vjp, None),
+        strings=True,
         samples=(
             Sample(
                 (
@@ -127,7 +128,8 @@ def pad(
         tensor: of any shape.
         paddings: for each axis how many before and after: ``[[before, after], ...]``.
         mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
-        constant_values: the number to add, in the tensor's dtype; no gradient flows to it.
+        constant_values: the number to add, in the tensor's dtype; no gradient flows to it. For strings 0
+            is the empty one.
         name: ignored; as in TensorFlow.
 
     Raises:
@@ -179,7 +181,8 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     if shape_of(value):
         raise DTypeError(f"constant_values is one number, not {value!r}; pad each part with its own.")
     if not isinstance(value, TENSORS):
-        value = convert_to_tensor(value, tensor.dtype)
+        absent = tensor.dtype.is_string and type(value) is int and value == 0
+        value = convert_to_tensor("" if absent else value, tensor.dtype)
     known = known_value(value)
     if known is not None:
         number = known.astype(tensor.dtype.dtype).item()

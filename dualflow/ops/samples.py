@@ -11,7 +11,7 @@ class Domain(NamedTuple):
 
     Attributes:
         low, high: the interval; integers include ``low`` and exclude ``high``.
-        kinds: NumPy dtype kinds that the input may have ("f", "i", "u", "b", "c").
+        kinds: NumPy dtype kinds that the input may have ("f", "i", "u", "b", "c", and "O" for strings).
         shape: the input's shape, or None where any shape that broadcasts will do.
         kinks: points without a derivative, which gradient checks keep away from.
         values: the very values to use instead of draws.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -99,7 +100,7 @@ def _scatter_infer(indices: TensorSpec, updates: TensorSpec, shape: Shape) -> Te
 
 
 def _scatter(indices: Any, updates: Any, shape: tuple[int, ...]) -> Any:
-    out = np.zeros(shape, updates.dtype)
+    out = zero_array(shape, updates.dtype)
     _join(np.add, out, indices, updates)
     return out
 
@@ -141,6 +142,7 @@ GATHER_ND = register(
         form=Opaque("positions span several axes"),
         rows=RowRule(positions=1),
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
+        strings=True,
         samples=(
             Sample((_fi(3, 5), _AT)),
             Sample((_fi(3, 4), _AT_TWO)),
@@ -159,6 +161,7 @@ SCATTER_ND = register(
         form=Scatter(onto=False, join="add"),
         rows=RowRule(sizes=("shape",), positions=0),
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
+        strings=True,
         samples=(
             Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
             Sample((_AT_TWO, _fi(2)), {"shape": Shape((3, 4))}),
@@ -182,6 +185,7 @@ UPDATE_ND = register(
             None,
             lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
+        strings=True,
         samples=(Sample((_fi(3, 2), _DISTINCT, _fi(2, 2))),),
     )
 )

@@ -151,7 +151,8 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
 def dtype_of(x: Any) -> DType:
     """The dtype of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
-        return x.dtype
+        found = x.dtype  # a composite of another library may name it
+        return found if type(found) is DType else as_dtype(found)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return functools.reduce(promote, [dtype_of(row) for row in x if holds_tensors([row])])
     return as_dtype(as_array(x).dtype)
@@ -160,7 +161,8 @@ def dtype_of(x: Any) -> DType:
 def shape_of(x: Any) -> Shape:
     """The shape of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
-        return x.shape
+        found = x.shape
+        return Shape(found) if type(found) is tuple else found
     if isinstance(x, _LISTS) and holds_tensors(x):
         return Shape([len(x), *shape_of(x[0])])
     return Shape(np.shape(x))

@@ -132,6 +132,7 @@ def reduce_euclidean_norm(
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """How many elements are not 0 (or hold), over ``axis`` (all axes by default)."""
+    """How many elements are not 0 (or hold, or are no empty strings), over ``axis`` (all axes by default)."""
     x = convert_to_tensor(input)
-    return reduce_sum(cast(x if x.dtype.is_bool else not_equal(x, 0), as_dtype(dtype)), axis, keepdims)
+    holds = x if x.dtype.is_bool else not_equal(x, "" if x.dtype.is_string else 0)
+    return reduce_sum(cast(holds, as_dtype(dtype)), axis, keepdims)

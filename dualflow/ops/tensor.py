@@ -144,7 +144,6 @@ class Operators:
     if TYPE_CHECKING:
 
         def __add__(self, other: TensorLike) -> Tensor: ...
-        def __radd__(self, other: TensorLike) -> Tensor: ...
         def __sub__(self, other: TensorLike) -> Tensor: ...
         def __rsub__(self, other: TensorLike) -> Tensor: ...
         def __mul__(self, other: TensorLike) -> Tensor: ...
@@ -177,7 +176,7 @@ class Operators:
         def __getitem__(self, key: Any) -> Tensor: ...
 
     else:  # an op's function is the method itself, which saves a call
-        __add__ = __radd__ = arithmetic.add
+        __add__ = arithmetic.add
         __sub__ = arithmetic.subtract
         __mul__ = __rmul__ = arithmetic.multiply
         __truediv__ = arithmetic.divide
@@ -205,6 +204,16 @@ class Operators:
         __rrshift__ = _reflected(bitwise.right_shift)
         __rpow__ = _reflected(powers.pow)
 
+    def __radd__(self, other: TensorLike) -> Tensor:
+        try:
+            engine = dispatch.current()
+            if type(other) is float or type(other) is int:
+                return engine.binary(arithmetic.add.op, self, other)
+            return engine.binary(arithmetic.add.op, other, self)  # in this order strings are joined
+        except Exception as error:
+            hide_frames(error)
+            raise
+
     def __pos__(self) -> Tensor | Self:
         return self
 
@@ -227,7 +236,7 @@ class Operators:
             raise
 
     def __eq__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or (isinstance(other, str) and not self.dtype.is_string):
             return False
         try:
             return dispatch.current().binary(comparison.equal.op, self, other)
@@ -238,7 +247,7 @@ class Operators:
             return dispatch.current().constant(np.array(False))
 
     def __ne__(self, other: object) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or (isinstance(other, str) and not self.dtype.is_string):
             return True
         try:
             return dispatch.current().binary(comparison.not_equal.op, self, other)

@@ -1,8 +1,9 @@
-"""Ops on narrow floats: computed in float32 and rounded to nearest even, op by op.
+"""Ops on narrow floats, computed in float32 and rounded to nearest even, op by op; and ops on strings.
 
 A narrow float is one of the package ml_dtypes: bfloat16, and those of 8 bits, which are for storage. What
 is recorded, differentiated and compiled is the cast, the op in float32 and the cast back; so eager and
-compiled code round at the same places, and no op has to know of narrow floats.
+compiled code round at the same places, and no op has to know of narrow floats. Strings are moved by the ops
+that move elements, and computed with by those whose records say so.
 """
 
 from __future__ import annotations
@@ -22,8 +23,27 @@ _MOVES: Final = (Assemble, Literal, Take, View)
 
 
 def carries(op: Op) -> bool:
-    """Whether an op takes narrow floats as they are: it moves, casts, or hands them to Python."""
-    return isinstance(op.form, _MOVES) or op.name == "cast" or op.effect is not None or op.outputs is None
+    """Whether an op takes elements of any dtype as they are: it moves them, or hands them to Python."""
+    return isinstance(op.form, _MOVES) or op.effect is not None or op.outputs is None
+
+
+def widens(op: Op) -> bool:
+    """Whether an op computes narrow floats in float32."""
+    return not carries(op) and op.name != "cast"
+
+
+def refuse_strings(op: Op, inputs: tuple[Any, ...]) -> None:
+    """Refuse inputs of which some are strings, unless the op takes them.
+
+    Raises:
+        DTypeError: the op computes with numbers only.
+    """
+    if op.strings or carries(op):
+        return
+    raise DTypeError(
+        f"{op.name}({', '.join(str(x.spec) for x in inputs)}): {op.name} takes no strings; df.strings has "
+        "what computes with them, and what makes numbers of them."
+    )
 
 
 def run_widened(op: Op, cast: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], engine: Engine) -> Any:

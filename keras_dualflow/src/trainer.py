@@ -235,7 +235,7 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
 
 def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
     """The step as one graph, which serves batches of any size from the second size on."""
-    return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing=True)
+    return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing="batch")
 
 
 def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:

@@ -37,6 +37,7 @@ DTYPES: dict[str, tuple[type[np.generic], ...]] = {
     "u": (np.uint8,),
     "b": (np.bool_,),
     "c": (np.complex64,),
+    "O": (np.object_,),
 }
 DENORMALS = {
     np.float32: (1e-45, 3e-42, -1e-40, 1.1754942e-38, -1.1754944e-38, 1e-38, 1.0),

@@ -36,6 +36,10 @@ ROWS = {
     "eigenvalues, 256x256",
     "exponential, 256x256",
     "log-likelihood and gradient, 256",
+    "gradients for each example, 256",
+    "jacobian, 64x32",
+    "hessian, 32x32",
+    "a loop for each row, 10k",
 }
 
 
@@ -63,6 +67,15 @@ def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]])
     for row in rows.values():
         assert set(row["seconds"]) == set(row["peak"]) == {"eager", "graph", "numpy"}
         assert all(0 < t < 60 for t in row["seconds"].values())
+
+
+@pytest.mark.slow
+def test_pipelines_are_timed_beside_numpy(figures: tuple[str, dict[str, Any]]) -> None:
+    rows = {row["name"]: row["seconds"] for row in figures[1]["pipelines"]}
+    assert len(rows) == 12
+    for seconds in rows.values():
+        assert {"dualflow", "numpy"} <= set(seconds)
+        assert all(0 < t < 60 for t in seconds.values())
 
 
 @pytest.mark.slow

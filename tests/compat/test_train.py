@@ -70,9 +70,12 @@ def test_a_graph_has_one_global_step():
             v1.train.create_global_step()
 
 
-def test_a_global_step_belongs_to_a_graph():
-    assert v1.train.get_global_step() is None
-    with pytest.raises(RuntimeError, match="count with a variable of your own"):
+def test_where_ops_run_now_the_process_has_one_global_step():
+    steps = v1.train.get_or_create_global_step()
+    assert (steps.name, steps.dtype, steps.trainable) == ("global_step:0", v1.int64, False)
+    assert df.function(v1.train.get_or_create_global_step)().dtype is df.int64
+    assert v1.train.get_or_create_global_step() is v1.train.get_global_step() is steps
+    with pytest.raises(ValueError, match="already exists"):
         v1.train.create_global_step()
 
 

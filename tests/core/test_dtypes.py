@@ -36,6 +36,12 @@ def test_a_dtype_is_named_in_every_way_that_says_its_size(dtype: df.DType) -> No
         (1, df.float32),
         (3, df.int32),
         (9, df.int64),
+        ("string", df.string),
+        (7, df.string),
+        (object, df.string),
+        (np.dtype("S3"), df.string),
+        (np.dtype("<U3"), df.string),
+        (np.dtypes.StringDType(), df.string),
     ],
 )
 def test_a_name_means_what_it_means_to_tensorflow(name: Any, dtype: df.DType) -> None:
@@ -47,7 +53,7 @@ def test_a_name_means_what_it_means_to_tensorflow(name: Any, dtype: df.DType) ->
     "name",
     [
         *["int", "uint", "long", "complex", "f4", "<f8", "hello", "", "a,b"],
-        *[0, 7, 21, -1, True, None, object, str, np.str_, [1], {}, ("f4", -1), 1.5],
+        *[0, 21, -1, True, None, str, bytes, np.datetime64, [1], {}, ("f4", -1), 1.5],
     ],
     ids=repr,
 )

@@ -116,7 +116,7 @@ ERRORS = {
     "random numbers": lambda: df.random.normal([-1]),
     "an assignment": lambda: df.Variable(X).assign(M),
     "a part of a variable": lambda: df.Variable(X)[7].assign(1.0),
-    "a new variable": lambda: df.Variable("text"),
+    "a new variable": lambda: df.Variable(object()),
     "a tape": lambda: taped(lambda x: 1.0),
     "a user's gradient": lambda: taped(without_gradient),
     "a trace": lambda: mistaken(X),

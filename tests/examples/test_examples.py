@@ -8,8 +8,11 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import dualflow as df
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,8 +37,9 @@ def number(pattern: str, text: str) -> float:
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The output of the digit classifier's training, and where its picture was asked for."""
-    picture = tmp_path_factory.mktemp("digits") / "losses.png"
-    return run_example("train_digits.py", "--out", str(picture)), picture
+    folder = tmp_path_factory.mktemp("digits")
+    options = ["--out", str(folder / "losses.png"), "--checkpoints", str(folder)]
+    return run_example("train_digits.py", *options), folder / "losses.png"
 
 
 def test_digits_reach_the_promised_accuracy_both_ways(digits: tuple[str, Path]) -> None:
@@ -72,13 +76,44 @@ def test_digits_save_a_picture_where_they_say(digits: tuple[str, Path]) -> None:
     assert height > 500
 
 
-def test_digits_fail_when_a_promise_is_broken(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "examples" / "train_digits.py"), "--epochs", "1"]
-    options = ["--out", str(tmp_path / "losses.png")]
+class History:
+    """What the example's checkpoints keep of a training."""
+
+    state: Any = None
+
+    def get_state(self) -> Any:
+        return self.state
+
+    def set_state(self, state: Any) -> None:
+        self.state = state
+
+
+def losses_in(folder: Path) -> list[float]:
+    """The losses that the last checkpoint of a training has."""
+    history = History()
+    df.train.Checkpoint(run=history).restore(df.train.latest_checkpoint(folder)).expect_partial()
+    found: list[float] = history.state["losses"]
+    return found
+
+
+def test_digits_go_on_to_the_same_losses_and_fail_when_a_promise_is_broken(
+    digits: tuple[str, Path], tmp_path: Path
+) -> None:
+    """One epoch of training is too little; a second one is that of the training which did not stop."""
+    command = [sys.executable, str(ROOT / "examples" / "train_digits.py")]
+    command += ["--out", str(tmp_path / "losses.png"), "--checkpoints", str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, timeout=300)
-    assert done.returncode == 1
-    assert "promise broken: the held-out accuracy is below 96%" in done.stderr
+    for epochs in (1, 2):
+        done = subprocess.run(
+            [*command, "--epochs", str(epochs)], capture_output=True, text=True, env=environment, timeout=300
+        )
+        assert done.returncode == 1
+        assert "promise broken: the held-out accuracy is below 96%" in done.stderr
+    for name in ("eager", "graph"):
+        assert f"{name}  goes on after epoch 1, from {tmp_path / name / 'ckpt-1'}" in done.stdout
+        losses = losses_in(tmp_path / name)
+        assert len(losses) == 2 * 44
+        assert losses == losses_in(digits[1].parent / name)[: 2 * 44]
 
 
 def test_eager_basics_tell_the_story_of_the_guides() -> None:

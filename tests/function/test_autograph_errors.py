@@ -30,10 +30,10 @@ BRANCHES = {
         "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
     ),
     "what is no tensor": (
-        ["if x > 0:  #", "    y = 'yes'", "else:", "    y = 'no'", "return y"],
+        ["if x > 0:  #", "    y = {1}", "else:", "    y = {2}", "return y"],
         DTypeError,
-        "'y' is a str at the end of the main branch and something else at the end of the other",
-        "only tensors and numbers can depend on a tensor",
+        "'y' is a set at the end of the main branch and something else at the end of the other",
+        "only tensors, numbers and strings can depend on a tensor",
     ),
     "None": (
         ["y = None", "if x > 0:  #", "    y = x", "return y"],
@@ -60,9 +60,9 @@ BRANCHES = {
         "assign it in both branches, or before the `if`",
     ),
     "a result that is no tensor": (
-        ["for i in range(x):", "    if i > 2:  #", "        return 'yes'", "return x"],
+        ["for i in range(x):", "    if i > 2:  #", "        return {1}", "return x"],
         DTypeError,
-        "return value is 'yes' on some ways alone, and which one runs depends on a tensor",
+        "return value is {1} on some ways alone, and which one runs depends on a tensor",
         "Assign it on all ways, or before",
     ),
     "results of other dtypes": (
@@ -140,16 +140,16 @@ LOOPS = {
         "'y' is None before the loop, but another object after one iteration",
         "Give it a tensor of its final shape and dtype before the loop",
     ),
-    "a text that becomes another": (
-        ["y = 'a'", "while x > 0:  #", "    x -= 1", "    y = 'b'", "return y"],
+    "a set that becomes another": (
+        ["y = {1}", "while x > 0:  #", "    x -= 1", "    y = {2}", "return y"],
         InvalidArgumentError,
-        "'y' is a str before the loop, but another object after one iteration",
+        "'y' is a set before the loop, but another object after one iteration",
         "Give it a tensor of its final shape and dtype before the loop",
     ),
     "a tensor that becomes another object": (
-        ["y = x", "while x > 0:  #", "    x -= 1", "    y = 'b'", "return y"],
+        ["y = x", "while x > 0:  #", "    x -= 1", "    y = {1}", "return y"],
         DTypeError,
-        "'y' is a tensor before the loop, but a str after one turn",
+        "'y' is a tensor before the loop, but a set after one turn",
         "Keep it a tensor, or use another name",
     ),
     "a test that is no scalar": (

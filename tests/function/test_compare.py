@@ -228,7 +228,7 @@ def test_what_this_process_paid_depends_on_where_the_code_came_from(
     kept = function(f)
     first, again = compare(kept, df.ones([9])).costs, compare(f, df.ones([11])).costs
     assert first.source == "compiled"
-    assert first.paid == pytest.approx(first.compilation + first.linking, rel=0.01)
+    assert 0 < first.paid <= 1.01 * (first.compilation + first.linking)
     assert again.source == "process"
     assert again.paid == 0.0
     assert again.compilation > 0

@@ -263,3 +263,32 @@ def test_a_trace_needs_the_rank():
     ):
         total.get_concrete_function()
     assert total.get_concrete_function(df.TensorSpec([2, 3])).structured_input_signature is not None
+
+
+# Batches
+
+
+def test_a_function_of_batches_leaves_the_first_size_open():
+    seen = []
+
+    @df.function(reduce_retracing="batch")
+    def total(x):
+        seen.append(tuple(x.shape))
+        return df.reduce_sum(x)
+
+    for rows in (4, 3, 5):
+        assert total(np.ones((rows, 2), np.float32)).numpy() == 2 * rows
+    assert seen == [(4, 2), (None, 2)]
+
+
+def test_rows_of_another_size_have_a_trace_of_their_own_until_there_are_several():
+    seen = []
+
+    @df.function(reduce_retracing="batch")
+    def total(x):
+        seen.append(tuple(x.shape))
+        return df.reduce_sum(x)
+
+    for size in (2, 3, 4, 5, 6):
+        assert total(np.ones((4, size), np.float32)).numpy() == 4 * size
+    assert seen == [(4, 2), (4, 3), (4, 4), (4, None)]

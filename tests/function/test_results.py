@@ -45,15 +45,19 @@ def test_numbers_and_arrays_become_tensors(value):
     assert np.array_equal(out.numpy(), value)
 
 
+def test_strings_become_tensors():
+    assert df.function(lambda: ("é", b"\xff"))()[0].numpy() == b"\xc3\xa9"
+
+
 def test_none_and_empty_structures_stay():
     assert df.function(lambda: None)() is None
     assert df.function(lambda: ())() == ()
     assert df.function(lambda: {"a": []})() == {"a": []}
 
 
-@pytest.mark.parametrize("value", [object(), "text", {1, 2}, len], ids=["object", "str", "set", "function"])
+@pytest.mark.parametrize("value", [object(), {1, 2}, len], ids=["object", "set", "function"])
 def test_other_results_are_refused(value):
-    with pytest.raises(TypeError, match="returns tensors, numbers, arrays, None"):
+    with pytest.raises(TypeError, match="returns tensors, numbers, strings, arrays, None"):
         df.function(lambda: value)()
 
 

@@ -65,6 +65,20 @@ CASES = {
         "the op own, which is not registered here",
         "import the module",
     ),
+    # strings
+    "an op that takes no strings": (
+        lambda: df.exp(df.constant("a")),
+        Wrong,
+        r"exp\(string\[\]\): exp takes no strings",
+        "df.strings",
+    ),
+    "a string as a number": (
+        lambda: df.cast("1", df.int32),
+        df.errors.UnimplementedError,
+        "Cast string to int32 is not supported",
+        "df.strings.to_number",
+    ),
+    "ones of strings": (lambda: df.ones([2], df.string), Wrong, "no string that stands for 1", "df.fill"),
     # elementwise
     "an empty add_n": (lambda: df.add_n([]), Invalid, "list is empty", "one tensor or more"),
     "division by zero": (lambda: NUMBERS // 0, Invalid, "integer division by zero", "Replace the zeros"),

@@ -99,6 +99,9 @@ def test_a_compiled_op_gives_what_the_eager_one_does(case: Case) -> None:
     compiled = df.function(lambda *xs: applied(case, xs))(*tensors)
     for ours, theirs in zip(compiled, applied(case, tensors), strict=True):
         assert ours.dtype == theirs.dtype
+        if ours.dtype == "string":
+            np.testing.assert_array_equal(ours, theirs)
+            continue
         a, b = widened(ours).astype(np.complex128), widened(theirs).astype(np.complex128)
         for x, y in ((a.real, b.real), (a.imag, b.imag)):
             np.testing.assert_allclose(x, y, rtol=2.0**-7, atol=2.0**-120)  # one unit in the last place

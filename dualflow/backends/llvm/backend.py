@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
+from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.runtime.compiler import ObjectCode
 
 _COST_RUNS = 3
 
@@ -38,22 +43,18 @@ def figures(compiled: Executable) -> Figures:
 
 def costs(compiled: Executable) -> CompileCosts:
     """What compiling takes: planning and emission measured now, the rest as it was when it was done."""
-    library = compiled.library
-    report = library.report if library else None
-    compilation = linking = paid = 0.0
-    if library is not None and report is not None:
-        compiler = imported(
-            "dualflow.backends.llvm.runtime.compiler"
-        )  # LLVM: with a full cache it is not needed before
-        stages = compiler.build(library.text, target.vector_bits()) if report.from_cache else report
-        compilation = (stages.parse_ms + stages.optimise_ms + stages.emit_ms) / 1e3
-        linking = report.link_ms / 1e3
-        paid = 0.0 if compiled.reused else report.total_ms / 1e3
+    made = compiled.made
+    known = [source for source in compiled.program.sources if made is None or source not in made.compiled]
+    stages: list[ObjectCode | CompileReport] = [] if made is None else [made.report]
+    if known:
+        # LLVM: with a full cache it is not needed before
+        compiler = imported("dualflow.backends.llvm.runtime.compiler")
+        stages += compiler.build_all([source.text for source in known], target.vector_bits())
     return CompileCosts(
         emission=sorted(_emission_seconds(compiled) for _ in range(_COST_RUNS))[_COST_RUNS // 2],
-        compilation=compilation,
-        linking=linking,
-        paid=paid,
+        compilation=sum(stage.parse_ms + stage.optimise_ms + stage.emit_ms for stage in stages) / 1e3,
+        linking=sum(library.report.link_ms for library in compiled.libraries) / 1e3,
+        paid=0.0 if made is None else made.report.total_ms / 1e3,
         source=_source(compiled),
     )
 
@@ -65,8 +66,8 @@ def _emission_seconds(compiled: Executable) -> float:
 
 
 def _source(compiled: Executable) -> CodeSource:
-    if compiled.library is None:
+    if not compiled.libraries:
         return CodeSource.NONE
-    if compiled.reused:
+    if compiled.made is None:
         return CodeSource.PROCESS
-    return CodeSource.DISK if compiled.library.report.from_cache else CodeSource.COMPILED
+    return CodeSource.COMPILED if compiled.made.compiled else CodeSource.DISK

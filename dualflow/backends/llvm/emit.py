@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import is_large, read
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
-from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Fold
@@ -35,7 +35,6 @@ from dualflow.schedule.loop_program import (
     Statement,
 )
 
-KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars looks whether a signal has come; a power of two."""
 OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."

@@ -1,4 +1,8 @@
-"""An entry of the module: the function that calls kernels and products in the order of the plan."""
+"""An entry of a program: what calls kernels and products in the order of the plan.
+
+Such calls are steps in the table of integers. Around choices, loops and sizes that the run tells an entry is
+a function, which is written from the first time on that its builder is asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from typing import NamedTuple
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
+from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.text import F64, I8, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
-from dualflow.backends.llvm.written import Written, write
+from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind
+from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.written import write
 from dualflow.core.extent import Atom, typical
 from dualflow.core.size_functions import largest
 from dualflow.graph import ir
@@ -67,16 +73,26 @@ class Code:
 
 @dataclass(slots=True)
 class Unit:
-    """A module under construction, and what its entries share."""
+    """A program under construction, and what its entries share.
+
+    Attributes:
+        module: the entries that are functions.
+        functions: what each step calls, by the place of its address in the table.
+        products: the places of those that multiply matrices.
+        addresses: what the functions call beside each other and C's functions.
+        asks: whether some kernel may run so long that it looks for signals.
+    """
 
     plan: Plan
     threads: int
     memory_bytes: int
     module: LlvmModule
-    code: Code = field(default_factory=lambda: Code([0, 0]))
+    code: Code = field(default_factory=lambda: Code([*BEGINNING]))
     kernels: list[EmittedKernel] = field(default_factory=list)
-    written: dict[Written, str] = field(default_factory=dict)
-    routines: list[str] = field(default_factory=list)
+    functions: dict[int, IrSource] = field(default_factory=dict)
+    products: list[int] = field(default_factory=list)
+    addresses: dict[str, int] = field(default_factory=dict)
+    asks: bool = False
     workspace_bytes: int = 0
     parallel: bool = False
     work_ns: float = 0.0
@@ -117,12 +133,16 @@ class Unit:
         """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
         self.workspace_bytes = nbytes if self.sized else max(self.workspace_bytes, nbytes)
 
-    def symbol(self, written: Written, name: str) -> str:
-        """The function of a kernel in the module, where it is called ``name`` unless it has a name there."""
-        if written not in self.written:
-            self.module.include(written.fragment, name)
-            self.written[written] = name
-        return self.written[written]
+    def stretch(self) -> int:
+        """The place of the head of a new stretch: the table's beginning for the first."""
+        place = len(self.code.params)
+        return self.run([place, 0]) if place > len(BEGINNING) else 0
+
+    def follow(self, before: int, kind: StepKind, numbers: Sequence[int]) -> int:
+        """A step behind the head or step at ``before``: its place."""
+        place = self.run([kind, 0, *numbers])
+        self.code.params[before + LINK] = place - before
+        return place
 
     def memory(self, run: Run, lanes: int) -> KernelMemory:
         """A place for the kernel's own memory, behind the arena's values."""
@@ -144,34 +164,93 @@ class Unit:
 
 
 @dataclass(slots=True)
-class Entry:
-    """Writes the calls of one entry.
+class EntryFunction:
+    """An entry that is a function.
 
     Attributes:
-        unit: the module.
-        b: fills the entry.
-        context: what kernels are given: the addresses of the three below.
+        b: fills it.
         buffers: the addresses of the buffers,
         params: the integers, and
         status: where a check that failed is noted.
     """
 
-    unit: Unit
     b: Builder
-    context: EmittedValue
     buffers: EmittedValue
     params: EmittedValue
     status: EmittedValue
 
-    @classmethod
-    def begin(cls, unit: Unit, name: str) -> Entry:
-        """A new function."""
-        function = unit.module.function(name, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
-        b = function.builder
-        context = b.alloca(PTR, 3)
-        for i, argument in enumerate(function.args):
-            b.store(argument, context, i)
-        return cls(unit, b, context, *function.args)
+
+@dataclass(slots=True)
+class Entry:
+    """Writes the calls of one entry.
+
+    Attributes:
+        unit: the program.
+        name: of the function, if it becomes one.
+        function: what is written beside steps; None as long as there are steps only.
+        first: the head of the first stretch.
+    """
+
+    unit: Unit
+    name: str
+    function: EntryFunction | None = None
+    first: int | None = None
+    _last: int = 0
+    _behind: tuple[object, int] | None = None
+
+    @property
+    def b(self) -> Builder:
+        """The builder of the entry's function."""
+        return self._written().b
+
+    @property
+    def buffers(self) -> EmittedValue:
+        return self._written().buffers
+
+    @property
+    def params(self) -> EmittedValue:
+        return self._written().params
+
+    @property
+    def status(self) -> EmittedValue:
+        return self._written().status
+
+    def read_from(self, buffers: EmittedValue) -> None:
+        """Take the addresses of buffers from another table from here on."""
+        self._written().buffers = buffers
+
+    def _written(self) -> EntryFunction:
+        """The function, which begins with the steps that there are already."""
+        if self.function is None:
+            arguments = [("buffers", PTR), ("params", PTR), ("status", PTR)]
+            made = self.unit.module.function(self.name, VOID, arguments)
+            self.function = EntryFunction(made.builder, *made.args)
+            if self.first is not None:
+                self._walk(self.first)
+        return self.function
+
+    def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
+        """One more step: its place. It belongs to the last stretch unless instructions have come between."""
+        if self.first is None or (self.function is not None and self._behind != self._here()):
+            self._last = self.unit.stretch()
+            if self.first is None:
+                self.first = self._last
+            if self.function is not None:
+                self._walk(self._last)
+        self._last = self.unit.follow(self._last, kind, numbers)
+        return self._last
+
+    def _walk(self, stretch: int) -> None:
+        function = self._written()
+        function.b.symbols.declare(WALK, VOID, [PTR, PTR, PTR])
+        head = function.b.offset(function.params, stretch, I64)
+        function.b.call(WALK, [function.buffers, head, function.status])
+        self._behind = self._here()
+
+    def _here(self) -> tuple[object, int]:
+        """The place in the function where the next instruction will be."""
+        block = self.b.block
+        return block, len(block.lines)
 
     def call(self, call: PlannedCall) -> None:
         """Write one call that is no choice or loop, and no matrix product."""
@@ -190,7 +269,7 @@ class Entry:
 
     def scatter(self, call: PlannedCall) -> None:
         """Put rows where integers say, onto a copy of the first input or zeros."""
-        node, b, unit = call.node, self.b, self.unit
+        node, unit = call.node, self.unit
         *onto, indices, rows = node.inputs
         (out,) = call.outputs
         shape, element = sizes(node.output), node.output.spec.dtype
@@ -198,37 +277,36 @@ class Entry:
             self.kernel(fill_elements(shape, element, 0), (), (out,))
         elif call.inputs[0] != out:
             self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        lanes = unit.module.vector_bits // 8 // element.size
-        depth = depth_of(node)
-        name = routine(unit.module, element, indices.spec.dtype, depth, join_of(node), lanes)
+        function = routine(
+            element, indices.spec.dtype, depth_of(node), join_of(node), unit.module.vector_bits
+        )
         unit.code.messages.append((OUTSIDE, node))
         unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(rows)))
-        layouts = (out, *call.inputs[-2:])
-        pointers = [self.pointer(v, a) for v, a in zip((node.output, indices, rows), layouts, strict=True)]
-        numbers = b.offset(self.params, unit.run(table_of(node)), I64)
-        b.call(name, [numbers, *pointers, self.status, b.constant(I64, len(unit.code.messages))])
+        self._once(function, table_of(node), (out, *call.inputs[-2:]))
 
     def bounds(self, call: PlannedCall) -> None:
         """Note a failure if a position of a scatter is outside."""
-        scatter, b, unit = call.node.attrs["scatter"], self.b, self.unit
-        (indices,) = call.node.inputs
-        unit.code.messages.append((OUTSIDE, scatter))
-        name = bounds_routine(unit.module, indices.spec.dtype, depth_of(scatter))
-        numbers = b.offset(self.params, unit.run(table_of(scatter)), I64)
-        pointer = self.pointer(indices, call.inputs[0])
-        b.call(name, [numbers, pointer, self.status, b.constant(I64, len(unit.code.messages))])
+        scatter, (indices,) = call.node.attrs["scatter"], call.node.inputs
+        self.unit.code.messages.append((OUTSIDE, scatter))
+        function = bounds_routine(indices.spec.dtype, depth_of(scatter), self.unit.module.vector_bits)
+        self._once(function, table_of(scatter), call.inputs)
+
+    def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
+        """Call a kernel that is no loop nest, whose one check is the last that there is."""
+        places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
+        self._call(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
+
+    def _call(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> None:
+        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more."""
+        place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
+        self.unit.functions[place + 2] = function
 
     def move(self, call: PlannedCall) -> None:
         """Copy memory."""
-        b, spec = self.b, call.node.output.spec
-        source, target = (self.bytes_at(layout, spec.dtype.size) for layout in (*call.inputs, *call.outputs))
-        copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
-        b.call(copy, [target, source, self.param(spec.nbytes)])
-
-    def bytes_at(self, layout: Layout, itemsize: int) -> EmittedValue:
-        """The address of what lies at ``layout``, whatever its dtype."""
-        start = self.b.load(self.buffers, layout.buffer, PTR)
-        return self.b.offset(start, self.param(layout.offset * itemsize), I8)
+        spec = call.node.output.spec
+        layouts = (*call.inputs, *call.outputs)
+        places = [n for layout in layouts for n in (layout.buffer, layout.offset * spec.dtype.size)]
+        self.step(StepKind.MOVE, [*places, spec.nbytes])
 
     def pointer(self, value: ir.Value, layout: Layout) -> EmittedValue:
         """The address of a value that lies at ``layout``."""
@@ -245,34 +323,17 @@ class Entry:
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
             self.make_room(memory.buffer, [self.unit.workspace_bytes], node)
-        self._run(kernel.name, run, lanes, memory)
+        self._run(run, lanes, memory)
         if run.join is not None:
-            self._run(f"{kernel.name}.join", run.join, lanes, memory)
+            self._run(run.join, lanes, memory)
 
-    def _run(self, name: str, run: Run, lanes: int, memory: KernelMemory) -> None:
-        unit, b = self.unit, self.b
+    def _run(self, run: Run, lanes: int, memory: KernelMemory) -> None:
+        unit = self.unit
         written = write(run, lanes, unit.module.vector_bits)
-        name = unit.symbol(written, name)
+        unit.asks |= written.asks
         numbers = table(run, memory, len(unit.code.messages) + 1)
         unit.code.messages += written.messages(run.kernel)
-        b.store(b.offset(self.params, unit.run(numbers), I64), self.context, 1)
-        chunk = self._chunk(run, lanes)
-        n, per_chunk = self.param(run.total), self.param(chunk)
-
-        def alone() -> list[EmittedValue]:
-            b.call(name, [self.context, b.constant(I64, 0), n, b.constant(I64, 0)])
-            return []
-
-        def shared() -> list[EmittedValue]:
-            function = b.address(name)
-            pool, pfor = (b.load(self.params, i, I64).cast(PTR) for i in (0, 1))
-            b.call_pointer(pfor, VOID, [pool, function, self.context, n, per_chunk])
-            return []
-
-        if run.kernel.outermost is None:
-            alone()
-        else:
-            b.if_else(n <= per_chunk, alone, shared)
+        self._call(written.source, run.total, self._chunk(run, lanes), numbers)
 
     def _chunk(self, run: Run, lanes: int) -> int:
         """How many turns of the outermost loop make a chunk for one thread."""
@@ -319,14 +380,14 @@ class Entry:
             b.store(wanted, self.params, place)
             self.fail_if(new.cast(I64).eq(0), NO_MEMORY, node)
 
-    def scratch(self, nbytes: int, node: Node) -> EmittedValue:
-        """Memory for a call that works there: what all of them use in turn."""
+    def scratch(self, nbytes: int, node: Node) -> tuple[int, int]:
+        """Memory for a call that works there, what all of them use in turn: its buffer and bytes into it."""
         plan, unit = self.unit.plan, self.unit
         unit.reserve(nbytes)
         if not unit.sized:
-            return self.b.offset(self.b.load(self.buffers, plan.arena, PTR), self.param(plan.arena_bytes), I8)
+            return plan.arena, plan.arena_bytes
         self.make_room(plan.workspace, [nbytes], node)
-        return self.b.load(self.buffers, plan.workspace, PTR)
+        return plan.workspace, 0
 
     def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)

@@ -19,6 +19,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.core.extent import typical
 from dualflow.core.locks import imported
@@ -39,14 +40,25 @@ ASKED_TURNS = 16
 ASSUMED_TURNS = 1000
 """What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
 
+_STEPS = {
+    CallKind.KERNEL,
+    CallKind.ASSEMBLY,
+    CallKind.PRODUCT,
+    CallKind.SCATTER,
+    CallKind.BOUNDS,
+    CallKind.MOVE,
+}
+"""What steps do where all sizes are known."""
 
-def write_calls(unit: Unit, name: str, calls: Sequence[PlannedCall]) -> None:
+
+def write_calls(unit: Unit, name: str, calls: Sequence[PlannedCall]) -> Entry:
     """Write the entry ``name``, which makes ``calls``."""
-    entry = Entry.begin(unit, name)
+    entry = Entry(unit, name)
     control = _Control(entry)
     control.begin(calls)
     control.run(calls)
     control.end(calls)
+    return entry
 
 
 @dataclass(slots=True)
@@ -61,9 +73,10 @@ class _Control:
 
     def begin(self, calls: Sequence[PlannedCall]) -> None:
         """Make the table that rows move in, if there are loops."""
-        plan, b, entry = self.entry.unit.plan, self.entry.b, self.entry
+        plan, entry = self.entry.unit.plan, self.entry
         if not any(c.turns for call in calls for c in call.walk()):
             return
+        b = entry.b
         self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.room, loop)
@@ -78,11 +91,12 @@ class _Control:
         nothing = b.constant(I64, 0).cast(PTR)
         for slot in range(plan.slots):
             b.store(nothing, own, first + slot)
-        entry.buffers = own
-        b.store(own, entry.context, 0)
+        entry.read_from(own)
 
     def end(self, calls: Sequence[PlannedCall]) -> None:
         """Free what has grown, and return."""
+        if self.entry.function is None:
+            return
         b = self.entry.b
         grown = [row for call in calls for c in call.walk() if c.turns for row in c.turns.grown]
         for row in grown:
@@ -97,9 +111,12 @@ class _Control:
         """
         inputs, sure = self.entry.unit.plan.inputs, True
         with ExitStack() as behind_checks:
-            for call in calls:
+            for i, call in enumerate(calls):
                 if not sure and any(layout.buffer < inputs for layout in call.outputs):
-                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
+                    if self.entry.function is None and all(c.kind in _STEPS for c in calls[i:]):
+                        self.entry.step(StepKind.STOP)
+                    else:
+                        behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 self._guarded(call) if self.entry.unit.sized else self._write(call)
                 if any(c.kind is CallKind.CHECK for c in call.walk()):

@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
+from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.locks import imported, unforkable
+from dualflow.core.locks import unforkable
+from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
 from dualflow.graph.compiled import CompiledPart, PartKind
@@ -39,7 +42,14 @@ KEPT_ARENA = 64 << 20
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 _heavy = ctypes.CFUNCTYPE(*_ENTRY)
-_libraries: weakref.WeakValueDictionary[str, jit.Library] = weakref.WeakValueDictionary()
+_libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
+
+
+class _Part(NamedTuple):
+    """A native part: its entry, and the byte of the table of integers that it is called with."""
+
+    call: Callable[..., Any]
+    offset: int
 
 
 class Executable:
@@ -50,20 +60,22 @@ class Executable:
         options: what it is compiled for.
         plan: where values live.
         program: the code before compilation, and its parameters.
-        library: the machine code; None for a graph without native parts.
+        libraries: the machine code.
+        made: that of it which this process did not have already; None if it had all.
     """
 
     __slots__ = (
         "__weakref__",
         "_arenas",
         "_calls",
+        "_functions",
         "_params",
         "graph",
-        "library",
+        "libraries",
+        "made",
         "options",
         "plan",
         "program",
-        "reused",
     )
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
@@ -73,22 +85,34 @@ class Executable:
         native = with_host_fallbacks(graph)
         self.plan: Plan = plan(native, strided_products=own, window_products=own)
         self.program: Program = write(self.plan, options)
-        self.library, self.reused = _library(self.program)
+        found, self.made = _libraries_of(self.program)
+        self.libraries = tuple(dict.fromkeys(found[source] for source in self.program.sources))
+        self._functions = {
+            name: library.address(name) for source, library in found.items() for name in source.exports
+        }
         self._params = np.array(self.program.params, np.int64)
         if self.program.parallel:
             pool = threads.pool()
-            self._params[:2] = pool.address, pool.pfor
+            self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
+        for place, name in self.program.functions.items():
+            self._params[place] = self._functions[name]
         prototype = _heavy if self.program.heavy else _light
-        self._calls: list[Callable[..., Any] | PlannedCall] = [
-            part.host if part.host is not None else prototype(self.entry(part.entry or ""))
+        self._calls: list[_Part | PlannedCall] = [
+            part.host
+            if part.host is not None
+            else _Part(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
             for part in self.program.parts
         ]
         self._arenas: list[Array] = []
 
+    @property
+    def reused(self) -> bool:
+        """Whether this process had all of the machine code already."""
+        return self.made is None
+
     def entry(self, name: str) -> int:
         """The address of a native part."""
-        assert self.library is not None
-        return self.library.address(name)
+        return self._functions[name]
 
     @property
     def params(self) -> Array:
@@ -98,7 +122,7 @@ class Executable:
     @property
     def parts(self) -> tuple[CompiledPart, ...]:
         """How each part of the graph runs."""
-        return tuple(_reports(self.program, self.library))
+        return tuple(_reports(self.program, self.libraries))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
@@ -136,9 +160,11 @@ class Executable:
                 if trail is not None:
                     trail.node = call.node
                     trail.end()
-                _call_host(call, buffers, table, trail)
+                with span("host", call.node.op.name, call.node.origin):
+                    _call_host(call, buffers, table, trail)
             else:
-                self._enter(call, addresses, status, trail)
+                with span("native", self.graph.name):
+                    self._enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
@@ -153,9 +179,11 @@ class Executable:
                     if trail is not None:
                         trail.node = part.node
                         trail.end()
-                    call.host(part, trail)
+                    with span("host", part.node.op.name, part.node.origin):
+                        call.host(part, trail)
                 else:
-                    self._enter(part, addresses, status, trail, call.params)
+                    with span("native", self.graph.name):
+                        self._enter(part, addresses, status, trail, call.params)
             return call.outputs()
         finally:
             call.release()
@@ -176,7 +204,7 @@ class Executable:
 
     def _enter(
         self,
-        call: Callable[..., Any],
+        part: _Part,
         addresses: Sequence[int],
         status: Array,
         trail: Trail | None,
@@ -185,6 +213,8 @@ class Executable:
         """Run a native part; where a signal's handler raised, ctypes finds that error in the way."""
         if trail is not None:
             trail.node = None
+        table, integers, noted = addresses
+        call, addresses = part.call, (table, integers + part.offset, noted)
         try:
             call(*addresses)
         except SystemError as error:
@@ -216,24 +246,19 @@ class Executable:
             self._arenas.append(arena)
 
 
-def _library(program: Program) -> tuple[jit.Library | None, bool]:
-    """The machine code of a program, and whether this process had it already."""
-    exports = [p.entry for p in program.parts if p.entry is not None]
-    exports += [program.whole] if program.whole is not None else []
-    if not exports:
-        return None, False
+def _libraries_of(program: Program) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
+    """The machine code of each of a program's sources, and what of it has been made for that."""
+    made = None
     with unforkable():
-        found = _libraries.get(program.text)
-        if found is not None:
-            return found, True
-        symbols = {}
-        if program.routines:
-            product = imported("dualflow.backends.llvm.product.product")
-            symbols = {name: product.address(name) for name in program.routines}
-        symbols.update(interrupts.addresses())
-        library = jit.compile_text(program.text, exports, symbols)
-        _libraries[program.text] = library
-        return library, False
+        found = {source: library for source in program.sources if (library := _libraries.get(source))}
+        missing = [source for source in program.sources if source not in found]
+        if missing:
+            symbols = {**interrupts.addresses(), **program.addresses}
+            symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
+            made = jit.compile_sources(missing, symbols)
+            found |= dict.fromkeys(missing, made)
+            _libraries.update(dict.fromkeys(missing, made))
+        return found, made
 
 
 def _known(spec: TensorSpec) -> tuple[int, ...]:
@@ -267,14 +292,15 @@ def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> 
     return strided(flat, shape, layout.strides)  # type: ignore[arg-type]  # no size is open
 
 
-def _reports(program: Program, library: jit.Library | None) -> list[CompiledPart]:
+def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[CompiledPart]:
     reports: list[CompiledPart] = []
     kernels = len(program.kernels)
-    detour = f"LLVM's linker was needed: {library.detour}" if library is not None and library.detour else ""
+    detours = dict.fromkeys(library.detour for library in libraries if library.detour)
+    detour = f"LLVM's linker was needed: {', '.join(detours)}" if detours else ""
     for part in program.parts:
         if part.host is None:
             reports.append(
-                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {len(program.routines)} routines", detour)
+                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {program.products} routines", detour)
             )
             continue
         reports.append(host_report(part.host))

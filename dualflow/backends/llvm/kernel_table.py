@@ -8,6 +8,8 @@ from typing import NamedTuple
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.schedule.loop_program import Run, ScratchRow
 
+KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
+"""What a kernel is called with; see :mod:`dualflow.backends.llvm.emit`."""
 LARGE = 96
 """From so many steps on, the code of a kernel is kept short, at some cost of speed."""
 

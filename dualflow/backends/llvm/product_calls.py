@@ -9,8 +9,8 @@ from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.choice import own
 from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.product import Batch, ProductWriter
-from dualflow.backends.llvm.text import I64, PTR, EmittedValue
+from dualflow.backends.llvm.product.product import Batch
+from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.extent import typical
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
@@ -52,24 +52,23 @@ def write_product(entry: Entry, call: PlannedCall) -> None:
     char, scale = node.output.spec.dtype.char, node.attrs.get("scale", 1.0)
     shape, layouts = (rows, columns, inner), (x, y, out)
     products = Batch(char, shape, tuple(batch), layouts, scale, bool(addend), windows, not turned)
-    calls = ProductWriter(entry.unit.module, entry.b, entry.buffers, entry.param)
-    entry.unit.routines.append(product.routine(char, windows=windows is not None))
+    unit = entry.unit
     if own():
-        calls.call_own(products, *_shared_product(entry, products, node))
+        function, table = products.gemm.source(), products.table(unit.threads)
+        scratch = _scratch(entry, products, table, node)
     else:
-        calls.call_blas(products)
+        function, table, scratch = product.blas_function(char), products.blas_table(), (0, 0)
+        unit.addresses |= product.blas_symbols()
+    place = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
+    unit.functions[place + 2] = function
+    unit.products.append(place + 2)
 
 
-def _shared_product(
-    entry: Entry, products: Batch, node: Node
-) -> tuple[EmittedValue, EmittedValue, EmittedValue, EmittedValue]:
-    """What our own routine needs: its table, scratch memory, the pool, and the parallel for."""
-    unit, b = entry.unit, entry.b
-    table = products.table(unit.threads)
+def _scratch(entry: Entry, products: Batch, table: Sequence[int], node: Node) -> tuple[int, int]:
+    """The memory that our own routine needs, which shares its blocks between threads."""
+    unit = entry.unit
     unit.parallel |= unit.threads > 1 and typical(table[Field.BLOCKS]) > 1
-    scratch = entry.scratch(products.gemm.scratch_bytes(table, unit.threads), node)
-    pool, pfor = (b.load(entry.params, i, PTR) for i in (0, 1))
-    return b.offset(entry.params, unit.run(table), I64), scratch, pool, pfor
+    return entry.scratch(products.gemm.scratch_bytes(table, unit.threads), node)
 
 
 def _swapped(layout: Layout) -> Layout:

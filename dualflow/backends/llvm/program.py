@@ -1,9 +1,10 @@
-"""A plan becomes one module of LLVM IR: a kernel for each loop nest, and an entry that calls them in order.
+"""A plan becomes a program: a kernel for each different loop nest, and an entry that calls them in order.
 
     void entry(ptr buffers, ptr params, ptr status)
 
-The text is the same for all sizes; the integers it reads from ``params`` are listed beside it. A plan with
-host calls has an entry for each native part between them.
+Kernels are modules of LLVM IR, the same for all sizes and graphs; the integers they read from ``params`` are
+listed beside them. The entry is the driver of steps, or, where there are choices, loops or sizes that the run
+tells, a module too. A plan with host calls has an entry for each native part between them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_calls
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
 from dualflow.backends.llvm.runtime import interrupts, target, threads
+from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.steps import WALK, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.graph.ir import Node
@@ -28,22 +31,24 @@ LONG_CALL_NS = 20_000
 
 
 class ProgramPart(NamedTuple):
-    """A run of the plan: an entry of the module, or one host call."""
+    """A run of the plan: one host call, or an entry, which is called with the integers from ``at`` on."""
 
     entry: str | None
+    at: int = 0
     host: PlannedCall | None = None
 
 
 class Program(NamedTuple):
-    """The emitted module and what it needs at run time.
+    """The code of a graph and what it needs at run time.
 
     Attributes:
-        text: LLVM IR.
+        sources: LLVM IR, different modules: kernels, routines, the entries' own, the driver of steps.
         parts: what to call, in order.
-        params: the integers that the code reads; the first is the address of the thread pool, the second that
-            of its parallel for (0 and 0 where no loop is long enough to share).
+        params: the integers that the code reads; see ``runtime/steps.ll`` for the first of them.
+        functions: the places among them of functions' addresses, with their names.
+        addresses: what sources call beside each other and C's functions.
         messages: what each check number means, with the node it belongs to.
-        routines: what the text calls to multiply matrices.
+        products: how many different functions multiply matrices.
         arena_bytes: the size of the arena, workspaces included.
         kernels: the loop nests, for readers.
         parallel: whether some loop is long enough to share between threads.
@@ -56,11 +61,13 @@ class Program(NamedTuple):
         rooms: the buffers whose memory the code takes itself.
     """
 
-    text: str
+    sources: tuple[IrSource, ...]
     parts: tuple[ProgramPart, ...]
     params: tuple[int, ...]
+    functions: Mapping[int, str]
+    addresses: Mapping[str, int]
     messages: tuple[tuple[str | CheckValues, Node], ...]
-    routines: tuple[str, ...]
+    products: int
     arena_bytes: int
     kernels: tuple[EmittedKernel, ...]
     parallel: bool
@@ -83,7 +90,7 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         write_setters(unit)
         whole = _whole(unit, parts)
     return Program(
-        text=unit.module.text(),
+        sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], whole)),
         parts=tuple(parts),
         params=tuple([0 if isinstance(x, Extent) else x for x in unit.code.params]),
         output_shapes=tuple(shapes),
@@ -92,12 +99,25 @@ def write(plan: Plan, options: CompileOptions) -> Program:
         given=dict(unit.given),
         rooms=tuple(unit.rooms),
         messages=tuple(unit.code.messages),
-        routines=tuple(dict.fromkeys(unit.routines)),
+        functions={place: source.name for place, source in unit.functions.items()},
+        addresses=dict(unit.addresses),
+        products=len({unit.functions[place] for place in unit.products}),
         arena_bytes=plan.arena_bytes + (0 if plan.sized else unit.workspace_bytes),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > LONG_CALL_NS or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > LONG_CALL_NS or unit.asks or unit.module.has(interrupts.ROUTINE),
     )
+
+
+def _sources(unit: Unit, entries: Sequence[str], whole: str | None) -> list[IrSource]:
+    """All modules, each once; calls are resolved whatever their order."""
+    found = dict.fromkeys(unit.functions.values())
+    if entries:
+        found[driver()] = None
+    own = [name for name in (*entries, whole) if name is not None and name != WALK]
+    if own:
+        found[IrSource(unit.module.text(), tuple(own))] = None
+    return list(found)
 
 
 def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
@@ -123,14 +143,15 @@ def _parts(unit: Unit) -> list[ProgramPart]:
     def flush() -> None:
         if run:
             name = f"entry{len(parts)}"
-            write_calls(unit, name, run)
-            parts.append(ProgramPart(name))
+            entry = write_calls(unit, name, run)
+            steps_only = entry.function is None
+            parts.append(ProgramPart(WALK, entry.first or 0) if steps_only else ProgramPart(name))
             run.clear()
 
     for call in unit.plan.calls:
         if call.kind is CallKind.HOST:
             flush()
-            parts.append(ProgramPart(None, call))
+            parts.append(ProgramPart(None, host=call))
         else:
             run.append(call)
     flush()

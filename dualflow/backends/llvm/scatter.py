@@ -1,38 +1,35 @@
-"""Rows put where integers say: one routine for each dtype, which goes through the rows in order."""
+"""Rows put where integers say: one kernel for each dtype, which goes through the rows in order."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, Given, read
 from dualflow.backends.llvm.maths import Maths
-from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.text import BOOL, I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
+from dualflow.schedule.loop_program import Argument, Kernel, Run
 
 _LANES = 16
 """So many indices are checked at once."""
-_ARGUMENTS = (
-    ("table", PTR),
-    ("out", PTR),
-    ("indices", PTR),
-    ("rows", PTR),
-    ("status", PTR),
-    ("failure", I64),
-)
+_NAME = "scatter"
 
 
-def routine(module: LlvmModule, element: DType, index: DType, depth: int, join: str, lanes: int) -> str:
-    """The name of ``void f(table, out, indices, rows, status, failure)``, written at the first call.
+@functools.cache
+def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> IrSource:
+    """The kernel that puts rows where integers say, for registers of ``bits``.
 
-    A row whose position is outside is left out, and ``failure`` noted in the status.
+    It reads the numbers of :func:`dualflow.schedule.scattering.table_of`. A row whose position is outside is
+    left out, and noted in the status.
     """
-    name = f"scatter_{element.name}_{index.name}_{depth}_{join}"
-    if name in module.functions:
-        return name
-    function = module.function(name, VOID, _ARGUMENTS, internal=True)
-    b = function.builder
-    numbers, out, indices, rows, status, failure = function.args
-    turns, count, length, distance, *rest = [b.load(numbers, i, I64) for i in range(4 + 2 * depth)]
+    module = LlvmModule(bits)
+    b, given = _begun(module, (element, index, element), 4 + 2 * depth)
+    out, indices, rows = given.pointers
+    turns, count, length, distance, *rest = given.numbers
+    lanes = bits // 8 // element.size
     vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
     with b.loop(0, turns) as turn, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
@@ -44,31 +41,18 @@ def routine(module: LlvmModule, element: DType, index: DType, depth: int, join: 
                 new = _joined(maths, join, b.load(out, target, vector, mask), new)
             b.store(new, out, target, mask)
         with b.if_then(~inside):
-            note_failure(b, status, failure)
+            note_failure(b, given.status, given.first_check)
     b.ret()
-    return name
+    return named_by_content(module.text(), _NAME)
 
 
-def _joined(m: Maths, join: str, old: EmittedValue, new: EmittedValue) -> EmittedValue:
-    """What stays of two elements: their sum or product, or what a function of ``m`` makes of them."""
-    if join == "add":
-        return old + new
-    if join == "multiply":
-        return old * new
-    found: EmittedValue = getattr(m, join)(old, new)
-    return found
-
-
-def bounds_routine(module: LlvmModule, index: DType, depth: int) -> str:
-    """The name of ``void f(table, indices, status, failure)``, which notes a position that is outside."""
-    name = f"bounds_{index.name}_{depth}"
-    if name in module.functions:
-        return name
-    arguments = [a for a in _ARGUMENTS if a[0] not in ("out", "rows")]
-    function = module.function(name, VOID, arguments, internal=True)
-    b = function.builder
-    numbers, indices, status, failure = function.args
-    turns, count, _, _, *rest = [b.load(numbers, i, I64) for i in range(4 + 2 * depth)]
+@functools.cache
+def bounds_routine(index: DType, depth: int, bits: int) -> IrSource:
+    """The kernel that notes a position that is outside."""
+    module = LlvmModule(bits)
+    b, given = _begun(module, (index,), 4 + 2 * depth)
+    (indices,) = given.pointers
+    turns, count, _, _, *rest = given.numbers
     lanes = _LANES if depth == 1 else 1
     with b.if_then(turns > 0), b.loop(0, count, lanes) as row:
         if depth == 1:
@@ -79,9 +63,29 @@ def bounds_routine(module: LlvmModule, index: DType, depth: int) -> str:
         else:
             outside = ~_position(b, indices, index, row.index, rest[:depth], rest[depth:])[0]
         with b.if_then(outside):
-            note_failure(b, status, failure)
+            note_failure(b, given.status, given.first_check)
     b.ret()
-    return name
+    return named_by_content(module.text(), _NAME)
+
+
+def _begun(module: LlvmModule, buffers: Sequence[DType], numbers: int) -> tuple[Builder, Given]:
+    """A kernel that is given so many numbers and these buffers."""
+    function = module.function(_NAME, VOID, KERNEL_ARGS)
+    context, _, _, slot = function.args
+    kernel = Kernel(tuple(buffers), (), numbers, 1, ())
+    arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
+    given = read(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
+    return function.builder, given
+
+
+def _joined(m: Maths, join: str, old: EmittedValue, new: EmittedValue) -> EmittedValue:
+    """What stays of two elements: their sum or product, or what a function of ``m`` makes of them."""
+    if join == "add":
+        return old + new
+    if join == "multiply":
+        return old * new
+    found: EmittedValue = getattr(m, join)(old, new)
+    return found
 
 
 def _position(

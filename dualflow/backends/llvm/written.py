@@ -1,4 +1,4 @@
-"""Kernels that this process has written: equal ones are written once, and stand once in a module."""
+"""Kernels that this process has written: equal ones are written once, and are one function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from dualflow.backends.llvm.emit import KernelEmitter
 from dualflow.backends.llvm.kernel_table import is_large
-from dualflow.backends.llvm.text import Fragment, LlvmModule
+from dualflow.backends.llvm.runtime.interrupts import ROUTINE
+from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
 from dualflow.schedule.structure import blamed, structure
@@ -24,13 +26,15 @@ class Written:
     """A kernel as text.
 
     Attributes:
-        fragment: for modules to include.
+        source: the kernel as a module of its own, named by its content.
         checks: what the numbers mean that it leaves in the status, counted from that of the first check: a
             message, and which of the kernel's statements, in the order of ``walk``, has failed.
+        asks: whether it may run so long that it looks for signals.
     """
 
-    fragment: Fragment
+    source: IrSource
     checks: tuple[tuple[str, int], ...]
+    asks: bool
 
     def messages(self, kernel: Kernel) -> list[tuple[str, Node]]:
         """The checks of ``kernel``, which is what was written or the same, with its own nodes."""
@@ -62,7 +66,8 @@ def _written(run: Run, lanes: int, bits: int) -> Written:
         {id(statement): i for i, statement in enumerate(walk(run.kernel.body))} if emitter.checks else {}
     )
     checks = tuple([(check.message, numbers[id(check.statement)]) for check in emitter.checks])
-    return Written(emitter.module.fragment(_NAME), checks)
+    source = named_by_content(emitter.module.text(), _NAME)
+    return Written(source, checks, emitter.module.has(ROUTINE))
 
 
 def _remember(key: Hashable, written: Written) -> None:

@@ -1,4 +1,4 @@
-"""The variable that counts training steps: one for each graph, in a collection."""
+"""The variable that counts training steps: one for each graph, in a collection, and one where ops run now."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from typing import Any, Final
 
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
+from dualflow.core import dispatch
 from dualflow.core.dtypes import int64
-from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, graph_recording
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager.engine import EAGER
+from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, VariableV1, graph_recording
 
 GLOBAL_STEP: Final = "global_step"
 
 
+class _Eager:
+    """The count where ops run now, which all threads share."""
+
+    step: Any = None
+
+
 def get_global_step(graph: ExplicitGraph | None = None) -> Any:
-    """The graph's variable that counts steps; None if there is none yet, or where ops run now.
+    """The graph's variable that counts steps, or the process's where ops run now; None before it is made.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -22,15 +30,14 @@ def get_global_step(graph: ExplicitGraph | None = None) -> Any:
     True
     """
     found = graph or graph_recording()
-    return next(iter(found.get_collection(GLOBAL_STEP)), None) if found is not None else None
+    return _Eager.step if found is None else next(iter(found.get_collection(GLOBAL_STEP)), None)
 
 
 def create_global_step(graph: ExplicitGraph | None = None) -> Any:
     """A new variable ``global_step`` of int64, for ``minimize(loss, global_step=...)`` to count up.
 
     Raises:
-        InvalidArgumentError: the graph has one.
-        FailedPreconditionError: ops run now; a :class:`dualflow.Variable` counts there.
+        InvalidArgumentError: there is one.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -38,13 +45,12 @@ def create_global_step(graph: ExplicitGraph | None = None) -> Any:
     'global_step:0'
     """
     where = graph or graph_recording()
-    if where is None:
-        raise FailedPreconditionError(
-            "A global step belongs to a graph. Where ops run now, count with a variable of your own: "
-            "df.Variable(0, trainable=False)."
-        )
     if get_global_step(where) is not None:
         raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() returns it.')
+    if where is None:
+        with dispatch.using(EAGER):
+            _Eager.step = VariableV1(0, dtype=int64, trainable=False, name=GLOBAL_STEP)
+        return _Eager.step
     collections = [GLOBAL_VARIABLES, GLOBAL_STEP]
     with where.as_default(), where.name_scope(None), _root_scope():
         return get_variable(GLOBAL_STEP, [], int64, Zeros(), trainable=False, collections=collections)

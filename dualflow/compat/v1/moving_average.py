@@ -105,6 +105,15 @@ class ExponentialMovingAverage:
         others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         return {_name_of(v): v for v in others if id(v) not in known} | found
 
+    def _trackable_children(self) -> dict[str, Any]:
+        """What a checkpoint finds beside the slots: nothing."""
+        return {}
+
+    def _slot_variables(self) -> list[tuple[Any, str, Any]]:
+        """The shadows for a checkpoint, as slots of their variables."""
+        pairs = [(v, shadow) for v, shadow in self._shadows.values() if isinstance(v, AbstractVariable)]
+        return [(v, self._name, shadow) for v, shadow in pairs]
+
     def _shadow(self, of: Any) -> Any:
         first = of.initial_value if getattr(of, "_graph", None) is not None else convert_to_tensor(of)
         is_variable = isinstance(of, AbstractVariable)

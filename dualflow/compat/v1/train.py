@@ -40,6 +40,7 @@ __all__ = [
     "global_step",
 ]
 Pairs = list[tuple[Any, Any]]
+_POWERS: Final = "beta1_power", "beta2_power"
 _AVERAGES: Final = "dualflow.compat.v1.moving_average"
 _PENALTIES: Final = "dualflow.compat.v1.penalties"
 _RATES: Final = "dualflow.compat.v1.learning_rates"
@@ -172,6 +173,14 @@ class Optimizer:
         """The names that :meth:`get_slot` knows, sorted."""
         return sorted({name for name, _ in self._slots})
 
+    def _trackable_children(self) -> dict[str, Variable]:
+        """What a checkpoint finds in the optimizer, beside its slots."""
+        return {}
+
+    def _slot_variables(self) -> list[tuple[Variable, str, Variable]]:
+        """The slots for a checkpoint: variable, name and slot."""
+        return [(variable, name, slot) for (name, _), (variable, slot) in self._slots.items()]
+
     def _slot(self, variable: Any, name: str, initial: Callable[[Any], Any] = zeros_like) -> Variable:
         key = name, id(variable)
         if key not in self._slots:
@@ -269,15 +278,17 @@ class AdamOptimizer(Optimizer):
     def variables(self) -> list[Variable]:
         return [*(self._powers or ()), *super().variables()]
 
+    def _trackable_children(self) -> dict[str, Variable]:
+        return {} if self._powers is None else dict(zip(_POWERS, self._powers, strict=True))
+
     def _beta_powers(self) -> tuple[Variable, Variable]:
         """beta1 and beta2 to the power of the step."""
         if self._powers is None:
-            names = "beta1_power", "beta2_power"
             first, second = self._beta1, self._beta2
             with name_scope(""):
                 self._powers = (
-                    Variable(first, trainable=False, name=names[0]),
-                    Variable(second, trainable=False, name=names[1]),
+                    Variable(first, trainable=False, name=_POWERS[0]),
+                    Variable(second, trainable=False, name=_POWERS[1]),
                 )
         return self._powers
 
@@ -379,19 +390,33 @@ _publish(
     globals(),
     later={
         "AdadeltaOptimizer": NamePlace("dualflow.compat.v1.adadelta", "AdadeltaOptimizer"),
+        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
+        "CheckpointManager": NamePlace("dualflow.train.manager", "CheckpointManager"),
         "ExponentialMovingAverage": NamePlace(_AVERAGES, "ExponentialMovingAverage"),
         "FtrlOptimizer": NamePlace(_PENALTIES, "FtrlOptimizer"),
+        "NewCheckpointReader": NamePlace("dualflow.train.readers", "load_checkpoint"),
         "ProximalAdagradOptimizer": NamePlace(_PENALTIES, "ProximalAdagradOptimizer"),
         "ProximalGradientDescentOptimizer": NamePlace(_PENALTIES, "ProximalGradientDescentOptimizer"),
+        "Saver": NamePlace("dualflow.train.saver", "Saver"),
+        "checkpoint_exists": NamePlace("dualflow.train.state_file", "checkpoint_exists"),
+        "checkpoints_iterator": NamePlace("dualflow.train.readers", "checkpoints_iterator"),
         "cosine_decay": NamePlace(_RATES, "cosine_decay"),
         "cosine_decay_restarts": NamePlace(_RATES, "cosine_decay_restarts"),
         "exponential_decay": NamePlace(_RATES, "exponential_decay"),
+        "get_checkpoint_mtimes": NamePlace("dualflow.train.state_file", "get_checkpoint_mtimes"),
+        "get_checkpoint_state": NamePlace("dualflow.train.state_file", "get_checkpoint_state"),
         "inverse_time_decay": NamePlace(_RATES, "inverse_time_decay"),
+        "latest_checkpoint": NamePlace("dualflow.train.state_file", "latest_checkpoint"),
         "linear_cosine_decay": NamePlace(_RATES, "linear_cosine_decay"),
+        "list_variables": NamePlace("dualflow.train.readers", "list_variables"),
+        "load_checkpoint": NamePlace("dualflow.train.readers", "load_checkpoint"),
+        "load_variable": NamePlace("dualflow.train.readers", "load_variable"),
         "natural_exp_decay": NamePlace(_RATES, "natural_exp_decay"),
         "noisy_linear_cosine_decay": NamePlace(_RATES, "noisy_linear_cosine_decay"),
         "piecewise_constant": NamePlace(_RATES, "piecewise_constant"),
         "piecewise_constant_decay": NamePlace(_RATES, "piecewise_constant_decay"),
         "polynomial_decay": NamePlace(_RATES, "polynomial_decay"),
+        "remove_checkpoint": NamePlace("dualflow.train.state_file", "remove_checkpoint"),
+        "update_checkpoint_state": NamePlace("dualflow.train.state_file", "update_checkpoint_state"),
     },
 )

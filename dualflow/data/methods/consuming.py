@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.mapping import _state, check_state
+from dualflow.data.options import Options, OptionsStage, options_of
 from dualflow.data.stage import INFINITE, UNKNOWN
 from dualflow.data.tracing import (
     dataset_reading,
@@ -27,7 +28,7 @@ from dualflow.data.tracing import (
 )
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.control.streams import Reading
+from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 
 
@@ -45,7 +46,7 @@ class ConsumingMethods(StageHolder):
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         return dataset_tree(self)
 
-    def reading(self) -> Reading:
+    def reading(self) -> StreamReading:
         """How a traced loop reads the dataset."""
         return dataset_reading(self.stage)
 
@@ -114,6 +115,29 @@ class ConsumingMethods(StageHolder):
         with dispatch.using(EAGER):
             found = reduced(self.stage, function, leaves)
         return unflatten(first.structure, list(map(wrapped, found)))
+
+    def options(self) -> Options:
+        """The options that :meth:`with_options` has set.
+
+        >>> import dualflow as df
+        >>> df.data.Dataset.range(3).options().deterministic
+        """
+        return options_of(self.stage)
+
+    def with_options(self, options: Options, name: str | None = None) -> Self:
+        """The same elements, with options for the transformations that follow.
+
+        Raises:
+            DTypeError: ``options`` are no :class:`Options`.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(3).with_options(df.data.Options(deterministic=False))
+        >>> sorted(int(x) for x in dataset.map(lambda x: x + 1, num_parallel_calls=2))
+        [1, 2, 3]
+        """
+        if not isinstance(options, Options):
+            raise DTypeError(f"with_options takes a df.data.Options, not {options!r}.{here()}")
+        return self.then(OptionsStage(source=self.stage, options=Options().merge(options)))
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element.

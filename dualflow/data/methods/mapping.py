@@ -14,6 +14,7 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.nesting import InterleaveStage
+from dualflow.data.options import options_of
 from dualflow.data.parallel_map import ParallelMapStage, cores
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
@@ -58,7 +59,10 @@ class MappingMethods(StageHolder):
         calls = _calls(num_parallel_calls)
         if calls is None:
             return self.then(MapStage(source=self.stage, function=function))
-        ordered = deterministic is not False
+        chosen = options_of(self.stage)
+        if calls == AUTOTUNE and chosen.threading.private_threadpool_size:
+            calls = chosen.threading.private_threadpool_size
+        ordered = (chosen.deterministic if deterministic is None else deterministic) is not False
         return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:

@@ -14,9 +14,9 @@ from dualflow.core.tree import LEAF, flatten, unflatten
 from dualflow.function.autograph.merge_values import (
     adapts,
     as_index,
-    is_numeric,
     is_same,
     is_undefined,
+    is_value,
     spec_of,
     symbolic,
     tested,
@@ -225,10 +225,11 @@ class _Merger:
     def _join(self, what: str, main: Any, other: Any) -> None:
         """Make the leaf a result of the choice."""
         for which, x in zip(_NAMES, (main, other), strict=True):
-            if not is_numeric(x):
+            if not is_value(x):
                 raise DTypeError(
                     f"{what} is a {type(x).__name__} at the end of the {which} branch and something else "
-                    f"at the end of the other; only tensors and numbers can depend on a tensor.{here()}"
+                    "at the end of the other; only tensors, numbers and strings can depend on a "
+                    f"tensor.{here()}"
                 )
         dtype = _meeting(main, other)
         for outputs, x, tracer in zip(self.outputs, (main, other), self._tracers, strict=True):
@@ -279,10 +280,10 @@ def _called(name: str) -> str:
 def _zeros_like(name: str, x: Any) -> Any:
     """Arrays of zeros in the structure of ``x``: what a variable holds where nothing will read it."""
     leaves, structure = flatten(x)
-    if not all(map(is_numeric, leaves)):
+    if not all(map(is_value, leaves)):
         raise DTypeError(
             f"{_called(name)} is {x!r} on some ways alone, and which one runs depends on a tensor: only "
-            f"tensors and numbers can. Assign it on all ways, or before.{here()}"
+            f"tensors, numbers and strings can. Assign it on all ways, or before.{here()}"
         )
     return unflatten(structure, [zeros(spec_of(leaf)) for leaf in leaves])
 

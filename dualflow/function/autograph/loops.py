@@ -17,10 +17,10 @@ from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.branches import choose
 from dualflow.function.autograph.merge_values import (
     adapts,
-    is_numeric,
     is_same,
     is_undefined,
     is_unreturned,
+    is_value,
     spec_of,
     symbolic,
     tested,
@@ -29,11 +29,11 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.sequences import LoopTurns, turns_of
+from dualflow.function.autograph.streams import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
-from dualflow.function.control.streams import Reading, stream_node
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -188,7 +188,7 @@ class _Loop:
         self._stage(leading, turn, (), node)
 
     def run_over(
-        self, reading: Reading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
+        self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
         """Stage the loop: a turn for each element that is read, while ``extra_test`` holds."""
 
@@ -288,10 +288,15 @@ def _turned(
 
 def _plan(name: str, x: Any) -> _Carried | None:
     """How the variable ``name`` of value ``x`` is carried; None for what must stay as it is."""
-    if x is None or is_undefined(x) or isinstance(x, AbstractVariable):
+    if x is None or is_undefined(x) or isinstance(x, AbstractVariable | str | bytes):
         return None
+    return _carried(name, x)
+
+
+def _carried(name: str, x: Any) -> _Carried | None:
+    """How a variable of value ``x`` is carried; None if a leaf of it can't be a tensor."""
     leaves, structure = flatten(x)
-    if not leaves or not all(map(is_numeric, leaves)):
+    if not leaves or not all(map(is_value, leaves)):
         return None
     specs, unsure = tuple(map(spec_of, leaves)), tuple(map(is_provisional, leaves))
     return _Carried(name, structure, specs, tuple(leaves), unsure)
@@ -302,7 +307,7 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
     if plan is None:
         if is_same(before, after):
             return None
-        found = _plan(name, after)
+        found = _carried(name, after) if isinstance(after, str | bytes) else _plan(name, after)
         if is_unreturned(before):  # the flag that goes with it says whether it is read
             return found and replace(found, initial=tuple(map(zeros, found.specs)), unsure=_sure(found))
         if isinstance(before, TensorArray) and found is not None and isinstance(after, TensorArray):
@@ -310,7 +315,8 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
             return first and replace(found, initial=first.initial)
         if is_undefined(before):
             return found and replace(found, initial=(None,) * len(found.specs))
-        if isinstance(before, AbstractVariable) and found is not None and found.structure == LEAF:
+        own = isinstance(before, AbstractVariable | str | bytes)
+        if own and found is not None and found.structure == LEAF:
             return replace(found, initial=(before,), unsure=_sure(found))
         was = "None" if before is None else f"a {type(before).__name__}"
         raise InvalidArgumentError(
@@ -333,7 +339,7 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
 
 
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorSpec:
-    if not is_numeric(after):
+    if not is_value(after):
         raise DTypeError(
             f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one turn. Keep it "
             f"a tensor, or use another name.{here()}"

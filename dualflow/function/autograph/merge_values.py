@@ -8,7 +8,7 @@ import numpy as np
 from malt.operators.variables import Undefined, UndefinedReturnValue
 
 from dualflow.core import dispatch
-from dualflow.core.convert import as_array
+from dualflow.core.convert import as_array, zero_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
@@ -21,7 +21,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
 _NUMBERS: Final = (bool, int, float, complex)
-_NUMERIC: Final = (AbstractTensor, AbstractVariable, *_NUMBERS, np.generic, np.ndarray)
+_VALUES: Final = (AbstractTensor, AbstractVariable, *_NUMBERS, str, bytes, np.generic, np.ndarray)
 _PLAIN: Final = frozenset({bool, int, str, bytes, type(None)})
 
 
@@ -71,9 +71,9 @@ def is_unreturned(x: Any) -> bool:
     return isinstance(x, UndefinedReturnValue)
 
 
-def is_numeric(x: Any) -> bool:
+def is_value(x: Any) -> bool:
     """Whether ``x`` can be a tensor."""
-    return isinstance(x, _NUMERIC)
+    return isinstance(x, _VALUES)
 
 
 def is_same(a: Any, b: Any) -> bool:
@@ -105,7 +105,7 @@ def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
             f"A variable of shape {spec.shape}, which is not known while tracing, is assigned on some ways "
             f"alone; assign it before the loop or on all ways.{here()}"
         )
-    return np.zeros(tuple(spec.shape), spec.dtype.dtype)
+    return zero_array(tuple([d or 0 for d in spec.shape]), spec.dtype.dtype)
 
 
 def adapts(x: Any, dtype: DType) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
-from dualflow.function.autograph.merge_values import is_numeric, symbolic
+from dualflow.function.autograph.merge_values import is_value, symbolic
 from dualflow.function.autograph.sequences import LoopTurns, Progression, Zipped
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
@@ -50,7 +50,7 @@ def contains(container: Any, item: Any) -> Any:
         for member in container:
             if member is item:
                 return True
-            if is_numeric(member) and is_numeric(item):
+            if is_value(member) and is_value(item):
                 found = reduce_any(equal(member, item)) | found
         return found
     return item in container

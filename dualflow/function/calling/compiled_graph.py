@@ -11,6 +11,7 @@ import numpy as np
 
 from dualflow.core.extent import UndecidedSize
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
+from dualflow.core.spans import WATCHED, span
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import Claim, UpdateStep, hold
 from dualflow.function.calling.array_ownership import array_of, gather
@@ -23,7 +24,10 @@ from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.graph.passes.assignments import drop_assignments
+from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.run_time_sizes import has_extents
+from dualflow.graph.strings import holds_strings
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
@@ -51,7 +55,9 @@ class CompiledGraph:
         self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
     ) -> None:
         self.graph = graph
-        self.options = options or compile_options()
+        self._strings = holds_strings(graph)
+        options = options or compile_options()
+        self.options = replace(options, backend="numpy") if self._strings else options
         self._history = history
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
@@ -60,10 +66,14 @@ class CompiledGraph:
     def optimised(self) -> Graph:
         """The graph after all passes; one node that runs all of it where sizes depend on data.
 
+        Where there are strings only what nobody reads is dropped.
+
         Raises:
             InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
         """
         graph, cause = self.graph, self._cause
+        if self._strings:
+            return eliminate_dead_code(drop_assignments(graph))
         if cause is not None:
             if self._by_extents is not None:
                 return self._by_extents[0]
@@ -124,12 +134,13 @@ class CompiledGraph:
         Raises:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
-        backend, graph = self.backend, self.optimised
-        if self._cause is not None and self._by_extents is not None:
-            made = self._by_extents[1]
-        else:
-            with unforkable():  # a child would inherit the locks of what is imported and compiled
-                made = backend.build(graph, self.options)
+        with span("compile", self.graph.name):
+            backend, graph = self.backend, self.optimised
+            if self._cause is not None and self._by_extents is not None:
+                made = self._by_extents[1]
+            else:
+                with unforkable():  # a child would inherit the locks of what is imported and compiled
+                    made = backend.build(graph, self.options)
         if self.options.strict:
             imported("dualflow.function.calling.strict").require_native(made)
         return made
@@ -159,7 +170,7 @@ class CompiledGraph:
 
         The first call takes the long way: making the short one costs more than it saves once.
         """
-        if not self.called:
+        if not self.called or WATCHED.watcher is not None:
             self.called = True
             return self._long(*arguments)
         outputs: Sequence[Any] = self._short(*arguments)
@@ -187,7 +198,9 @@ class CompiledGraph:
 
     def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
         """The outputs; the claims on the variables get their new tensors, all of them or none."""
-        results = tuple([wrap(a) for a in self.executable.run(arrays, trail)])
+        executable = self.executable
+        with span("kernels", self.graph.name):
+            results = tuple([wrap(a) for a in executable.run(arrays, trail)])
         hold(claims, [wrap(arrays[i]) for i in self.written])
         if trail is not None:
             trail.end()

@@ -27,7 +27,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
-from dualflow.ops.arrangement import RESHAPE
+from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.forms import Choice, Element, Loop, Sized, View
 
 
@@ -109,6 +109,9 @@ class _Sizing:
         try:
             made = add(node.op, inputs, node.attrs, node.origin)
         except (InvalidArgumentError, UndecidedSize):
+            if node.op is RESHAPE:
+                found = reshaped_by(self, self.tracer.symbol(inputs[0]), node.attrs["shape"])
+                return [self.tracer.adopt(found)._value]
             made = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
         if not isinstance(form, Element) and not all(spec.shape.is_static for spec in made.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")

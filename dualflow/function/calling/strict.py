@@ -42,6 +42,8 @@ def _remedy(node: Node) -> str:
     if isinstance(node.op.form, Choice | Loop):
         return "let it work on scalars only, use df.where, or loop in Python around the function"
     dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}
+    if "string" in dtypes:
+        return "compute with strings outside of the function"
     if isinstance(node.op.form, Opaque) and not dtypes & {"float16", "complex64", "complex128"}:
         return "compute it outside of the function and give it the result"
     return "cast to float32 or float64 before, or compute it outside of the function"

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.convert import zero_array
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import OutOfRangeError
 from dualflow.core.shape import Shape
@@ -59,7 +60,7 @@ def _run_write(rows: Array, index: Array, value: Array, before: Array, grows: bo
     at = int(index)
     if at < 0 or (at >= len(rows) and not grows):
         raise _beyond(at, len(rows))
-    found = np.zeros((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
+    found = zero_array((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
     found[: len(rows)] = rows
     found[at] = value
     return found
@@ -101,7 +102,7 @@ def _with_row(read: Any, rows: Any, index: Any, value: Any, before: Any, *, grow
 
 def _blank_rows(read: Any, size: Any, element: Shape, dtype: DType) -> Any:
     engine = dispatch.current()
-    zero = engine.constant(np.zeros((), dtype.dtype))
+    zero = engine.constant(zero_array((), dtype.dtype))
     return engine.apply(BROADCAST_TO, (zero,), {"shape": Shape((*read(size, 0), *element))})
 
 
@@ -114,7 +115,7 @@ def _resize_rows(read: Any, rows: Any, size: Any, index: Any) -> Any:
     padded = engine.apply(PLACE, (kept,), {"key": ((0, shared, 1), *rest), "shape": sizes})
     shape = (count, *[1] * (len(rows.shape) - 1))
     place = engine.apply(IOTA, (), {"shape": shape, "axis": 0, "dtype": index.dtype})
-    return where(equal(place, index), np.zeros((), rows.dtype.dtype), padded)
+    return where(equal(place, index), zero_array((), rows.dtype.dtype), padded)
 
 
 _RESIZE: Final = Op(

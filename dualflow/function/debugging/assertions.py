@@ -258,7 +258,7 @@ def _compare(
 
         def failed(*shown: Any) -> InvalidArgumentError:
             wrong = np.argwhere(~relation(*shown).numpy())
-            rows = [(tuple(at.tolist()), [x.numpy()[tuple(at)] for x in shown]) for at in wrong[:count]]
+            rows = [(tuple(at.tolist()), [np.asarray(x)[tuple(at)] for x in shown]) for at in wrong[:count]]
             return _failure(start, len(wrong), holds.shape.num_elements(), rows)
 
         return require(reduce_all(holds), failed, wide)

@@ -14,13 +14,13 @@ from dualflow.core.tree import Structure, flatten
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
 
-_NUMBERS: Final = (bool, int, float, complex, np.generic, np.ndarray, Shape)
+_VALUES: Final = (bool, int, float, complex, str, bytes, np.generic, np.ndarray, Shape)
 
 
 def collect(result: Any, tracer: Tracer) -> tuple[Structure, list[Value]]:
     """The structure of what a traced function returned, and its leaves as values of the graph.
 
-    Python numbers and arrays become tensors, a variable gives its value, ``None`` stays.
+    Python numbers, strings and arrays become tensors, a variable gives its value, ``None`` stays.
 
     Raises:
         DTypeError: a leaf of another type.
@@ -34,9 +34,9 @@ def _value(leaf: Any, tracer: Tracer) -> Value:
         return tracer.adopt(leaf)._value
     if isinstance(leaf, AbstractVariable):
         return tracer.read(leaf)._value
-    if isinstance(leaf, _NUMBERS):
+    if isinstance(leaf, _VALUES):
         return tracer.constant(as_array(leaf))._value
     raise DTypeError(
-        f"A function that is traced returns tensors, numbers, arrays, None, or structures of them; "
+        f"A function that is traced returns tensors, numbers, strings, arrays, None, or structures of them; "
         f"{tracer.name!r} returned an object of type {type(leaf).__name__}. Return what tensors it holds."
     )

@@ -44,8 +44,8 @@ class UniqueWithCounts(NamedTuple):
 
 
 def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
-    if x.dtype.kind not in "biuf":
-        raise DTypeError(f"takes real numbers, not {x.dtype.name}; give the parts one by one.")
+    if x.dtype.kind not in "biufO":
+        raise DTypeError(f"takes real numbers or strings, not {x.dtype.name}; give the parts one by one.")
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"takes a vector, not shape {x.shape}; reshape it to [-1] first.")
     several = TensorSpec.of(Shape([None]), int32)
@@ -56,11 +56,21 @@ def _places(x: Any) -> tuple[Any, ...]:
     """Where each distinct element is first, the place of each element among them, and how often it occurs."""
     if x.ndim != 1 or x.dtype.kind == "c":
         raise TypeError("takes a vector of real numbers")
+    if x.dtype.kind == "O":
+        return _places_of_strings(x)
     _, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
     order = first.argsort()
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return tuple(a.astype(np.int32) for a in (first[order], place[inverse], counts[order]))
+
+
+def _places_of_strings(x: Any) -> tuple[Any, ...]:
+    """The same of strings, which have a hash."""
+    place: dict[bytes, int] = {}
+    inverse = np.array([place.setdefault(s, len(place)) for s in x.tolist()], np.int32)
+    _, first, counts = np.unique(inverse, return_index=True, return_counts=True)
+    return first.astype(np.int32), inverse, counts.astype(np.int32)
 
 
 def _by_sorting(read: Any, x: Any) -> tuple[Any, ...]:
@@ -98,6 +108,7 @@ UNIQUE = register(
         kernel=_places,
         form=Sized(_by_sorting),
         outputs=3,
+        strings=True,
         samples=(Sample((Domain(-3, 3, "iub", (7,)),)), Sample((Domain(-3, 3, "fi", (0,)),))),
     )
 )

@@ -5,6 +5,7 @@ Uniform numbers are equal to the bit; normal numbers within the rounding of ``lo
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.random_numbers.states import DrawState, long_words_from, words_from
-from dualflow.ops.static import known_value, static_shape
+from dualflow.ops.static import ints_or_symbols, known_value, open_shape, static_shape
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:
@@ -55,10 +56,18 @@ def _fractions(words: Any, dtype: DType) -> Any:
     return part if dtype is float32 else cast(part, dtype)
 
 
+def _counted(shape: Any) -> tuple[Any, Any]:
+    """A shape, and the number of its elements: ints, or symbols where only the run tells sizes."""
+    if None not in open_shape(shape):
+        sizes = static_shape(shape)
+        return sizes, math.prod(sizes)
+    entries = ints_or_symbols(shape, "shape")
+    return entries, functools.reduce(multiply, entries)
+
+
 def fractions(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    sizes = static_shape(shape)
-    count = math.prod(sizes)
+    sizes, count = _counted(shape)
     if dtype is float64:
         return reshape(_fractions(reshape(words_from(state, 2 * count), [count, 2]), dtype), sizes)
     return reshape(_fractions(words_from(state, count), dtype), sizes)
@@ -66,33 +75,34 @@ def fractions(state: DrawState, shape: Any, dtype: DType) -> Tensor:
 
 def normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Normal numbers of mean 0 and variance 1, by the transform of Box and Muller (1958)."""
-    sizes = static_shape(shape)
-    count = math.prod(sizes)
-    pairs = -(-count // 2)
+    sizes, count = _counted(shape)
+    pairs = (count + 1) // 2
     inner = float64 if dtype is float64 else float32
-    width = [pairs, 2, 2] if dtype is float64 else [pairs, 2]
-    drawn = _fractions(reshape(words_from(state, math.prod(width)), width), inner)
+    width = [2, 2] if dtype is float64 else [2]
+    drawn = _fractions(reshape(words_from(state, pairs * math.prod(width)), [pairs, *width]), inner)
     radius = sqrt(-2.0 * log(maximum(drawn[:, 0], _LEAST)))
     angle = cast(cast(drawn[:, 1], float64) * (2.0 * math.pi), inner)
     found = reshape(stack([sin(angle) * radius, cos(angle) * radius], axis=1), [2 * pairs])
-    return cast(reshape(found if count == 2 * pairs else found[:count], sizes), dtype)
+    even = isinstance(count, int) and count == 2 * pairs
+    return cast(reshape(found if even else found[:count], sizes), dtype)
 
 
 def full_integers(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Integers of equal chance from the whole range of their dtype."""
-    return cast(_integers(state, static_shape(shape), dtype), dtype)
+    return cast(_integers(state, shape, dtype), dtype)
 
 
-def _integers(state: DrawState, sizes: tuple[int, ...], dtype: DType) -> Any:
+def _integers(state: DrawState, shape: Any, dtype: DType) -> Any:
+    sizes, count = _counted(shape)
     draw = long_words_from if dtype.size == 8 else words_from
-    return reshape(draw(state, math.prod(sizes)), sizes)
+    return reshape(draw(state, count), sizes)
 
 
 def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) -> Tensor:
     """Integers of nearly equal chance in [low, high): random bits by the remainder of their division."""
     wide = uint64 if low.dtype.size == 8 else uint32
     count = cast(high, wide) - cast(low, wide)
-    drawn = mod(_integers(state, static_shape(shape), low.dtype), count)
+    drawn = mod(_integers(state, shape, low.dtype), count)
     return cast(drawn + cast(low, wide), low.dtype)
 
 

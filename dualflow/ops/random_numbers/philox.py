@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Element
+from dualflow.ops.forms import Element, Sized
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
@@ -141,5 +142,26 @@ PHILOX: Final = register(
             Sample(state_sample(-2, 3, -1), {"count": 21}),
             Sample(state_sample(0, 0, 0), {"count": 0}),
         ),
+    )
+)
+
+
+def _open_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: TensorSpec) -> TensorSpec:
+    check_state(low, high, key)
+    return TensorSpec.of(Shape([None]), uint32)
+
+
+OPEN_PHILOX: Final = register(
+    Op(
+        name="open_philox",
+        doc="""The words of "philox" when only the run will tell how many.""",
+        infer=_open_infer,
+        kernel=lambda low, high, key, count: _kernel(low, high, key, int(count)),
+        form=Sized(
+            lambda read, low, high, key, count: dispatch.current().apply(
+                PHILOX, (low, high, key), {"count": read(count, 0)[0]}
+            )
+        ),
+        samples=(Sample((*state_sample(7, 0, 1 << 30), Domain(5, 9, "i", ()))),),
     )
 )

@@ -49,8 +49,8 @@ def stateless_uniform(
     """Numbers of equal chance in ``[minval, maxval)``, which ``seed`` alone decides.
 
     Args:
-        shape: sizes known now.
-        seed: two integers, of shape [2]; they may be a tensor that only the run knows.
+        shape: sizes, which may be a tensor that only the run knows.
+        seed: two integers, of shape [2]; they may be such a tensor, too.
         minval: the least number; floats broadcast to ``shape``. None with ``maxval`` None: integers of the
             whole range of their dtype.
         maxval: above all numbers; 1 by default, and needed for integers.

@@ -12,7 +12,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.random_numbers.philox import PHILOX, few_words
+from dualflow.ops.random_numbers.philox import OPEN_PHILOX, PHILOX, few_words
 from dualflow.ops.static import known_value
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ def _scrambled(seed: Any) -> DrawState:
     return DrawState(constant(0, uint64), pairs[1], pairs[0])
 
 
-def words_from(state: DrawState, count: int) -> Tensor:
-    """``count`` words of 32 random bits."""
-    return dispatch.current().apply(PHILOX, state, {"count": count})
+def words_from(state: DrawState, count: Any) -> Tensor:
+    """``count`` words of 32 random bits: an int, or a symbol that only the run knows."""
+    if isinstance(count, int):
+        return dispatch.current().apply(PHILOX, state, {"count": count})
+    return dispatch.current().apply(OPEN_PHILOX, (*state, count), {})
 
 
 def joined(pairs: Any) -> Tensor:
@@ -97,6 +99,6 @@ def joined(pairs: Any) -> Tensor:
     return bitwise_or(pairs[..., 0], left_shift(pairs[..., 1], constant(32, uint64)))
 
 
-def long_words_from(state: DrawState, count: int) -> Tensor:
+def long_words_from(state: DrawState, count: Any) -> Tensor:
     """``count`` numbers of 64 random bits."""
     return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))

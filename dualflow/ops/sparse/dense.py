@@ -35,7 +35,7 @@ def to_dense(
 
     Args:
         sp_input: a SparseTensor.
-        default_value: a number; 0 by default.
+        default_value: a number or a string; 0 or the empty one by default.
         validate_indices: whether the indices have to be sorted and distinct. If not, the last of several
             elements at a place counts.
         name: ignored; as in TensorFlow.
@@ -59,7 +59,8 @@ def to_dense(
             "The indices of a SparseTensor are out of order or repeated; sort them with df.sparse.reorder, "
             "or take the last of several elements with df.sparse.to_dense(x, validate_indices=False).",
         )
-    number = convert_to_tensor(0 if default_value is None else default_value, dtype_hint=x.dtype)
+    absent = "" if x.dtype.is_string else 0
+    number = convert_to_tensor(absent if default_value is None else default_value, dtype_hint=x.dtype)
     background = fill(shape, cast(number, x.dtype))
     if not len(x.shape):
         return concat([convert_to_tensor([background]), values], 0)[-1]

@@ -23,6 +23,7 @@ _DTYPES: Final = {
     "u": ("uint8",),
     "b": ("bool",),
     "c": ("complex64",),
+    "O": ("object",),
 }
 _FREE: Final[dict[str, tuple[tuple[int, ...], ...]]] = {
     "plain": ((3, 4), (3, 4), (3, 4)),
@@ -34,6 +35,7 @@ _FREE: Final[dict[str, tuple[tuple[int, ...], ...]]] = {
     "with a scalar": ((3, 4), (), (3, 4)),
 }
 _LAYOUTS: Final = ("contiguous", "transposed", "strided", "backwards")
+_WORDS: Final = (b"", b"a", b"Bc", " \u00e9t\u00e9 ".encode(), b"a\0b\0", b"\xff\xfe", b"1", b"x" * 40)
 SPECIAL: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0)
 
 
@@ -63,6 +65,9 @@ def draw(domain: Domain, rng: np.random.Generator, dtype: Any, shape: tuple[int,
         return np.array(domain.values, target)
     if target.kind == "b":
         return np.asarray(rng.integers(0, 2, shape), target)
+    if target.kind == "O":
+        words = np.array(_WORDS, object)
+        return np.asarray(words[rng.integers(0, len(words), shape)], object)
     if target.kind in "iu":
         low = max(int(np.ceil(domain.low)), 0 if target.kind == "u" else np.iinfo(target).min)
         return np.asarray(rng.integers(low, max(int(domain.high), low + 1), shape), target)
@@ -126,7 +131,7 @@ def _laid_out(array: Array, layout: str) -> Array:
     if layout == "strided" and array.ndim:
         wide = np.repeat(array, 2, axis=-1)
         return np.asarray(wide[..., ::2])
-    if layout == "backwards":
+    if layout == "backwards" and array.ndim:
         back = (slice(None, None, -1),) * array.ndim
         return np.asarray(array[back].copy()[back])
     return array

@@ -51,10 +51,13 @@ def _as_value(x: Any, dtype: Any) -> Any:
     ):
         return x
     leaves = tree.flatten(x)
-    if any(isinstance(leaf, _HELD) for leaf in leaves):
+    if not leaves or any(isinstance(leaf, _HELD) for leaf in leaves):
         return x
-    kept = result_type(*[getattr(leaf, "dtype", type(leaf)) for leaf in leaves]) if dtype is None else dtype
-    return np.array(x).astype(dtype_named(kept).dtype) if leaves else x
+    if dtype is None and {type(leaf) for leaf in leaves} <= {bool, int, float}:
+        dtype = floatx() if any(type(leaf) is float for leaf in leaves) else None
+    if dtype is None:
+        dtype = result_type(*[getattr(leaf, "dtype", type(leaf)) for leaf in leaves])
+    return np.array(x).astype(dtype_named(dtype).dtype)
 
 
 def convert_to_numpy(x: Any) -> Any:

@@ -115,7 +115,7 @@ def test_it_agrees_with_llvms_linker() -> None:
     symbols = {"outside": address(outside), "elsewhere": ctypes.addressof(elsewhere)}
     code = compiler.build(EVERYTHING, 128).code
     ours = elf.load(code, symbols.__getitem__)
-    theirs = compiler.load(code, ["everything"], symbols)
+    theirs = compiler.load([code], ["everything"], symbols)
     points = [0.1 * i for i in range(50)]
     assert [UNARY(ours.addresses["everything"])(x) for x in points] == [
         UNARY(theirs.addresses["everything"])(x) for x in points

@@ -11,9 +11,9 @@ import pytest
 
 from dualflow.backends.llvm.product import blas, product
 from dualflow.backends.llvm.product.gemm import gemm
-from dualflow.backends.llvm.product.product import Batch, ProductWriter
+from dualflow.backends.llvm.product.product import Batch
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.text import I64, PTR, VOID, EmittedValue, LlvmModule
+from dualflow.backends.llvm.steps import BEGINNING, WALK, StepKind, driver
 from dualflow.schedule.nest import Layout
 
 Array = np.ndarray[Any, Any]
@@ -29,36 +29,20 @@ OWN = pytest.mark.parametrize(
 
 
 def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
-    """Compile a function that makes the call, and run it on arrays whose layouts the batch has."""
-    module = LlvmModule()
-    function = module.function("entry", VOID, [("buffers", PTR), ("params", PTR), ("scratch", PTR)])
-    b, (buffers, params, scratch) = function.builder, function.args
-    numbers: list[int] = []
-
-    def param(number: int) -> EmittedValue:
-        numbers.append(number)
-        return b.load(params, len(numbers) - 1, I64)
-
-    calls = ProductWriter(module, b, buffers, param)
+    """Walk a step that makes the products, on arrays whose layouts the batch has."""
     made = gemm(batch.char)
     table = batch.table(threads=1)
-    if own:
-        numbers += table
-        nobody = b.constant(I64, 0).cast(PTR)
-        calls.call_own(batch, params, scratch, nobody, nobody)
-        symbols = {made.routine: product.address(made.routine)}
-    else:
-        calls.call_blas(batch)
-        name = {"f": "cblas_sgemm", "d": "cblas_dgemm"}[batch.char]
-        symbols = {name: product.address(name)}
-    b.ret()
-    library = jit.compile_text(module.text(), ["entry"], symbols)
-    addresses = np.array([array.ctypes.data for array in arrays], np.uintp)
-    integers = np.array(numbers, np.int64)
     room = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
-    start = room.ctypes.data + -room.ctypes.data % 64
-    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address("entry"))
-    entry(addresses.ctypes.data, integers.ctypes.data, start)
+    function = made.source() if own else product.blas_function(batch.char)
+    symbols = {} if own else product.blas_symbols()
+    library = jit.compile_sources([function, driver()], symbols)
+    step = batch.step((len(arrays), -room.ctypes.data % 64), table if own else batch.blas_table())
+    head = [0, len(BEGINNING), 0, 0]
+    integers = np.array([*head, StepKind.PRODUCT, 0, library.address(function.name), *step], np.int64)
+    addresses = np.array([array.ctypes.data for array in (*arrays, room)], np.uintp)
+    status = np.zeros(1, np.int64)
+    walk = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address(WALK))
+    walk(addresses.ctypes.data, integers.ctypes.data, status.ctypes.data)
 
 
 def layout(buffer: int, array: Array) -> Layout:
@@ -91,5 +75,8 @@ def test_what_was_there_is_not_read_unless_it_is_kept(own: bool) -> None:
     assert (out == 4).all()
 
 
-def test_a_routine_of_each_type_has_an_address() -> None:
-    assert all(product.address(product.routine(char)) for char in "fd")
+def test_blas_is_called_by_addresses_that_are_known() -> None:
+    if blas.find() is None:
+        pytest.skip("NumPy's BLAS is not found")
+    assert all(product.blas_symbols().values())
+    assert set(product.blas_symbols()) >= {"cblas_sgemm", "cblas_dgemm"}

@@ -372,31 +372,6 @@ def test_two_functions_of_one_name_are_refused():
         module.function("f", VOID, [])
 
 
-def test_a_module_includes_what_another_one_has_written():
-    """Under names of its choice; what all of them call stands in it once."""
-    own, module = LlvmModule(), LlvmModule()
-    twice = own.function("twice", I64, [("x", I64)], internal=True)
-    twice.builder.ret(twice.args[0] * 2)
-    f = own.function("f", I64, [("x", I64)])
-    f.builder.ret(f.builder.call("twice", f.args) + 1)
-    for name in ("one", "other"):
-        module.include(own.fragment("f"), name)
-    g = module.function("g", I64, [("x", I64)])
-    g.builder.ret(g.builder.call("one", g.args) * g.builder.call("other", g.args))
-    assert module.text().count("@twice(i64") == 3  # its definition, and a call in each
-    assert run(module, "g", ctypes.c_int64, 3) == 49
-
-
-def test_a_module_includes_one_function_of_a_name():
-    own, module = LlvmModule(), LlvmModule()
-    own.function("f", VOID, []).builder.ret()
-    module.include(own.fragment("f"), "g")
-    with pytest.raises(InternalError, match="g is defined twice"):
-        module.include(own.fragment("f"), "g")
-    with pytest.raises(InternalError, match="g is defined twice"):
-        module.function("g", VOID, [])
-
-
 def test_code_of_any_size_is_accepted(elementwise):
     def chain(x):
         for _ in range(3000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 import dualflow as df
-from dualflow.backends.llvm.product.gemm import MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.runtime import jit
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_PRODUCT, SlidingAxis, SlidingWindows
 
@@ -37,6 +39,12 @@ def rows_of(x: Array, lie: SlidingWindows) -> Array:
     return np.ascontiguousarray(seen).reshape(len(x) * math.prod(a.windows for a in axes), -1)
 
 
+@functools.cache
+def library(made: Gemm) -> jit.Library:
+    """The machine code."""
+    return jit.compile_sources([made.source()], {})
+
+
 def multiply(
     x: Array, y: Array, c: Array, lie: SlidingWindows, *, by_window: bool, blocks_for: int = 1, **given: Any
 ) -> None:
@@ -48,7 +56,7 @@ def multiply(
     scratch = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
     integers = np.array(table, np.int64)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(made.library().address(made.routine))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(made).address(made.routine))
     function(*[array.ctypes.data for array in (integers, x, y, c)], address, None, None)
 
 

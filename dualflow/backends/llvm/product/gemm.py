@@ -21,11 +21,10 @@ from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.product.gemm_windows import emit_windows, window_numbers
-from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
 from dualflow.core.extent import typical
-from dualflow.core.locks import unforkable
 from dualflow.core.size_functions import largest, smallest
 from dualflow.schedule.sliding import SlidingWindows
 
@@ -140,7 +139,7 @@ class Gemm(NamedTuple):
             cut, slot = GemmBlocking(cut.rows, cut.columns, largest(inner, 1)), 0
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, a.row, a.column, b.row, b.column, c.row, int(keep)]
-        numbers += [self._bits_of(scale), int(exchanged), cut.rows, cut.columns, cut.depth]
+        numbers += [bits_of(self.char, scale), int(exchanged), cut.rows, cut.columns, cut.depth]
         return [*numbers, below, below * beside, copy_row, slot]
 
     def window_table(
@@ -168,7 +167,7 @@ class Gemm(NamedTuple):
         slot = cut.depth * self.wide.vectors * self.lanes + count * copy_row
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, 0, 0, b.row, b.column, c.row, int(keep)]
-        numbers += [self._bits_of(scale), 0, cut.rows, cut.columns, cut.depth]
+        numbers += [bits_of(self.char, scale), 0, cut.rows, cut.columns, cut.depth]
         return [*numbers, below, below * beside, copy_row, slot, *window_numbers(lie, by_window)]
 
     def window_blocks(self, sizes: tuple[int, int, int], threads: int, by_window: bool) -> GemmBlocking:
@@ -226,10 +225,9 @@ class Gemm(NamedTuple):
         emit_entry(module, self.routine, "blocks")
         return module.text()
 
-    def library(self) -> jit.Library:
-        """The machine code, compiled once in a process."""
-        with unforkable():
-            return _library(self)
+    def source(self) -> IrSource:
+        """The module that defines the routine."""
+        return _source(self)
 
     def _copies(self, a: MatrixStrides, inner: int) -> bool:
         """Whether blocks copy their rows of A, for want of places in a cache where A lies."""
@@ -240,10 +238,6 @@ class Gemm(NamedTuple):
         """The distance of a copy's rows: an odd number of vectors, which spreads them over a cache."""
         return (-(-rows // self.lanes) // 2 * 2 + 1) * self.lanes
 
-    def _bits_of(self, scale: float) -> int:
-        """A float as the integer that has its bits."""
-        return int.from_bytes(struct.pack("<" + self.char, scale), "little", signed=True)
-
 
 def gemm(char: str, *, windows: bool = False) -> Gemm:
     """Products of matrices of a type on this processor."""
@@ -251,8 +245,17 @@ def gemm(char: str, *, windows: bool = False) -> Gemm:
 
 
 @functools.cache
-def _library(which: Gemm) -> jit.Library:
-    return jit.compile_text(which.text(), [which.routine], {})
+def _source(which: Gemm) -> IrSource:
+    return IrSource(which.text(), (which.routine,))
+
+
+def bits_of(char: str, number: float) -> int:
+    """A float of a type as the integer that has its bits.
+
+    >>> bits_of("f", 1.0)
+    1065353216
+    """
+    return int.from_bytes(struct.pack("<" + char, number), "little", signed=True)
 
 
 def _better_exchanged(rows: int, columns: int, a: MatrixStrides, b: MatrixStrides, c: MatrixStrides) -> bool:

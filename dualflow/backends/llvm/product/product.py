@@ -6,15 +6,14 @@ on processors without them, NumPy's BLAS is called, if it can be found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.product import blas
-from dualflow.backends.llvm.product.choice import own
-from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, gemm
-from dualflow.backends.llvm.text import I32, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, bits_of, gemm
+from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows
@@ -23,22 +22,15 @@ ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
 _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 
-def routine(char: str, *, windows: bool = False) -> str:
-    """The name of the function that multiplies matrices of a type, by the character of its dtype.
-
-    The first of them may be ``windows`` of a tensor, for our own function alone.
-    """
-    return gemm(char, windows=windows).routine if own() else _BLAS[char]
+def blas_function(char: str) -> IrSource:
+    """A call of BLAS for matrices of a type, by the character of its dtype; it takes what our own takes."""
+    return _blas_call(char, _int_bits())
 
 
-def address(name: str) -> int:
-    """Where a function that :func:`routine` names is; our own are compiled on the first call."""
-    for made in (gemm(char, windows=windows) for char in ELEMENTS for windows in (False, True)):
-        if name == made.routine:
-            return made.library().address(name)
+def blas_symbols() -> dict[str, int]:
+    """The addresses of what :func:`blas_function` calls."""
     found = blas.find()
-    assert found is not None, "only a BLAS that was found is called"
-    return found.symbols[name]
+    return {} if found is None else dict(found.symbols)
 
 
 class Matrix(NamedTuple):
@@ -103,59 +95,51 @@ class Batch(NamedTuple):
             )
         return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
 
+    def blas_table(self) -> list[int]:
+        """What describes one to :func:`blas_function`."""
+        rows, columns, inner = self.sizes
+        readings = Matrix.of(self.layouts[0], rows, inner), Matrix.of(self.layouts[1], inner, columns)
+        distances = *[r.leading for r in readings], largest(columns, 1)
+        factors = [bits_of(self.char, x) for x in (self.scale, float(self.keep))]
+        return [*[r.order for r in readings], *self.sizes, *distances, *factors]
 
-@dataclass(frozen=True, slots=True)
-class ProductWriter:
-    """Writes the calls; ``param`` lists an integer of the parameter table and returns its run-time value."""
+    def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
+        """The numbers of a step but for the function's address; see ``runtime/steps.ll``."""
+        nbytes = self.element.nbytes
+        places = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
+        axes = [
+            n
+            for axis, extent in enumerate(self.axes)
+            for n in (extent, *[layout.strides[axis] * nbytes for layout in self.layouts])
+        ]
+        return [*places, *scratch, len(self.axes), *axes, *table]
 
-    module: LlvmModule
-    builder: Builder
-    buffers: EmittedValue
-    param: Callable[[int], EmittedValue]
 
-    def call_own(
-        self, batch: Batch, table: EmittedValue, scratch: EmittedValue, pool: EmittedValue, pfor: EmittedValue
-    ) -> None:
-        """Call our own routine for each product."""
-        name = batch.gemm.routine
-        self.module.declare(name, VOID, [PTR] * 7)
-        with self._each(batch) as pointers:
-            self.builder.call(name, [table, *pointers, scratch, pool, pfor])
+def _int_bits() -> int:
+    """The width of the integers that this BLAS takes."""
+    found = blas.find()
+    return 64 if found is None else found.int_bits
 
-    def call_blas(self, batch: Batch) -> None:
-        """Call BLAS for each product; the operands are :func:`dualflow.schedule.operands.readable`."""
-        b = self.builder
-        rows, columns, inner = batch.sizes
-        x, y, _ = batch.layouts
-        readings = Matrix.of(x, rows, inner), Matrix.of(y, inner, columns)
-        orders = [self.param(r.order).cast(I32) for r in readings]
-        integers = [self._int(n) for n in batch.sizes]
-        distances = [self._int(n) for n in (*[r.leading for r in readings], largest(columns, 1))]
-        factors = [b.constant(batch.element, n) for n in (batch.scale, float(batch.keep))]
-        with self._each(batch) as pointers:
-            operands = [value for pair in zip(pointers, distances, strict=True) for value in pair]
-            head = [b.constant(I32, ROW_MAJOR), *orders, *integers, factors[0]]
-            arguments = [*head, *operands[:4], factors[1], *operands[4:]]
-            self.module.declare(_BLAS[batch.char], VOID, [a.type for a in arguments])
-            b.call(_BLAS[batch.char], arguments)
 
-    @contextmanager
-    def _each(self, batch: Batch) -> Iterator[list[EmittedValue]]:
-        """The loops over a batch: what is written inside runs for each product, whose matrices these are."""
-        b, layouts = self.builder, batch.layouts
-        places = [self.param(layout.offset) for layout in layouts]
-        with ExitStack() as loops:
-            for axis, extent in enumerate(batch.axes):
-                turn = loops.enter_context(b.loop(0, self.param(extent)))
-                strides = [self.param(layout.strides[axis]) for layout in layouts]
-                places = [p + turn.index * stride for p, stride in zip(places, strides, strict=True)]
-            yield [
-                b.offset(b.load(self.buffers, layout.buffer, PTR), place, batch.element)
-                for layout, place in zip(layouts, places, strict=True)
-            ]
+@functools.cache
+def _blas_call(char: str, int_bits: int) -> IrSource:
+    """A function that is called as our own is, and calls BLAS; the operands are in order for it.
 
-    def _int(self, number: int) -> EmittedValue:
-        """A run-time integer of the width that this BLAS takes."""
-        found = blas.find()
-        value = self.param(number)
-        return value if found is None or found.int_bits == 64 else value.cast(I32)
+    See :func:`dualflow.schedule.operands.readable`.
+    """
+    module, name = LlvmModule(), f"{_BLAS[char]}_{int_bits}"
+    element, integer = ELEMENTS[char], I64 if int_bits == 64 else I32
+    arguments = [(a, PTR) for a in ("table", "x", "y", "out", "scratch", "pool", "pfor")]
+    made = module.function(name, VOID, arguments)
+    b, (table, x, y, out, *_) = made.builder, made.args
+    words = [b.load(table, i, I64) for i in range(8)]
+    orders = [word.cast(I32) for word in words[:2]]
+    rows, columns, inner, of_x, of_y, of_out = [word.cast(integer) for word in words[2:]]
+    each = 8 // element.nbytes
+    scale, keep = [b.load(table, i * each, element) for i in (8, 9)]
+    head = [b.constant(I32, ROW_MAJOR), *orders, rows, columns, inner, scale]
+    given = [*head, x, of_x, y, of_y, keep, out, of_out]
+    module.declare(_BLAS[char], VOID, [value.type for value in given])
+    b.call(_BLAS[char], given)
+    b.ret()
+    return IrSource(module.text(), (name,))

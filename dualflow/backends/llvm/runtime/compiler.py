@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
+from dualflow.backends.llvm.runtime.emission import emit_all, threads_for
 from dualflow.backends.llvm.runtime.requirement import require_llvm
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import unforkable
@@ -47,8 +48,13 @@ def build(text: str, vector_bits: int) -> ObjectCode:
 
     Raises InternalError for text that LLVM refuses.
     """
+    return build_all([text], vector_bits)[0]
+
+
+def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
+    """Compile modules as :func:`build` does, on as many threads as are of use."""
     with _llvm_to_ourselves():
-        return _build(text, _the_machine(vector_bits))
+        return _build_all(texts, vector_bits)
 
 
 def optimised(text: str, vector_bits: int) -> str:
@@ -76,13 +82,13 @@ class Loaded:
             self._tracker.close()
 
 
-def load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    """Put an object into memory, on any platform that LLVM knows; C's functions are found in the process.
+def load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+    """Put objects into memory, on any platform that LLVM knows; C's functions are found in the process.
 
-    Each object has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
+    Each call has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
     """
     with _llvm_to_ourselves():
-        return _load(code, exports, imports)
+        return _load(codes, exports, imports)
 
 
 require_llvm()
@@ -92,6 +98,7 @@ CPU: str = llvm.get_host_cpu_name()
 FEATURES: str = llvm.get_host_cpu_features().flatten()
 TRIPLE: str = llvm.get_process_triple()
 _machines: dict[int, _Machine] = {}
+_more_targets: dict[int, list[llvm.TargetMachine]] = {}
 
 
 @contextlib.contextmanager
@@ -152,16 +159,28 @@ class _Machine(NamedTuple):
 
 def _the_machine(vector_bits: int) -> _Machine:
     if vector_bits not in _machines:
-        features = _without_wider(FEATURES, vector_bits)
-        target = llvm.Target.from_triple(TRIPLE).create_target_machine(
-            CPU, features, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
-        )
+        target = _new_target(vector_bits)
         passes = llvm.create_new_module_pass_manager()
         for name in PASSES:
             getattr(passes, f"add_{name}_pass")()
         builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(0))
         _machines[vector_bits] = _Machine(target, passes, builder)
     return _machines[vector_bits]
+
+
+def _new_target(vector_bits: int) -> llvm.TargetMachine:
+    features = _without_wider(FEATURES, vector_bits)
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(
+        CPU, features, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
+    )
+
+
+def _targets(vector_bits: int, count: int) -> list[llvm.TargetMachine]:
+    """So many code generators, made once: threads can't share one."""
+    more = _more_targets.setdefault(vector_bits, [])
+    while len(more) < count - 1:
+        more.append(_new_target(vector_bits))
+    return [_the_machine(vector_bits).target, *more[: count - 1]]
 
 
 _WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")
@@ -191,15 +210,26 @@ def _bits_of(feature: str) -> int:
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
 
 
-def _build(text: str, machine: _Machine) -> ObjectCode:
-    start = time.perf_counter()
-    module = _parse(text)
-    parsed = time.perf_counter()
-    machine.passes.run(module, machine.builder)
-    optimised = time.perf_counter()
-    code = machine.target.emit_object(module)
-    emitted = time.perf_counter()
-    return ObjectCode(code, 1e3 * (parsed - start), 1e3 * (optimised - parsed), 1e3 * (emitted - optimised))
+def _build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
+    machine = _the_machine(vector_bits)
+    stages: list[tuple[float, float]] = []
+
+    def modules() -> Iterator[llvm.ModuleRef]:
+        for i in order:
+            start = time.perf_counter()
+            module = _parse(texts[i])
+            parsed = time.perf_counter()
+            machine.passes.run(module, machine.builder)
+            stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
+            yield module
+
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))  # no thread is left with a long one
+    made = emit_all(modules(), _targets(vector_bits, threads_for(len(texts))))
+    found = {
+        i: ObjectCode(emitted.code, *before, emitted.milliseconds)
+        for i, before, emitted in zip(order, stages, made, strict=True)
+    }
+    return [found[i] for i in range(len(texts))]
 
 
 def _optimised(text: str, machine: _Machine) -> str:
@@ -214,11 +244,13 @@ def _assembly(text: str, machine: _Machine) -> str:
     return str(machine.target.emit_assembly(module))
 
 
-def _load(code: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
+def _load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
     linker = llvm.create_lljit_compiler(
         _the_machine(_ANY_WIDTH).target, use_jit_link=_use_jit_link(), suppress_errors=True
     )
-    builder = llvm.JITLibraryBuilder().add_object_img(code)
+    builder = llvm.JITLibraryBuilder()
+    for code in codes:
+        builder.add_object_img(code)
     for name, address in imports.items():
         builder.import_symbol(name, address)
     for name in exports:

@@ -14,14 +14,16 @@ import re
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import llvmlite
 
 from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
 from dualflow.backends.llvm.runtime.digest import digest
-from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
+from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObject, read
+from dualflow.backends.llvm.runtime.object_merge import merge
+from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 
@@ -54,22 +56,33 @@ class Library:
     may go on calling.
 
     Attributes:
-        text: the IR.
+        sources: the IR that it is made of.
         report: what it cost.
+        compiled: those of the sources that were compiled for it.
         detour: why LLVM's linker was needed where ours runs; else empty.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "detour", "report", "text")
+    __slots__ = ("__weakref__", "_addresses", "compiled", "detour", "report", "sources")
 
     def __init__(
-        self, text: str, loaded: _Loaded, exports: Sequence[str], report: CompileReport, detour: str
+        self,
+        sources: Sequence[IrSource],
+        compiled: Sequence[IrSource],
+        loaded: _Loaded,
+        report: CompileReport,
+        detour: str,
     ) -> None:
-        self.text = text
+        self.sources, self.compiled = tuple(sources), tuple(compiled)
         self.report = report
         self.detour = detour
-        self._addresses = {name: loaded.addresses[name] for name in exports}
+        self._addresses = {name: loaded.addresses[name] for source in sources for name in source.exports}
         # At exit the code stays: threads may be running it.
         weakref.finalize(self, loaded.unload).atexit = False
+
+    @property
+    def text(self) -> str:
+        """The IR of all sources."""
+        return "\n".join([source.text for source in self.sources])
 
     def address(self, name: str) -> int:
         """The address of an exported function."""
@@ -81,11 +94,14 @@ class Library:
 
     def optimised(self) -> str:
         """The IR after LLVM's passes, for reading (made anew on each call)."""
-        return str(_compiler().optimised(self.text, target.vector_bits()))
+        return self._each(_compiler().optimised)
 
     def assembly(self) -> str:
         """The machine code as assembly text, for reading (made anew on each call)."""
-        return str(_compiler().assembly(self.text, target.vector_bits()))
+        return self._each(_compiler().assembly)
+
+    def _each(self, made: Callable[[str, int], str]) -> str:
+        return "\n".join([made(source.text, target.vector_bits()) for source in self.sources])
 
     def __repr__(self) -> str:
         return f"<Library {self.report.key[:12]}: {', '.join(sorted(self._addresses))}>"
@@ -104,16 +120,37 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     >>> ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(double.address("twice"))(21.0)
     42.0
     """
-    key = _key(text)
+    return compile_sources([IrSource(text, tuple(exports))], symbols)
+
+
+def compile_sources(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> Library:
+    """Compile sources as :func:`compile_text` does, and link them as one library; they may call each other.
+
+    Each is an entry of the cache, so one that any graph has compiled is not compiled again. What they are
+    linked from is an entry too: the next process reads and links one object for all of them.
+    """
+    keys = [_key(source.text) for source in sources]
+    key = keys[0] if len(keys) == 1 else _key("\n".join(keys))
     stored = object_cache.load(key)
     if stored is not None:
         # A whole entry that is no object for this process is built anew: LLVM's linker doesn't get to see it.
         with contextlib.suppress(InternalError, UnsupportedObject):
-            return _finish(text, key, stored, None, exports, symbols)
-    _refuse_unknown_symbols(text, symbols)
-    compiled: ObjectCode = _compiler().build(text, target.vector_bits())
-    object_cache.store(key, compiled.code)
-    return _finish(text, key, compiled.code, compiled, exports, symbols)
+            return _linked(sources, key, [stored], None, symbols)
+    parts = [object_cache.load(k) if len(keys) > 1 else None for k in keys]
+    codes = {i: code for i, code in enumerate(parts) if code is not None and _is_sound(code, sources[i])}
+    missing = [i for i in range(len(sources)) if i not in codes]
+    _refuse_unknown_symbols(sources, symbols)
+    compiled: dict[IrSource, ObjectCode] = {}
+    if missing:
+        texts = [sources[i].text for i in missing]
+        for i, made in zip(missing, _compiler().build_all(texts, target.vector_bits()), strict=True):
+            object_cache.store(keys[i], made.code)
+            codes[i] = made.code
+            compiled[sources[i]] = made
+    together, refusal = _together([codes[i] for i in range(len(sources))])
+    if len(keys) > 1 and len(together) == 1:
+        object_cache.store(key, together[0])
+    return _linked(sources, key, together, compiled, symbols, refusal)
 
 
 def shipped_text(name: str) -> str:
@@ -161,39 +198,80 @@ def _compiler() -> Any:
     return imported("dualflow.backends.llvm.runtime.compiler")
 
 
-def _finish(
-    text: str,
+def _is_sound(code: bytes, source: IrSource) -> bool:
+    """Whether stored code is an object that may have been made of ``source``."""
+    if not elf.SUPPORTED:
+        return True
+    try:
+        file = read(code)
+    except UnsupportedObject:
+        return False
+    undefined = file.symbols["section"] == UNDEFINED
+    outside = {name for name, out in zip(file.names, undefined.tolist(), strict=True) if out and name}
+    return (
+        outside <= _RUNTIME.union(_declared([source]))
+        and outside.isdisjoint(source.exports)
+        and (set(source.exports) <= set(file.names))
+    )
+
+
+def _together(codes: Sequence[bytes]) -> tuple[Sequence[bytes], str]:
+    """The objects as one, where they can be joined; else why not."""
+    if len(codes) == 1 or not elf.SUPPORTED:
+        return codes, ""
+    try:
+        return [merge(codes)], ""
+    except UnsupportedObject as reason:
+        return codes, str(reason)
+
+
+def _linked(
+    sources: Sequence[IrSource],
     key: str,
-    code: bytes,
-    compiled: ObjectCode | None,
-    exports: Sequence[str],
+    codes: Sequence[bytes],
+    compiled: Mapping[IrSource, ObjectCode] | None,
     symbols: Mapping[str, int],
+    refusal: str = "",
 ) -> Library:
-    """Link an object, which was ``compiled`` just now or else came from disk."""
+    """Link objects; ``compiled`` are those that were built just now, None where all come as stored.
+
+    ``refusal`` is why they could not be joined.
+    """
     start = time.perf_counter()
-    loaded, detour = _load(code, text, exports, symbols, stored=compiled is None)
+    loaded, detour = _load(codes, sources, symbols, stored=compiled is None)
     link_ms = 1e3 * (time.perf_counter() - start)
-    stages = (compiled.parse_ms, compiled.optimise_ms, compiled.emit_ms) if compiled else (0.0, 0.0, 0.0)
-    report = CompileReport(key, compiled is None, len(text), len(code), *stages, link_ms)
-    return Library(text, loaded, exports, report, detour)
+    made = list((compiled or {}).values())
+    report = CompileReport(
+        key,
+        not made,
+        sum(len(source.text) for source in sources),
+        sum(map(len, codes)),
+        sum(code.parse_ms for code in made),
+        sum(code.optimise_ms for code in made),
+        sum(code.emit_ms for code in made),
+        link_ms,
+    )
+    return Library(sources, tuple(compiled or ()), loaded, report, detour or refusal)
 
 
 def _load(
-    code: bytes, text: str, exports: Sequence[str], symbols: Mapping[str, int], *, stored: bool
+    codes: Sequence[bytes], sources: Sequence[IrSource], symbols: Mapping[str, int], *, stored: bool
 ) -> tuple[_Loaded, str]:
-    """The object in memory, and why LLVM's linker put it there if ours could have been used."""
+    """The objects in memory, and why LLVM's linker put them there if ours could have been used."""
+    exports = [name for source in sources for name in source.exports]
     refusal = ""
-    if not elf.obstacle():
+    if not elf.obstacle() and len(codes) == 1:
         try:
-            return _load_ourselves(code, exports, symbols), ""
+            return _load_ourselves(codes[0], exports, symbols), ""
         except UnsupportedObject as reason:
             if stored:
                 raise
             refusal = str(reason)
     elif stored and elf.SUPPORTED:
-        read(code)  # LLVM's linker trusts every offset
-    imports = {name: _find(name, symbols) for name in _declared(text)}
-    loaded: _Loaded = _compiler().load(code, exports, imports)
+        for code in codes:
+            read(code)  # LLVM's linker trusts every offset
+    imports = {name: _find(name, symbols) for name in _declared(sources)}
+    loaded: _Loaded = _compiler().load(codes, exports, imports)
     return loaded, refusal
 
 
@@ -206,14 +284,16 @@ def _load_ourselves(code: bytes, exports: Sequence[str], symbols: Mapping[str, i
     raise InternalError(f"a kernel can't be linked: the text does not define {', '.join(missing)}")
 
 
-def _declared(text: str) -> list[str]:
-    """The outside symbols that the text declares."""
-    names = {function or variable for function, variable in _DECLARED.findall(text)}
+def _declared(sources: Sequence[IrSource]) -> list[str]:
+    """The outside symbols that sources declare and none of them defines."""
+    found = (match for source in sources for match in _DECLARED.findall(source.text))
+    names = {function or variable for function, variable in found}
+    names.difference_update(name for source in sources for name in source.exports)
     return sorted(name for name in names if not name.startswith("llvm."))
 
 
-def _refuse_unknown_symbols(text: str, symbols: Mapping[str, int]) -> None:
-    for name in _declared(text):
+def _refuse_unknown_symbols(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> None:
+    for name in _declared(sources):
         _find(name, symbols)
 
 

@@ -32,23 +32,23 @@ WIDTHS = np.zeros(64, np.int64)  # the bytes that each kind of relocation writes
 WIDTHS[[RELATIVE_32, CALL, *BY_TABLE]] = 4
 WIDTHS[[ABSOLUTE_64, RELATIVE_64]] = 8
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = np.dtype(
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
-_RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
+RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 
 # The parts of the format, by their names in the specification without the prefixes.
-_IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
-_RELOCATABLE, _X86_64 = 1, 62
+IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
+RELOCATABLE, X86_64 = 1, 62
 _NULL, _NOTE = 0, 7  # kinds of section that are left out
 _KNOWN = (_NULL, PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, _NOTE, ZEROS, UNWIND)
 _FIRST_RESERVED, _ABSOLUTE = 0xFF00, 0xFFF1  # indices of sections
 _FUNCTION, _FILE = 2, 4  # kinds of symbol; the thread-local and indirect ones are beyond
 
 
-class _SectionHeader(NamedTuple):
+class SectionHeader(NamedTuple):
     name: int
     type: int
     flags: int
@@ -105,15 +105,15 @@ def read(code: bytes) -> ObjectFile:
     _require(total <= MOST_BYTES, f"sections of {total} bytes")
     tables = [i for i, header in enumerate(headers) if header.type == SYMBOLS]
     _require(len(tables) == 1, f"{len(tables)} tables of symbols")
-    symbols = _table(contents[tables[0]], _SYMBOL, "symbols")
+    symbols = _table(contents[tables[0]], SYMBOL, "symbols")
     strings = headers[tables[0]].link
     _require(strings < len(contents), f"strings in section {strings}, which does not exist")
     names = _names(symbols, contents[strings])
-    rows, places = [np.zeros(0, _RELOCATION)], [0]
+    rows, places = [np.zeros(0, RELOCATION)], [0]
     for header, content in zip(headers, contents, strict=True):
         if header.type == RELOCATIONS:
             _require(header.link == tables[0], "relocations by another table of symbols")
-            rows.append(_table(content, _RELOCATION, "relocations"))
+            rows.append(_table(content, RELOCATION, "relocations"))
             places.append(header.info)
     loaded = [rows_in if place in sections else rows[0] for rows_in, place in zip(rows, places, strict=True)]
     relocations = np.concatenate(loaded)
@@ -130,17 +130,17 @@ def _require(condition: object, otherwise: str) -> None:
         raise UnsupportedObject(otherwise)
 
 
-def _section_headers(code: bytes) -> list[_SectionHeader]:
-    _require(len(code) >= _HEADER.size, "not an object file: it ends within its header")
-    identity, kind, machine, _, _, _, at, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(code)
-    known = identity.startswith(_IDENTITY) and (kind, machine) == (_RELOCATABLE, _X86_64)
+def _section_headers(code: bytes) -> list[SectionHeader]:
+    _require(len(code) >= HEADER.size, "not an object file: it ends within its header")
+    identity, kind, machine, _, _, _, at, _, _, _, _, entry_size, count, _ = HEADER.unpack_from(code)
+    known = identity.startswith(IDENTITY) and (kind, machine) == (RELOCATABLE, X86_64)
     _require(known, "not an x86-64 ELF object")
-    _require(entry_size == _SECTION.size, f"section headers of {entry_size} bytes")
+    _require(entry_size == SECTION.size, f"section headers of {entry_size} bytes")
     _require(at + count * entry_size <= len(code), "not an object file: section headers beyond its end")
-    return [_SectionHeader(*_SECTION.unpack_from(code, at + i * entry_size)) for i in range(count)]
+    return [SectionHeader(*SECTION.unpack_from(code, at + i * entry_size)) for i in range(count)]
 
 
-def _content(code: bytes, header: _SectionHeader) -> Table | None:
+def _content(code: bytes, header: SectionHeader) -> Table | None:
     """The bytes of a section, or None where the file has none for it."""
     kind, flags, size, alignment = header.type, header.flags, header.size, header.alignment
     _require(kind in _KNOWN, f"a section of type {kind}")

@@ -21,7 +21,7 @@ the functions of `dualflow.backends.llvm.maths` define them as NumPy does.
 """
 
 from dualflow.backends.llvm.text.builder import Block, Builder, CountedTurn, WhileLoop
-from dualflow.backends.llvm.text.module import Fragment, LlvmFunction, LlvmModule
+from dualflow.backends.llvm.text.module import LlvmFunction, LlvmModule
 from dualflow.backends.llvm.text.types import (
     BOOL,
     F16,
@@ -60,7 +60,6 @@ __all__ = [
     "Builder",
     "CountedTurn",
     "EmittedValue",
-    "Fragment",
     "LlvmFunction",
     "LlvmModule",
     "Type",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from dualflow.backends.llvm.text.builder import Builder
 from dualflow.backends.llvm.text.types import Type
@@ -41,26 +40,6 @@ class LlvmFunction:
         return "\n".join([*lines, "}", ""])
 
 
-class Fragment(NamedTuple):
-    """A function as text, and all that it stands on: what any module may take in.
-
-    Attributes:
-        name: the function's name in ``text``.
-        text: its definition.
-        others: the definitions of the functions that it calls.
-        signatures: the types of all of them, and of what they declare.
-        declarations: what is bound when the object is loaded.
-        data: constant data.
-    """
-
-    name: str
-    text: str
-    others: Mapping[str, str]
-    signatures: Mapping[str, tuple[Type, tuple[Type, ...]]]
-    declarations: Mapping[str, str]
-    data: Mapping[str, str]
-
-
 class LlvmModule(Symbols):
     """Functions, declarations and constant data that become one object file.
 
@@ -72,7 +51,6 @@ class LlvmModule(Symbols):
         self.vector_bits = vector_bits
         self.functions: dict[str, LlvmFunction] = {}
         self._data: dict[str, str] = {}
-        self._included: dict[str, str] = {}
 
     def function(
         self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
@@ -82,7 +60,7 @@ class LlvmModule(Symbols):
         `args` are (name, type) or (name, type, parameter attributes such as "noalias"); `attributes` are the
         function's own ("alwaysinline", "noinline cold"); an `internal` one cannot be seen from outside.
         """
-        if name in self.functions or name in self._included:
+        if name in self.functions:
             raise InternalError(f"function {name} is defined twice in one module")
         made = LlvmFunction(self, name, ret, args, attributes, internal)
         self.functions[name] = made
@@ -96,29 +74,9 @@ class LlvmModule(Symbols):
         self._data[name] = f'{head} [{len(data)} x i8] c"{escaped}", align {align}'
         return name
 
-    def fragment(self, name: str) -> Fragment:
-        """The function ``name`` of this module, which is complete, for others to include."""
-        texts = {other: function.text() for other, function in self.functions.items()}
-        text = texts.pop(name)
-        return Fragment(name, text, texts, self.signatures, self.declarations, self._data)
-
-    def include(self, fragment: Fragment, name: str) -> None:
-        """Take in a function under another name, with what it stands on where that is not here yet."""
-        if self.has(name):
-            raise InternalError(f"function {name} is defined twice in one module")
-        for other, text in fragment.others.items():
-            if not self.has(other):
-                self._included[other] = text
-        self._included[name] = fragment.text.replace(f"@{fragment.name}(", f"@{name}(", 1)
-        self._data |= fragment.data
-        self.declarations |= fragment.declarations
-        self.signatures |= {n: types for n, types in fragment.signatures.items() if n != fragment.name}
-        self.signatures[name] = fragment.signatures[fragment.name]
-
     def text(self) -> str:
         """The whole module as LLVM assembly."""
         width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
         parts = [*self._data.values(), *self.declarations.values()]
-        parts += self._included.values()
         parts += [function.text() for function in self.functions.values()]
         return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", "!0 = !{i32 1}", ""])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualflow.core.dtypes import narrow_float
+from dualflow.core.dtypes import late_dtype
 from dualflow.core.errors import DTypeError
 
 _SCALARS = {("f", 16): "half", ("f", 32): "float", ("f", 64): "double", ("p", 64): "ptr", ("v", 0): "void"}
@@ -77,7 +77,7 @@ class Type:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of one element."""
         if self.kind == "w":
-            brain: np.dtype[Any] = narrow_float("bfloat16").dtype
+            brain: np.dtype[Any] = late_dtype("bfloat16").dtype
             return brain
         if self.kind not in "fiub":
             raise DTypeError(f"no dtype holds a {self}")

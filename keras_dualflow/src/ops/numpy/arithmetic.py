@@ -129,7 +129,8 @@ def ldexp(x1: Any, x2: Any) -> Any:
     x1, x2 = tensor(x1), tensor(x2)
     if not (x2.dtype.is_integer or x2.dtype.is_bool):
         raise TypeError(f"ldexp: the exponent x2 is {x2.dtype.name}, and has to be of an integer dtype.")
-    return dnp.ldexp(cast(x1, float_dtype(result_type(x1.dtype, x2.dtype))), x2)
+    dtype = float_dtype(result_type(x1.dtype, x2.dtype))
+    return cast(dnp.ldexp(cast(x1, dtype), x2), dtype)
 
 
 def bitwise_and(x: Any, y: Any) -> Any:

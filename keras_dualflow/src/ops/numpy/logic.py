@@ -95,7 +95,8 @@ def isreal(x: Any) -> Any:
 
 
 def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
-    return dnp.isin(tensor(x1), tensor(x2), assume_unique=assume_unique, invert=invert)
+    x1, x2 = _comparable(x1, x2)
+    return dnp.isin(x1, x2, assume_unique=assume_unique, invert=invert)
 
 
 def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:

@@ -11,15 +11,13 @@ from keras_dualflow.src.ops.promotion import kind_of, meet, operands, result_typ
 
 
 def matmul(x1: Any, x2: Any) -> Any:
-    x1, x2 = operands(tensor(x1), tensor(x2))
+    x1, x2 = tensor(x1), tensor(x2)
+    if x1.dtype is df.int8 and x2.dtype is df.int8:  # whose sums of products would overflow
+        return dnp.matmul(cast(x1, "int32"), cast(x2, "int32"))
+    x1, x2 = operands(x1, x2)
     if x1.dtype.is_inexact and len(x1.shape) > 1 and len(x2.shape) > 1:
         return df.matmul(x1, x2)
-    return dnp.matmul(*_without_overflow(x1, x2))
-
-
-def _without_overflow(*xs: Any) -> list[Any]:
-    """Tensors of one dtype, int32 in the place of int8."""
-    return [cast(x, "int32") for x in xs] if xs[0].dtype.name == "int8" else list(xs)
+    return dnp.matmul(x1, x2)
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:

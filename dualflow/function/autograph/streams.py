@@ -33,7 +33,7 @@ Read = Callable[[], "Sequence[Array] | None"]
 """The leaves of the next element; None where there is none."""
 
 
-class Reading(NamedTuple):
+class StreamReading(NamedTuple):
     """How a program reads elements.
 
     Attributes:
@@ -65,7 +65,7 @@ class StreamLoop:
     tracer: Tracer
     body: Graph
     carried: int
-    reading: Reading
+    reading: StreamReading
     options: CompileOptions
     _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
 
@@ -139,7 +139,7 @@ STREAM_LOOP: Final = Op(
 )
 
 
-def stream_node(reading: Reading, turn: Body, initial: Sequence[Any]) -> list[Any]:
+def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> list[Any]:
     """What is carried in the end by a loop over elements, from ``initial``; assigned variables likewise.
 
     Args:

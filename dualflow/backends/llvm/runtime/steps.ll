@@ -1,0 +1,159 @@
+; The driver of compiled graphs: it walks a list of steps in a table of integers, and calls what they say.
+;
+;   df_walk(buffers, stretch, status)
+;
+; `buffers` are the addresses of a graph's buffers, `stretch` is a place in its table of integers, `status` is where
+; a check that fails is noted. Words of 8 bytes; `link` is how many words further the next one lies, 0 at the last:
+;
+;   table     0, link, pool, pfor                   its beginning is the head of a stretch too
+;   stretch   place, link                           `place` words behind the beginning of the table
+;   kernel    0, link, function, n, chunk, ...      function(context, lo, hi, slot) for ranges of 0 to n
+;   product   1, link, function, x, y, out, scratch, axes, ...   each of the four as a buffer and bytes into it; then
+;                                                   for each axis of a batch its size and the bytes between
+;                                                   neighbours of x, y and out; then what the function reads
+;   move      2, link, from, to, bytes              both as a buffer and bytes into it
+;   stop      3, link                               ends the walk if a check has failed
+;
+; A kernel's context is three addresses: the buffers, the words behind its own, the status. Where its n is more than
+; a chunk, the parallel for shares it out between threads.
+
+%context = type { ptr, ptr, ptr }
+
+declare ptr @memcpy(ptr, ptr, i64)
+
+define void @df_walk(ptr %buffers, ptr %stretch, ptr %status) nounwind {
+entry:
+  %context = alloca %context
+  %numbers.at = getelementptr %context, ptr %context, i64 0, i32 1
+  %status.at = getelementptr %context, ptr %context, i64 0, i32 2
+  store ptr %buffers, ptr %context
+  store ptr %status, ptr %status.at
+  %place = load i64, ptr %stretch
+  %back = sub i64 0, %place
+  %table = getelementptr i64, ptr %stretch, i64 %back
+  %pool.at = getelementptr i64, ptr %table, i64 2
+  %pfor.at = getelementptr i64, ptr %table, i64 3
+  br label %next
+
+next:
+  %here = phi ptr [ %stretch, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ]
+  %link.at = getelementptr i64, ptr %here, i64 1
+  %link = load i64, ptr %link.at
+  %step = getelementptr i64, ptr %here, i64 %link
+  %last = icmp eq i64 %link, 0
+  br i1 %last, label %end, label %take
+
+take:
+  %kind = load i64, ptr %step
+  %function.at = getelementptr i64, ptr %step, i64 2
+  switch i64 %kind, label %kernel [ i64 1, label %product
+                                    i64 2, label %move
+                                    i64 3, label %stop ]
+
+kernel:
+  %function = load ptr, ptr %function.at
+  %n.at = getelementptr i64, ptr %step, i64 3
+  %chunk.at = getelementptr i64, ptr %step, i64 4
+  %numbers = getelementptr i64, ptr %step, i64 5
+  %n = load i64, ptr %n.at
+  %chunk = load i64, ptr %chunk.at
+  store ptr %numbers, ptr %numbers.at
+  %short = icmp sle i64 %n, %chunk
+  br i1 %short, label %alone, label %shared
+
+alone:
+  call void %function(ptr %context, i64 0, i64 %n, i64 0)
+  br label %next
+
+shared:
+  %pool = load ptr, ptr %pool.at
+  %pfor = load ptr, ptr %pfor.at
+  call void %pfor(ptr %pool, ptr %function, ptr %context, i64 %n, i64 %chunk)
+  br label %next
+
+product:
+  %multiply = load ptr, ptr %function.at
+  %x = call ptr @place(ptr %buffers, ptr %step, i64 3)
+  %y = call ptr @place(ptr %buffers, ptr %step, i64 5)
+  %out = call ptr @place(ptr %buffers, ptr %step, i64 7)
+  %scratch = call ptr @place(ptr %buffers, ptr %step, i64 9)
+  %axes.at = getelementptr i64, ptr %step, i64 11
+  %axes = load i64, ptr %axes.at
+  %axis = getelementptr i64, ptr %step, i64 12
+  %axis.words = mul i64 %axes, 4
+  %own = getelementptr i64, ptr %axis, i64 %axis.words
+  %pool.of = load ptr, ptr %pool.at
+  %pfor.of = load ptr, ptr %pfor.at
+  call void @batch(i64 %axes, ptr %axis, ptr %multiply, ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool.of, ptr %pfor.of)
+  br label %next
+
+move:
+  %from = call ptr @place(ptr %buffers, ptr %step, i64 2)
+  %to = call ptr @place(ptr %buffers, ptr %step, i64 4)
+  %bytes.at = getelementptr i64, ptr %step, i64 6
+  %bytes = load i64, ptr %bytes.at
+  call ptr @memcpy(ptr %to, ptr %from, i64 %bytes)
+  br label %next
+
+stop:
+  %failed = load i64, ptr %status
+  %fine = icmp eq i64 %failed, 0
+  br i1 %fine, label %next, label %end
+
+end:
+  ret void
+}
+
+; The address that two words of a step tell: a buffer, and bytes into it.
+define internal ptr @place(ptr %buffers, ptr %step, i64 %word) nounwind alwaysinline {
+  %buffer.at = getelementptr i64, ptr %step, i64 %word
+  %bytes.at = getelementptr i64, ptr %buffer.at, i64 1
+  %buffer = load i64, ptr %buffer.at
+  %bytes = load i64, ptr %bytes.at
+  %start.at = getelementptr ptr, ptr %buffers, i64 %buffer
+  %start = load ptr, ptr %start.at
+  %address = getelementptr i8, ptr %start, i64 %bytes
+  ret ptr %address
+}
+
+; A product for each matrix of a batch, whose outermost axis is `axis`.
+define internal void @batch(i64 %axes, ptr %axis, ptr %function, ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool, ptr %pfor) nounwind {
+entry:
+  %single = icmp eq i64 %axes, 0
+  br i1 %single, label %one, label %several
+
+one:
+  call void %function(ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool, ptr %pfor)
+  ret void
+
+several:
+  %x.step.at = getelementptr i64, ptr %axis, i64 1
+  %y.step.at = getelementptr i64, ptr %axis, i64 2
+  %out.step.at = getelementptr i64, ptr %axis, i64 3
+  %inner = getelementptr i64, ptr %axis, i64 4
+  %rest = sub i64 %axes, 1
+  %extent = load i64, ptr %axis
+  %x.step = load i64, ptr %x.step.at
+  %y.step = load i64, ptr %y.step.at
+  %out.step = load i64, ptr %out.step.at
+  br label %next
+
+next:
+  %turn = phi i64 [ 0, %several ], [ %turn.next, %body ]
+  %x.now = phi ptr [ %x, %several ], [ %x.next, %body ]
+  %y.now = phi ptr [ %y, %several ], [ %y.next, %body ]
+  %out.now = phi ptr [ %out, %several ], [ %out.next, %body ]
+  %more = icmp slt i64 %turn, %extent
+  br i1 %more, label %body, label %end
+
+body:
+  call void @batch(i64 %rest, ptr %inner, ptr %function, ptr %own, ptr %x.now, ptr %y.now, ptr %out.now, ptr %scratch, ptr %pool, ptr %pfor)
+  %turn.next = add i64 %turn, 1
+  %x.next = getelementptr i8, ptr %x.now, i64 %x.step
+  %y.next = getelementptr i8, ptr %y.now, i64 %y.step
+  %out.next = getelementptr i8, ptr %out.now, i64 %out.step
+  br label %next
+
+end:
+  ret void
+}

@@ -1,0 +1,131 @@
+"""Summaries as the first eager guides write them: ``df.contrib.summary``.
+
+Their step is the global step of ``v1.train`` where none is given. Other than in TensorFlow 1, summaries are
+recorded unless one of the blocks says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.global_step import get_global_step, get_or_create_global_step
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.namespace import publish as _publish
+from dualflow.core.tracebacks import entry
+from dualflow.summary import writing
+from dualflow.summary.defaults import DEFAULTS, record_if
+from dualflow.summary.defaults import should_record_summaries as should_record_summaries
+from dualflow.summary.graphs import graph as graph
+from dualflow.summary.writer import SummaryWriter as SummaryWriter
+from dualflow.summary.writer import create_file_writer as create_file_writer
+from dualflow.summary.writing import flush as flush
+
+__all__ = [
+    "SummaryWriter",
+    "always_record_summaries",
+    "audio",
+    "create_file_writer",
+    "flush",
+    "graph",
+    "histogram",
+    "image",
+    "never_record_summaries",
+    "record_summaries_every_n_global_steps",
+    "scalar",
+    "should_record_summaries",
+]
+
+
+def always_record_summaries() -> Any:
+    """The block in which all summaries are written.
+
+    >>> import dualflow as df
+    >>> with df.contrib.summary.always_record_summaries():
+    ...     df.contrib.summary.should_record_summaries()
+    False
+    """
+    return record_if(True)
+
+
+def never_record_summaries() -> Any:
+    """The block in which no summary is written."""
+    return record_if(False)
+
+
+@entry
+def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
+    """The block in which summaries are written if the count of steps is a multiple of ``n``.
+
+    Args:
+        n: at least 1.
+        global_step: the variable of the count, by default that of ``v1.train``.
+
+    Raises:
+        InvalidArgumentError: ``n`` is below 1.
+    """
+    if n < 1:
+        raise InvalidArgumentError(
+            f"record_summaries_every_n_global_steps takes an n of at least 1, not {n}."
+        )
+    step = get_or_create_global_step() if global_step is None else global_step
+    return record_if(lambda: step % n == 0)
+
+
+def _step(step: Any) -> Any:
+    """The step that is given, the default step, or else the global step."""
+    if step is None and DEFAULTS.step is None:
+        return get_global_step()
+    return step
+
+
+def _tag(name: str, family: str | None) -> str:
+    return name if family is None else f"{family}/{name}"
+
+
+@entry
+def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
+    """:func:`dualflow.summary.scalar` under the name ``family/name``, for the global step by default.
+
+    >>> import dualflow as df
+    >>> df.contrib.summary.scalar("loss", 0.5, step=1)
+    False
+    """
+    return writing.scalar(_tag(name, family), tensor, _step(step))
+
+
+@entry
+def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
+    """:func:`dualflow.summary.histogram` under the name ``family/name``, for the global step by default."""
+    return writing.histogram(_tag(name, family), tensor, _step(step))
+
+
+@entry
+def image(
+    name: str,
+    tensor: Any,
+    bad_color: Any = None,
+    max_images: int = 3,
+    family: str | None = None,
+    step: Any = None,
+) -> bool:
+    """:func:`dualflow.summary.image` under the name ``family/name``, for the global step by default.
+
+    ``bad_color`` is ignored: pixels that are nan are black.
+    """
+    return writing.image(_tag(name, family), tensor, _step(step), max_images)
+
+
+@entry
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: int,
+    max_outputs: int = 3,
+    family: str | None = None,
+    step: Any = None,
+) -> bool:
+    """:func:`dualflow.summary.audio` under the name ``family/name``, for the global step by default."""
+    return writing.audio(_tag(name, family), tensor, sample_rate, _step(step), max_outputs)
+
+
+_publish(globals())

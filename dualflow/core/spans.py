@@ -1,0 +1,45 @@
+"""Stretches of time that a profiler looks at: where none runs, a stretch costs one look.
+
+Whatever takes its time runs in ``with span(kind, name):``. What is too short for that asks ``WATCHED``.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, Protocol
+
+
+class Watcher(Protocol):
+    """What notes stretches of time."""
+
+    def span(self, kind: str, name: str, origin: Any = None) -> AbstractContextManager[Any]:
+        """The block whose time is noted; ``origin`` is the user's line, by default the one that runs now."""
+        ...
+
+
+class Watched:
+    """Where the watcher is that looks on now."""
+
+    __slots__ = ("watcher",)
+
+    def __init__(self) -> None:
+        self.watcher: Watcher | None = None
+
+
+WATCHED: Final = Watched()
+_NOTHING: Final = nullcontext()
+
+
+def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[None]:
+    """The block of a stretch of time of some kind.
+
+    Args:
+        kind: "op", "call", "kernels", "host", "trace", "compile", "data" or "step".
+        name: of what runs.
+        origin: the user's line; by default the one that runs now.
+
+    >>> with span("data", "wait"):
+    ...     pass
+    """
+    watcher = WATCHED.watcher
+    return _NOTHING if watcher is None else watcher.span(kind, name, origin)

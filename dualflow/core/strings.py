@@ -1,0 +1,69 @@
+"""Strings as arrays: NumPy arrays of objects, which are Python's ``bytes``.
+
+Strings are bytes, as in TensorFlow, so that the contents of any file are one; text is held in UTF-8. NumPy's
+StringDType holds nothing but valid UTF-8, and its fixed widths drop zeros at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, late_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+
+Array = np.ndarray[Any, Any]
+string: Final[DType] = late_dtype("string")
+
+
+def from_numpy(array: Array) -> Array:
+    """An array of NumPy's strings, or of objects that are strings, as one of bytes.
+
+    Raises:
+        DTypeError: an object that is no string.
+        InvalidArgumentError: text that UTF-8 can't hold.
+    """
+    made = np.empty(array.shape, object)
+    made.ravel()[...] = [_encoded(x) for x in array.astype(object).ravel().tolist()]
+    return made
+
+
+def from_list(value: Any) -> Array:
+    """A string, or nested lists of strings, as an array of bytes.
+
+    Raises:
+        DTypeError: an element that is no string, in a place where one could be.
+        InvalidArgumentError: rows of different lengths, or text that UTF-8 can't hold.
+    """
+    try:
+        array = np.array(value, object)
+    except ValueError:
+        array = None
+    if array is None or any(isinstance(x, list | tuple | np.ndarray) for x in array.ravel().tolist()):
+        raise InvalidArgumentError(f"Rows of different lengths can't make one tensor: {_short(value)}.")
+    return from_numpy(array)
+
+
+def _encoded(x: Any) -> bytes:
+    if type(x) is bytes:
+        return x
+    if isinstance(x, bytes):
+        return bytes(x)
+    if not isinstance(x, str):
+        raise DTypeError(
+            f"Strings and objects of type {type(x).__name__} can't make one tensor: {_short(x)} stands among "
+            "strings; give str or bytes everywhere."
+        )
+    try:
+        return x.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(
+            f"{_short(x)} has half of a surrogate pair, which UTF-8 can't hold; give bytes, such as "
+            "os.fsencode(name) of a file's name."
+        ) from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,31 @@
+"""Which graphs hold strings: no machine code reads them, so NumPy and Python run such graphs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dualflow.core.dtypes import uncommon_in_use
+from dualflow.graph.ir import Graph, Node
+
+WHY: Final = "strings are Python's objects, which machine code does not read"
+
+
+def holds_strings(graph: Graph) -> bool:
+    """Whether a value of the graph, or of a body in it, is of strings."""
+    return "string" in uncommon_in_use and _holds(graph)
+
+
+def with_strings(graph: Graph) -> Node | None:
+    """The first node that makes or reads strings, None where they only pass through the graph."""
+    return next((n for n in graph.nodes if _touches(n)), None)
+
+
+def _touches(node: Node) -> bool:
+    made_or_read = (*node.specs, *[v.spec for v in node.inputs])
+    return any(spec.dtype.is_string for spec in made_or_read) or any(_holds(b) for _, b in node.bodies)
+
+
+def _holds(graph: Graph) -> bool:
+    if any(v.spec.dtype.is_string for v in graph.inputs):
+        return True
+    return any(map(_touches, graph.nodes))

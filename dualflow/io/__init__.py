@@ -1,0 +1,28 @@
+"""Files and what stands in them: ``df.io``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.io import gfile as gfile
+    from dualflow.ops.files.contents import matching_files as matching_files
+    from dualflow.ops.files.contents import read_file as read_file
+    from dualflow.ops.files.contents import write_file as write_file
+    from dualflow.ops.files.image_writing import encode_jpeg as encode_jpeg
+    from dualflow.ops.files.image_writing import encode_png as encode_png
+    from dualflow.ops.files.images import decode_and_crop_jpeg as decode_and_crop_jpeg
+    from dualflow.ops.files.images import decode_bmp as decode_bmp
+    from dualflow.ops.files.images import decode_gif as decode_gif
+    from dualflow.ops.files.images import decode_image as decode_image
+    from dualflow.ops.files.images import decode_jpeg as decode_jpeg
+    from dualflow.ops.files.images import decode_png as decode_png
+    from dualflow.ops.files.images import extract_jpeg_shape as extract_jpeg_shape
+    from dualflow.ops.files.images import is_jpeg as is_jpeg
+    from dualflow.ops.files.raw import decode_base64 as decode_base64
+    from dualflow.ops.files.raw import decode_compressed as decode_compressed
+    from dualflow.ops.files.raw import decode_raw as decode_raw
+    from dualflow.ops.files.raw import encode_base64 as encode_base64
+    from dualflow.ops.files.tables import decode_csv as decode_csv
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,209 @@
+"""What files hold, read and written when the program runs, and the names of files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.errors import (
+    DualflowError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.status_errors import AlreadyExistsError, PermissionDeniedError, UnknownError
+from dualflow.core.strings import string
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.text.mapping import filled, of_strings
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_ON_DISK: Final = Opaque("files are read and written by Python")
+_KINDS: Final[dict[type[OSError], type[DualflowError]]] = {
+    FileNotFoundError: NotFoundError,
+    IsADirectoryError: FailedPreconditionError,
+    NotADirectoryError: FailedPreconditionError,
+    FileExistsError: AlreadyExistsError,
+    PermissionError: PermissionDeniedError,
+}
+_FULL: Final = (28, 122)
+"""The numbers of errors of a full disk: ENOSPC and EDQUOT."""
+
+
+@contextmanager
+def system_errors(path: Any) -> Iterator[None]:
+    """A block in which an error of the operating system becomes one of dualflow's, which names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        kind = ResourceExhaustedError if error.errno in _FULL else _KINDS.get(type(error), UnknownError)
+        raise kind(f"{os.fsdecode(path)}: {error.strerror or error}.") from error
+
+
+def write_whole(path: str | bytes, contents: bytes) -> None:
+    """Replace what is in a file in one step: whoever reads it, or a crash, finds the old or the new contents.
+
+    Folders are made where they are missing. The new file has the old one's permissions.
+    """
+    name = os.fsdecode(path)
+    target = os.path.realpath(name)  # a link stays one
+    folder = os.path.dirname(target)
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as pipe:  # nothing replaces a device or a pipe; a folder is an error
+            pipe.write(contents)
+        return
+    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fchmod(file.fileno(), _permissions(target))
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _permissions(path: str) -> int:
+    """Those of the file, or those that a new file gets."""
+    try:
+        return os.stat(path).st_mode & 0o7777
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _read(filename: Array) -> Array:
+    path = filename.item()
+    with system_errors(path), open(path, "rb") as file:
+        return np.array(file.read(), object)
+
+
+def _write(filename: Array, contents: Array) -> tuple[()]:
+    path = filename.item()
+    with system_errors(path):
+        write_whole(path, contents.item())
+    return ()
+
+
+def _matching(pattern: Array) -> Array:
+    found: set[bytes] = set()
+    for each in pattern.ravel().tolist():
+        found.update(glob.glob(each, include_hidden=True))
+    return filled(sorted(found), (len(found),))
+
+
+_READ: Final = register(
+    Op(
+        name="read_file",
+        doc="All that is in a file.",
+        infer=lambda filename: TensorSpec.of(Shape(), string),
+        kernel=_read,
+        form=_ON_DISK,
+        effect=Effect.PYTHON,
+        strings=True,
+    )
+)
+_WRITE: Final = register(
+    Op(
+        name="write_file",
+        doc="Replaces what is in a file.",
+        infer=lambda filename, contents: (),
+        kernel=_write,
+        form=_ON_DISK,
+        outputs=None,
+        effect=Effect.PYTHON,
+        strings=True,
+    )
+)
+_MATCHING: Final = register(
+    Op(
+        name="matching_files",
+        doc="The names of the files that match patterns, sorted.",
+        infer=lambda pattern: TensorSpec.of(Shape([None]), string),
+        kernel=_matching,
+        form=_ON_DISK,
+        effect=Effect.PYTHON,
+        strings=True,
+    )
+)
+
+
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """All that is in a file, as one string; read at each call of a traced function.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FailedPreconditionError: it is a folder.
+        PermissionDeniedError: it may not be read.
+        InvalidArgumentError: ``filename`` has axes.
+
+    >>> import dualflow as df, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "letter.txt")
+    >>> df.io.write_file(str(path), "Dear reader")
+    >>> df.io.read_file(str(path)).numpy()
+    b'Dear reader'
+    """
+    return dispatch.current().apply(_READ, (_one(filename, "filename"),), {})
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+    """Replace what is in a file in one step, and make its folders.
+
+    Whatever interrupts this leaves the old contents whole.
+
+    Args:
+        filename: one string.
+        contents: one string.
+        name: ignored; as in TensorFlow.
+
+    Returns:
+        None; in an explicit graph the operation that writes.
+
+    Raises:
+        InvalidArgumentError: ``filename`` or ``contents`` has axes.
+        FailedPreconditionError: ``filename`` is that of a folder.
+        PermissionDeniedError: it may not be written.
+        ResourceExhaustedError: the disk is full.
+    """
+    inputs = _one(filename, "filename"), _one(contents, "contents")
+    return dispatch.current().apply(_WRITE, inputs, {}) or None
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match a pattern, or one of several, sorted.
+
+    Args:
+        pattern: one string or several, in which ``*`` stands for any characters, ``?`` for one, and ``[ab]``
+            for one of these, but for the separators of folders.
+        name: ignored; as in TensorFlow.
+
+    >>> import dualflow as df, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> df.io.matching_files(folder + "/*.txt").numpy()
+    array([], dtype=object)
+    """
+    return dispatch.current().apply(_MATCHING, (of_strings(pattern, "matching_files"),), {})
+
+
+def _one(x: Any, what: str) -> Any:
+    tensor = of_strings(os.fspath(x) if isinstance(x, os.PathLike) else x, f"a {what}")
+    if len(tensor.shape):
+        raise InvalidArgumentError(f"The {what} is one string, but its shape is {tensor.shape}.")
+    return tensor

@@ -1,0 +1,193 @@
+"""Tables in text: the fields of lines that commas separate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array, as_array
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.strings import string
+from dualflow.ops.samples import Sample
+from dualflow.ops.static import ints, known_value
+from dualflow.ops.text.mapping import filled, of_strings, text_op, words
+from dualflow.ops.text.numbers import number_in
+
+_KINDS: Final = (float32, float64, int32, int64, string)
+_BREAKS: Final = (b"\n", b"\r")
+
+
+def _fields(line: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
+    """The fields of one line."""
+    found, rest = [], line
+    while line:
+        if quotes and rest.startswith(b'"'):
+            field, rest = _quoted(rest)
+            if rest and not rest.startswith(delimiter):
+                raise InvalidArgumentError("Quote inside a string has to be escaped by another quote")
+        else:
+            field, separator, behind = rest.partition(delimiter)
+            rest = separator + behind
+            if any(b in field for b in _BREAKS) or (quotes and b'"' in field):
+                raise InvalidArgumentError("Unquoted fields cannot have quotes/CRLFs inside")
+        found.append(field)
+        if not rest:
+            break
+        rest = rest[1:]
+    return found
+
+
+def _quoted(rest: bytes) -> tuple[bytes, bytes]:
+    """A field in quotes at the start of a line, in which two quotes are one, and what stands behind it."""
+    at = 1
+    while True:
+        end = rest.find(b'"', at)
+        if end < 0:
+            raise InvalidArgumentError("Quoted field has to end with quote followed by delim or end")
+        if rest[end + 1 : end + 2] != b'"':
+            return rest[1:end].replace(b'""', b'"'), rest[end + 1 :]
+        at = end + 2
+
+
+def _columns(
+    records: Array,
+    *,
+    defaults: tuple[Any, ...],
+    dtypes: tuple[DType, ...],
+    delimiter: bytes,
+    quotes: bool,
+    missing: bytes,
+    columns: tuple[int, ...] | None,
+) -> tuple[Array, ...]:
+    rows: list[list[Any]] = [[] for _ in dtypes]
+    for i, line in enumerate(records.ravel().tolist()):
+        try:
+            fields = _chosen(_fields(line, delimiter, quotes), columns, len(dtypes))
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"decode_csv: {error} in record {i}: {line!r}.") from None
+        for j, (field, dtype) in enumerate(zip(fields, dtypes, strict=True)):
+            rows[j].append(_value(field, dtype, defaults[j], missing, (j, i)))
+    with np.errstate(over="ignore"):
+        return tuple([filled(row, records.shape, dtype) for row, dtype in zip(rows, dtypes, strict=True)])
+
+
+def _chosen(fields: list[bytes], columns: tuple[int, ...] | None, count: int) -> list[bytes]:
+    if columns is not None:
+        fields = [fields[c] for c in columns if c < len(fields)]
+    if len(fields) != count:
+        raise InvalidArgumentError(f"Expect {count} fields but have {len(fields)}")
+    return fields
+
+
+def _value(field: bytes, dtype: DType, default: Any, missing: bytes, place: tuple[int, int]) -> Any:
+    if not field or field == missing:
+        if default is None:
+            raise InvalidArgumentError(
+                f"decode_csv: Field {place[0]} is required but missing in record {place[1]}; give a default."
+            )
+        return default
+    if dtype.is_string:
+        return field
+    number = number_in(field, dtype)
+    if number is None:
+        raise InvalidArgumentError(
+            f"decode_csv: Field {place[0]} in record {place[1]} is not a valid {dtype.name}: {field!r}."
+        )
+    return number
+
+
+_DECODE: Final = text_op(
+    "decode_csv",
+    "The columns of a table whose rows are lines of text.",
+    infer=lambda records, *, dtypes, **attrs: tuple([TensorSpec.of(records.shape, t) for t in dtypes]),
+    kernel=_columns,
+    outputs=None,
+    samples=[
+        Sample(
+            (words("1,2.5,a", '3,,"b,c"'),),
+            {
+                "defaults": (0, 7.5, b""),
+                "dtypes": (int32, float32, string),
+                "delimiter": b",",
+                "quotes": True,
+                "missing": b"",
+                "columns": None,
+            },
+        )
+    ],
+)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    name: str | None = None,
+    select_cols: Sequence[int] | None = None,
+) -> list[Any]:
+    """The columns of a table whose rows are strings: one tensor for each, of the shape of ``records``.
+
+    Args:
+        records: lines of text, without the characters that end them.
+        record_defaults: for each column what stands for an empty field, whose dtype is the column's: float32,
+            float64, int32, int64 or string. It is a scalar or a list of one; an empty tensor where a field
+            may not be empty.
+        field_delim: the one character between fields.
+        use_quote_delim: whether fields may stand in double quotes, in which two of them are one.
+        na_value: what else stands for an empty field.
+        name: ignored; as in TensorFlow.
+        select_cols: the numbers of the columns to read, which grow; all by default.
+
+    Raises:
+        InvalidArgumentError: another number of fields, a field that is no number of its column's dtype, wrong
+            quotes, or an empty field without a default; the message names the record.
+        DTypeError: a default of another dtype.
+
+    >>> import dualflow as df
+    >>> ages, names = df.io.decode_csv(["7,Ann", ",Bob"], [[0], [""]])
+    >>> ages.numpy(), names.numpy()
+    (array([7, 0], dtype=int32), array([b'Ann', b'Bob'], dtype=object))
+    """
+    delimiter = field_delim.encode()
+    if len(delimiter) != 1:
+        raise InvalidArgumentError(f"field_delim is one character, not {field_delim!r}.")
+    columns = None if select_cols is None else ints(select_cols, "select_cols")
+    if columns is not None and len(columns) != len(record_defaults):
+        raise InvalidArgumentError(
+            f"There are {len(columns)} select_cols and {len(record_defaults)} record_defaults; give one "
+            "default for each column."
+        )
+    if columns is not None and any(b <= a for a, b in zip((-1, *columns), columns, strict=False)):
+        raise InvalidArgumentError(f"select_cols grow from 0 on, which {columns} do not.")
+    found = [_default(x, i) for i, x in enumerate(record_defaults)]
+    attrs = {
+        "defaults": tuple([value for value, _ in found]),
+        "dtypes": tuple([dtype for _, dtype in found]),
+        "delimiter": delimiter,
+        "quotes": bool(use_quote_delim),
+        "missing": na_value.encode(),
+        "columns": columns,
+    }
+    return list(dispatch.current().apply(_DECODE, (of_strings(records, "decode_csv"),), attrs))
+
+
+def _default(value: Any, place: int) -> tuple[Any, DType]:
+    """The default of a column, None where it has none, and the column's dtype."""
+    array = known_value(value) if isinstance(value, TENSORS) else as_array(value)
+    if array is None or array.size > 1 or array.ndim > 1:
+        raise InvalidArgumentError(
+            f"The default of column {place} is one value, known while tracing, not {value!r}."
+        )
+    dtype = as_dtype(array.dtype)
+    if dtype not in _KINDS:
+        known = ", ".join(t.name for t in _KINDS)
+        raise DTypeError(f"Columns are of {known}; the default of column {place} is of {dtype.name}.")
+    return (array.item() if array.size else None), dtype

@@ -1,0 +1,1 @@
+"""Strings: what computes with them, and what makes numbers and text of each other."""

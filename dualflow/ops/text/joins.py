@@ -1,0 +1,188 @@
+"""Strings made of several: one behind the other, along axes, in templates, and of segments."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.strings import string
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import unstack
+from dualflow.ops.printing import format_array
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import ints, shape_of, static_int
+from dualflow.ops.text.mapping import common_shape, filled, of_strings, text_op
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _joined(*arrays: Array, separator: bytes) -> Array:
+    spread = np.broadcast_arrays(*arrays)
+    rows = zip(*[a.ravel().tolist() for a in spread], strict=True)
+    return filled([separator.join(row) for row in rows], spread[0].shape)
+
+
+_JOIN: Final = text_op(
+    "string_join",
+    "The strings of several tensors at each place, one behind the other.",
+    infer=lambda *specs, separator: TensorSpec.of(common_shape([s.shape for s in specs], "join"), string),
+    kernel=_joined,
+    samples=[Sample((Domain(kinds="O", shape=(2, 3)), Domain(kinds="O", shape=(2, 3))), {"separator": b"-"})],
+)
+
+
+def _reduced(x: Array, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Array:
+    kept = [a for a in range(x.ndim) if a not in axes]
+    axes = axes[::-1]
+    count = math.prod(x.shape[a] for a in axes)
+    shape = tuple([x.shape[a] for a in kept])
+    rows = x.transpose(*kept, *axes).reshape(math.prod(shape), count)
+    full = tuple([1 if a in axes else size for a, size in enumerate(x.shape)])
+    return filled([separator.join(row) for row in rows.tolist()], full if keepdims else shape)
+
+
+def _reduced_spec(x: TensorSpec, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> TensorSpec:
+    sizes = [1 if a in axes else d for a, d in enumerate(x.shape) if keepdims or a not in axes]
+    return TensorSpec.of(Shape(sizes), string)
+
+
+_REDUCE: Final = text_op(
+    "string_reduce_join",
+    "The strings along some axes, one behind the other; along the first of the axes next to each other.",
+    infer=_reduced_spec,
+    kernel=_reduced,
+    samples=[
+        Sample((Domain(kinds="O", shape=(2, 3)),), {"axes": axes, "keepdims": keep, "separator": b","})
+        for axes, keep in (((0, 1), False), ((1, 0), True), ((1,), False))
+    ],
+)
+
+
+def _templated(*arrays: Array, texts: tuple[str, ...], edge: int) -> Array:
+    shown = [format_array(a, edge) for a in arrays]
+    text = texts[0] + "".join(s + t for s, t in zip(shown, texts[1:], strict=True))
+    return np.array(text.encode("utf-8", "surrogateescape"), object)
+
+
+_FORMAT: Final = text_op(
+    "string_format",
+    "A text with tensors in it, between ``texts``, of which there is one more.",
+    infer=lambda *specs, texts, edge: TensorSpec.of(Shape(), string),
+    kernel=_templated,
+    samples=[Sample((Domain(-9, 9, "fib", (2, 7)),), {"texts": ("x is ", "."), "edge": 3})],
+)
+
+
+def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """The strings of several tensors, one behind the other.
+
+    Args:
+        inputs: a list of tensors of strings of one shape; scalars go with any.
+        separator: stands between them.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: shapes differ.
+        DTypeError: numbers, a lone string, or a separator that is no Python string.
+
+    >>> import dualflow as df
+    >>> df.strings.join([["a", "b"], ".txt"]).numpy()
+    array([b'a.txt', b'b.txt'], dtype=object)
+    """
+    if isinstance(inputs, str | bytes) or not len(shape_of(inputs) if hasattr(inputs, "shape") else (0,)):
+        raise DTypeError(f"join takes a list of tensors of strings, not {inputs!r}; put it into a list.")
+    rows = unstack(inputs) if isinstance(inputs, TENSORS) else inputs
+    tensors = tuple([of_strings(x, "join") for x in rows])
+    if not tensors:
+        return convert_to_tensor("")
+    common_shape([x.shape for x in tensors], "join")
+    return dispatch.current().apply(_JOIN, tensors, {"separator": _separator(separator)})
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    separator: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The strings along some axes, one behind the other.
+
+    Args:
+        inputs: strings of any shape.
+        axis: an axis, or several: the elements along the first of them stand next to each other. All by
+            default, from the last to the first.
+        keepdims: whether the axes stay, with size 1.
+        separator: stands between the strings.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        OutOfRangeError: there is no such axis.
+        InvalidArgumentError: an axis twice.
+
+    >>> import dualflow as df
+    >>> df.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1, separator="-").numpy()
+    array([b'a-b', b'c-d'], dtype=object)
+    """
+    x = of_strings(inputs, "reduce_join")
+    count = len(x.shape)
+    axes = tuple(range(count))[::-1] if axis is None else ints(axis, "axis")
+    for a in axes:
+        if not -count <= a < count:
+            raise OutOfRangeError(f"reduce_join: there is no axis {a} in a tensor of shape {x.shape}.")
+    axes = tuple([a % count for a in axes])
+    if len(set(axes)) < len(axes):
+        raise InvalidArgumentError(f"reduce_join is given an axis twice: {axes}; name each once.")
+    attrs = {"axes": axes, "keepdims": bool(keepdims), "separator": _separator(separator)}
+    return dispatch.current().apply(_REDUCE, (x,), attrs)
+
+
+def format(
+    template: str,
+    inputs: Any,
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
+) -> Tensor:
+    """A text with tensors in it, as :func:`dualflow.print` shows them; strings stand in quotes.
+
+    Args:
+        template: the text, with a placeholder for each tensor.
+        inputs: a tensor, or a list or tuple of them.
+        placeholder: what stands for a tensor.
+        summarize: how many elements are shown at each end of an axis; -1 for all.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: not as many tensors as placeholders.
+
+    >>> import dualflow as df
+    >>> df.strings.format("x is {}, of {}", (df.range(9), "abc")).numpy()
+    b'x is [0 1 2 ... 6 7 8], of "abc"'
+    """
+    several = inputs if isinstance(inputs, list | tuple) else (inputs,)
+    texts = tuple(template.split(placeholder))
+    if len(texts) != len(several) + 1:
+        raise InvalidArgumentError(
+            f"The template has {len(texts) - 1} placeholders {placeholder!r}, and there are {len(several)} "
+            "tensors; give one for each."
+        )
+    tensors = tuple([convert_to_tensor(x) for x in several])
+    return dispatch.current().apply(
+        _FORMAT, tensors, {"texts": texts, "edge": static_int(summarize, "summarize")}
+    )
+
+
+def _separator(separator: Any) -> bytes:
+    if not isinstance(separator, str | bytes):
+        raise DTypeError(f"separator is a Python string, not {separator!r}.")
+    return separator.encode() if isinstance(separator, str) else separator

@@ -1,0 +1,116 @@
+"""Strings in other letters, without spaces around, and their lengths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from dualflow.core.dtypes import int32
+from dualflow.ops.samples import Sample
+from dualflow.ops.text.mapping import WORDS, one_of, per_string
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_UNITS: Final = ("BYTE", "UTF8_CHAR")
+
+
+def starts(text: bytes) -> list[int]:
+    """Where the characters of UTF-8 begin: each byte that does not continue one, also in what is no UTF-8."""
+    return [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80]
+
+
+def _case(text: bytes, upper: bool, unicode: bool) -> bytes:
+    if not unicode:
+        return text.upper() if upper else text.lower()
+    decoded = text.decode("utf-8", "replace")
+    return (decoded.upper() if upper else decoded.lower()).encode()
+
+
+_CASE: Final = per_string(
+    "string_case",
+    "Strings in upper or lower case, of ASCII letters or of all of Unicode.",
+    _case,
+    samples=[
+        Sample((WORDS,), {"upper": upper, "unicode": unicode})
+        for upper in (True, False)
+        for unicode in (True, False)
+    ],
+)
+_STRIP: Final = per_string("string_strip", "Strings without the white space around them.", bytes.strip)
+_LENGTH: Final = per_string(
+    "string_length",
+    "How many bytes, or characters of UTF-8, each string has.",
+    lambda text, characters: len(starts(text)) if characters else len(text),
+    result=int32,
+    samples=[Sample((WORDS,), {"characters": characters}) for characters in (True, False)],
+)
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings with their letters in lower case.
+
+    Args:
+        input: strings of any shape.
+        encoding: "" changes ASCII's letters and leaves other bytes alone; "utf-8" changes those of all
+            languages, and bytes that are no UTF-8 become U+FFFD.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: another encoding.
+        DTypeError: ``input`` is of numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.lower(["Abc", "ÀÉ"], encoding="utf-8").numpy()[1].decode()
+    'àé'
+    """
+    return _in_case(input, encoding, False)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings with their letters in upper case; see :func:`lower`.
+
+    >>> import dualflow as df
+    >>> df.strings.upper("abc").numpy()
+    b'ABC'
+    """
+    return _in_case(input, encoding, True)
+
+
+def _in_case(input: Any, encoding: str, upper: bool) -> Any:
+    return _CASE(input, upper=upper, unicode=one_of(encoding, ("", "utf-8"), "encoding") != "")
+
+
+def strip(input: Any, name: str | None = None) -> Tensor:
+    r"""Strings without ASCII's white space at both ends.
+
+    >>> import dualflow as df
+    >>> df.strings.strip("  a b\n").numpy()
+    b'a b'
+    """
+    found: Tensor = _STRIP(input)
+    return found
+
+
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """The length of each string, in int32.
+
+    Args:
+        input: strings of any shape.
+        unit: "BYTE", or "UTF8_CHAR" for characters, of which each byte that is no continuation begins one.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: another unit.
+        DTypeError: ``input`` is of numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.length(["a", "é"]).numpy(), df.strings.length("é", unit="UTF8_CHAR").numpy()
+    (array([1, 2], dtype=int32), np.int32(1))
+    """
+    found: Tensor = _LENGTH(input, characters=in_characters(unit))
+    return found
+
+
+def in_characters(unit: str) -> bool:
+    """Whether a unit is that of characters."""
+    return one_of(unit, _UNITS, "unit") == "UTF8_CHAR"

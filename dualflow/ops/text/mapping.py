@@ -1,0 +1,139 @@
+"""The constructors of ops on strings: a Python function of bytes, called for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import as_array
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.core.strings import string
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.forms import Opaque
+from dualflow.ops.record import Op, register
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import dtype_of
+
+Array = np.ndarray[Any, Any]
+ON_HOST: Final = Opaque("strings are Python's objects")
+WORDS: Final = Domain(kinds="O")
+"""Strings of any shape, for samples."""
+
+
+def words(*values: Any) -> Domain:
+    """These very strings, as a vector."""
+    array = as_array(list(values), string)
+    return Domain(kinds="O", shape=array.shape, values=array)
+
+
+def one_word(value: bytes) -> Domain:
+    """This very string, as a scalar."""
+    return Domain(kinds="O", shape=(), values=np.array(value, object))
+
+
+def of_strings(x: Any, name: str) -> Any:
+    """``x`` as a tensor of strings.
+
+    Raises:
+        DTypeError: numbers, which ``name`` does not take.
+    """
+    if isinstance(x, TENSORS) and not dtype_of(x).is_string:
+        raise DTypeError(
+            f"{name} takes strings, not {dtype_of(x).name}; df.as_string makes strings of numbers."
+        )
+    return convert_to_tensor(x, string)
+
+
+def filled(found: Iterable[Any], shape: tuple[int, ...], dtype: DType = string) -> Array:
+    """Elements in row-major order as an array."""
+    out = np.empty(shape, dtype.dtype)
+    out.reshape(-1)[...] = list(found)
+    return out
+
+
+def per_string(
+    name: str,
+    doc: str,
+    function: Callable[..., Any],
+    *,
+    result: DType = string,
+    samples: Sequence[Sample] | None = None,
+) -> Callable[..., Any]:
+    """Register an op that maps ``function(element, **attrs)`` over a tensor of strings.
+
+    Returns:
+        ``apply(x, **attrs)``, which runs it on what becomes a tensor of strings.
+    """
+
+    def kernel(x: Array, **attrs: Any) -> Array:
+        return filled([function(s, **attrs) for s in x.ravel().tolist()], x.shape, result)
+
+    op = text_op(
+        name,
+        doc,
+        infer=lambda x, **attrs: TensorSpec.of(x.shape, result),
+        kernel=kernel,
+        samples=samples or (Sample((WORDS,)),),
+    )
+    return lambda x, **attrs: dispatch.current().apply(
+        op, (of_strings(x, name.removeprefix("string_")),), attrs
+    )
+
+
+def text_op(
+    name: str,
+    doc: str,
+    *,
+    infer: Callable[..., Any],
+    kernel: Callable[..., Any],
+    samples: Sequence[Sample],
+    outputs: int | None = 1,
+) -> Op:
+    """Register an op with strings among its inputs or results, which runs as its kernel everywhere."""
+    return register(
+        Op(
+            name=name,
+            doc=doc,
+            infer=infer,
+            kernel=kernel,
+            form=ON_HOST,
+            outputs=outputs,
+            strings=True,
+            samples=tuple(samples),
+        )
+    )
+
+
+def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
+    """The shape that all have which have axes: scalars go with any.
+
+    Raises:
+        InvalidArgumentError: two of them differ.
+    """
+    given = [s for s in shapes if len(s)] or [Shape()]
+    if any(len(s) != len(given[0]) for s in given) or any(
+        len({d for d in sizes if d is not None}) > 1 for sizes in zip(*given, strict=True)
+    ):
+        raise InvalidArgumentError(
+            f"{what} takes inputs of one shape, and scalars, not shapes {', '.join(map(str, shapes))}; "
+            "reshape them, or repeat them with df.broadcast_to."
+        )
+    return broadcast(given)
+
+
+def one_of(value: Any, known: Sequence[str], what: str) -> str:
+    """``value``, if it is one of the names that ``known`` lists.
+
+    Raises:
+        InvalidArgumentError: another one.
+    """
+    if value not in known:
+        raise InvalidArgumentError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}.")
+    return str(value)

@@ -1,0 +1,168 @@
+"""Parts of strings: some of their characters, and what stands between separators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dtypes import int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.shape import Shape, broadcast
+from dualflow.core.spec import TensorSpec
+from dualflow.core.strings import string
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.samples import Sample, integers
+from dualflow.ops.static import static_int
+from dualflow.ops.text.letters import in_characters, starts
+from dualflow.ops.text.mapping import filled, of_strings, one_word, text_op, words
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+
+def _part(text: bytes, pos: int, count: int, characters: bool) -> bytes:
+    """``count`` bytes or characters from ``pos`` on, to the end where it is negative."""
+    begins = [*starts(text), len(text)] if characters else range(len(text) + 1)
+    size = len(begins) - 1
+    if not -size <= pos <= size:
+        raise OutOfRangeError(f"pos {pos} out of range for string b{str(text)[1:]} of length {size}")
+    first = pos + size if pos < 0 else pos
+    last = size if count < 0 else min(first + count, size)
+    return text[begins[first] : begins[last]]
+
+
+def _parts(x: Array, pos: Array, count: Array, characters: bool) -> Array:
+    spread = np.broadcast_arrays(x, pos, count)
+    rows = zip(*[a.ravel().tolist() for a in spread], strict=True)
+    return filled([_part(s, first, n, characters) for s, first, n in rows], spread[0].shape)
+
+
+def _parts_spec(x: TensorSpec, pos: TensorSpec, count: TensorSpec, characters: bool) -> TensorSpec:
+    return TensorSpec.of(broadcast([x.shape, pos.shape, count.shape]), string)
+
+
+_SUBSTR: Final = text_op(
+    "string_substr",
+    "A part of each string, from a position on and of a length.",
+    infer=_parts_spec,
+    kernel=_parts,
+    samples=[
+        Sample(
+            (
+                words("hello", "w\u00f6rld!", b"\xffabc"),
+                integers(-3, 4, shape=(3,)),
+                integers(0, 4, shape=(3,)),
+            ),
+            {"characters": characters},
+        )
+        for characters in (True, False)
+    ],
+)
+
+
+def _pieces(text: Array, separator: Array, most: int) -> Array:
+    found = text.item().split(separator.item() or None, most)
+    return filled(found, (len(found),))
+
+
+_SPLIT: Final = text_op(
+    "string_split",
+    "What stands between the separators of one string.",
+    infer=lambda text, separator, most: TensorSpec.of(Shape([None]), string),
+    kernel=_pieces,
+    samples=[
+        Sample(
+            (one_word(b" a,b ,,c"), one_word(s)),
+            {"most": n},
+        )
+        for s, n in ((b",", -1), (b"", -1), (b",", 1))
+    ],
+)
+_BYTES: Final = text_op(
+    "string_bytes",
+    "The bytes of one string, each as a string.",
+    infer=lambda text: TensorSpec.of(Shape([None]), string),
+    kernel=lambda text: filled([bytes([b]) for b in text.item()], (len(text.item()),)),
+    samples=[Sample((one_word(b"abc"),))],
+)
+
+
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """A part of each string; the three arguments broadcast.
+
+    Args:
+        input: strings.
+        pos: where each part begins: integers, from the end where they are negative.
+        len: how long each part is, at most; to the string's end where it is negative.
+        unit: what is counted: "BYTE", or "UTF8_CHAR".
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        OutOfRangeError: a part begins outside of its string.
+        InvalidArgumentError: another unit, or shapes that do not broadcast.
+        DTypeError: ``input`` is of numbers, or ``pos`` or ``len`` is not of integers.
+
+    >>> import dualflow as df
+    >>> df.strings.substr(["hello", "world"], [1, -2], [3, 9]).numpy()
+    array([b'ell', b'ld'], dtype=object)
+    """
+    places = [convert_to_tensor(p) for p in (pos, len)]
+    if any(p.dtype not in (int32, int64) for p in places):
+        shown = " and ".join(p.dtype.name for p in places)
+        raise DTypeError(f"substr counts in int32 or int64, not in {shown}; cast them with df.cast.")
+    inputs = (of_strings(input, "substr"), *places)
+    return dispatch.current().apply(_SUBSTR, inputs, {"characters": in_characters(unit)})
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
+    """What stands between the separators of one string, as a vector.
+
+    Args:
+        input: one string. Of several the parts would be rows of different lengths, which no tensor has.
+        sep: one string; where it is empty or None, white space separates, and none of it is left.
+        maxsplit: how many separators count, from the left; all if it is negative.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: ``input`` or ``sep`` has axes.
+        DTypeError: numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.split("a b  c").numpy(), df.strings.split("a,,b", sep=",").numpy()
+    (array([b'a', b'b', b'c'], dtype=object), array([b'a', b'', b'b'], dtype=object))
+    """
+    text = lone(input, "split")
+    separator = lone("" if sep is None else sep, "split")
+    return dispatch.current().apply(_SPLIT, (text, separator), {"most": static_int(maxsplit, "maxsplit")})
+
+
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
+    """The bytes of one string, each as a string of its own.
+
+    Raises:
+        InvalidArgumentError: ``input`` has axes: see :func:`split`.
+
+    >>> import dualflow as df
+    >>> df.strings.bytes_split("abc").numpy()
+    array([b'a', b'b', b'c'], dtype=object)
+    """
+    return dispatch.current().apply(_BYTES, (lone(input, "bytes_split"),), {})
+
+
+def lone(x: Any, name: str) -> Any:
+    """``x`` as one string.
+
+    Raises:
+        InvalidArgumentError: a tensor with axes.
+        DTypeError: numbers.
+    """
+    tensor = of_strings(x, name)
+    if len(tensor.shape):
+        raise InvalidArgumentError(
+            f"{name} takes one string, not shape {tensor.shape}: several give rows of different lengths, and "
+            "a tensor's have one. Take them one by one, as in [df.strings.split(s) for s in x]."
+        )
+    return tensor

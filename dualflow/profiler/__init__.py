@@ -1,0 +1,12 @@
+"""Where the time of a program goes: ``df.profiler`` writes traces that Perfetto and Chrome show."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.profiler import experimental as experimental
+    from dualflow.profiler.session import ProfileFile as ProfileFile
+    from dualflow.profiler.session import trace as trace
+
+_publish(globals(), modules=("experimental",), internal=("TYPE_CHECKING",), deferred=True)

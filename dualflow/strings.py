@@ -1,0 +1,23 @@
+"""Functions of strings: ``df.strings``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.ops.text.joins import format as format
+    from dualflow.ops.text.joins import join as join
+    from dualflow.ops.text.joins import reduce_join as reduce_join
+    from dualflow.ops.text.letters import length as length
+    from dualflow.ops.text.letters import lower as lower
+    from dualflow.ops.text.letters import strip as strip
+    from dualflow.ops.text.letters import upper as upper
+    from dualflow.ops.text.numbers import as_string as as_string
+    from dualflow.ops.text.numbers import to_number as to_number
+    from dualflow.ops.text.parts import bytes_split as bytes_split
+    from dualflow.ops.text.parts import split as split
+    from dualflow.ops.text.parts import substr as substr
+    from dualflow.ops.text.patterns import regex_full_match as regex_full_match
+    from dualflow.ops.text.patterns import regex_replace as regex_replace
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

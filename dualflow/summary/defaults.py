@@ -1,0 +1,123 @@
+"""What summaries are written to, for which step, and whether: each thread has its own defaults."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tracebacks import entry
+
+Condition = bool | Callable[[], Any] | Any
+"""Whether summaries are recorded: a bool, a scalar tensor, or a function that returns either."""
+
+
+class Defaults(threading.local):
+    """The defaults of a thread.
+
+    Attributes:
+        writer: the writer of the innermost ``as_default`` block; None for no one.
+        traced: whether that block is one of a function that is being traced, which keeps its writer.
+        step: the step of summaries that name none.
+        condition: whether they are recorded.
+    """
+
+    writer: Any = None
+    traced: bool = False
+    step: Any = None
+    condition: Condition = True
+
+
+DEFAULTS: Final = Defaults()
+
+
+@contextmanager
+def with_defaults(**changes: Any) -> Iterator[None]:
+    """The block in which these defaults are others."""
+    before = {name: getattr(DEFAULTS, name) for name in changes}
+    vars(DEFAULTS).update(changes)
+    try:
+        yield
+    finally:
+        vars(DEFAULTS).update(before)
+
+
+def record_if(condition: Condition) -> Any:
+    """The block in which summaries are written only if ``condition`` holds.
+
+    Args:
+        condition: a bool, a scalar tensor, or a function without arguments that returns one of them, which
+            is called for each summary.
+
+    >>> import dualflow as df
+    >>> with df.summary.record_if(False):
+    ...     df.summary.should_record_summaries()
+    False
+    """
+    return with_defaults(condition=condition)
+
+
+def should_record_summaries() -> bool:
+    """Whether a summary would be written here: there is a default writer, and the condition holds.
+
+    >>> import dualflow as df
+    >>> df.summary.should_record_summaries()
+    False
+    """
+    return DEFAULTS.writer is not None and bool(condition_here())
+
+
+def condition_here() -> Any:
+    """The condition's value: a bool or a tensor."""
+    found = DEFAULTS.condition
+    return found() if callable(found) and not isinstance(found, dispatch.TENSORS) else found
+
+
+@entry
+def set_step(step: Any) -> None:
+    """Let summaries of this thread that name no step be of ``step``.
+
+    Args:
+        step: an integer; a variable or a tensor, which is read at each summary; None for no default.
+
+    Raises:
+        InvalidArgumentError: ``step`` is none of these.
+
+    >>> import dualflow as df
+    >>> df.summary.experimental.set_step(3)
+    >>> df.summary.experimental.get_step()
+    3
+    >>> df.summary.experimental.set_step(None)
+    """
+    DEFAULTS.step = checked_step(step)
+
+
+def get_step() -> Any:
+    """The step of summaries that name none; None if there is no default."""
+    return DEFAULTS.step
+
+
+def checked_step(step: Any) -> Any:
+    """A step that can be one.
+
+    Raises:
+        InvalidArgumentError: it is no integer, and no tensor of one.
+    """
+    if step is None:
+        return None
+    if isinstance(step, dispatch.TENSORS):
+        fits = step.dtype.is_integer and tuple(step.shape) == ()
+    else:
+        fits = hasattr(step, "__index__") and not isinstance(step, bool)
+    if not fits:
+        shown = (
+            f"a tensor of {step.dtype.name} and shape {step.shape}"
+            if isinstance(step, (AbstractVariable, dispatch.AbstractTensor))
+            else repr(step)
+        )
+        raise InvalidArgumentError(f"A step is an integer, or a scalar tensor of one, not {shown}.")
+    return step

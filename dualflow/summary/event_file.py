@@ -1,0 +1,163 @@
+"""A file of events: records of a length, bytes and checksums, appended as a whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any, Final
+
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.summary.requirement import protocol
+
+_VERSION: Final = "brain.Event:2"
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+_count: Final = itertools.count()
+
+
+class EventFile:
+    """Events in memory, and the file that they go to.
+
+    A thread adds events at any time. Where writing fails, as on a full disk, the file is cut back to its
+    last whole record, and the events are kept for the next attempt. A forked child begins a file of its own.
+
+    Args:
+        folder: made if it is missing.
+        suffix: of the file's name.
+        most: how many events wait in memory.
+        seconds: how long the oldest waits until another event comes.
+
+    Raises:
+        InvalidArgumentError: there can be no such folder or file.
+    """
+
+    def __init__(self, folder: Path, suffix: str, most: int, seconds: float) -> None:
+        self.folder = folder
+        self._suffix = suffix
+        self._most = most
+        self._seconds = seconds
+        self._lock = threading.RLock()
+        self._waiting: list[bytes] = []
+        self.closed = False
+        self._open()
+
+    def _open(self) -> None:
+        """Begin a file under a name that no other has."""
+        event = protocol().event.Event(wall_time=time.time(), file_version=_VERSION)
+        stamp = f"{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_count)}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.path = self.folder / f"events.out.tfevents.{stamp}{self._suffix}"
+            self._held = [os.open(self.path, _NEW, 0o666)]
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"Summaries can't be written to {str(self.folder)!r}: {error.strerror}. Give a folder that "
+                "this process may make, or write to."
+            ) from error
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _give_up, self._process, self._lock, self._waiting, self._held)
+        self._since = time.monotonic()
+        self._waiting[:] = [_record(event.SerializeToString())]
+        self.flush()
+
+    def add(self, event: Any) -> None:
+        """Let ``event`` be written with the next ones.
+
+        Raises:
+            FailedPreconditionError: the file is closed, or can't be written to.
+        """
+        record = _record(event.SerializeToString())
+        self._own()
+        with self._lock:
+            self.require_open()
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting.append(record)
+            if len(self._waiting) >= self._most or time.monotonic() - self._since >= self._seconds:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write all events that wait.
+
+        Raises:
+            FailedPreconditionError: the file is closed, or can't be written to.
+        """
+        self._own()
+        with self._lock:
+            self.require_open()
+            try:
+                _append(self._held[0], self._waiting)
+            except OSError as error:
+                raise FailedPreconditionError(
+                    f"Summaries can't be written to {str(self.path)!r}: {error.strerror}. They wait in "
+                    "memory; the next flush() writes them if it can."
+                ) from error
+
+    def close(self) -> None:
+        """Write all events, and take no more; the file is closed even if writing fails."""
+        self._own()
+        with self._lock:
+            if self.closed:
+                return
+            try:
+                self.flush()
+            finally:
+                self.closed = True
+                self._end.detach()
+                os.close(self._held.pop())
+
+    def require_open(self) -> None:
+        """Refuse to go on with a closed file.
+
+        Raises:
+            FailedPreconditionError: it is closed.
+        """
+        if self.closed:
+            raise FailedPreconditionError(
+                "SummaryWriter is already closed; make another with df.summary.create_file_writer()."
+            )
+
+    def _own(self) -> None:
+        """In a forked child: leave the parent's file and what waits for it, and begin another."""
+        if os.getpid() != self._process:
+            self._lock = threading.RLock()
+            self._end.detach()
+            self._waiting.clear()
+            if not self.closed:
+                os.close(self._held.pop())
+                self._open()
+
+
+def _append(descriptor: int, records: list[bytes]) -> None:
+    """Append records and forget them; where that fails the file ends where it did."""
+    start = os.lseek(descriptor, 0, os.SEEK_END)
+    data = memoryview(b"".join(records))
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        os.ftruncate(descriptor, start)
+        raise
+    records.clear()
+
+
+def _give_up(process: int, lock: Any, records: list[bytes], held: list[int]) -> None:
+    """At the end of a writer that nobody closed: write what waits, if that works; a forked child does not."""
+    if os.getpid() != process:
+        return
+    with lock:
+        try:
+            _append(held[0], records)
+        finally:
+            os.close(held.pop())
+
+
+def _record(data: bytes) -> bytes:
+    checksum = protocol().checksum
+    length = struct.pack("<Q", len(data))
+    return b"".join([length, struct.pack("<I", checksum(length)), data, struct.pack("<I", checksum(data))])

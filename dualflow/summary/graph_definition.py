@@ -1,0 +1,108 @@
+"""A graph as the message ``GraphDef``, of which TensorBoard draws a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.summary.requirement import protocol
+
+
+def definition(graph: Graph) -> Any:
+    """The graph's nodes, each with its inputs, its results' shapes, and the user's line.
+
+    Arguments, variables and captured tensors are nodes too. A graph inside a node, as of a branch or a loop,
+    is a group of nodes with the node's name.
+    """
+    writer = DefinitionWriter()
+    writer.graph(graph, "", None)
+    return writer.message
+
+
+class DefinitionWriter:
+    """Adds the nodes of graphs to one message, under names that no other node has."""
+
+    def __init__(self) -> None:
+        self.message = protocol().graph.GraphDef()
+        self.message.versions.producer = 22
+        self._counts: dict[str, int] = {}
+
+    def graph(self, graph: Graph, scope: str, given: list[str] | None) -> None:
+        """Add the nodes of a graph under names that begin with ``scope``.
+
+        ``given`` are the names of what a graph inside a node reads, where they are known.
+        """
+        names: dict[Value, str] = {}
+        for i, value in enumerate(graph.inputs):
+            names[value] = self._input(graph, i, scope, given)
+        for node in graph.nodes:
+            read = [names[v] for v in node.inputs]
+            name = self._node(f"{scope}{node.op.name}", node.op.name, read, node.specs, _attributes(node))
+            names.update((v, name if v.index == 0 else f"{name}:{v.index}") for v in node.outputs)
+            inner = read if len(node.bodies) == 1 else None
+            for part, body in node.bodies:
+                fits = inner is not None and len(inner) == len(body.inputs)
+                self.graph(body, f"{name}/{_word(part)}/", inner if fits else None)
+        for i, output in enumerate(graph.outputs):
+            self._node(f"{scope}output_{i}", "Identity", [names[output]], [output.spec], {})
+        for update in graph.updates:
+            read = [names[update.input], names[update.value]]
+            self._node(f"{scope}assign", "AssignVariable", read, [], {})
+
+    def _input(self, graph: Graph, place: int, scope: str, given: list[str] | None) -> str:
+        value = graph.inputs[place]
+        if given is not None:
+            return given[place]
+        capture = place - len(graph.arguments)
+        if capture < 0:
+            name = value.spec.name or f"argument_{place}"
+            return self._node(f"{scope}{name}", "Placeholder", [], [value.spec], {})
+        source = graph.captures[capture]
+        if source.variable:
+            name = str(source.source.name).partition(":")[0]
+            return self._node(f"{scope}{name}", "ReadVariable", [], [value.spec], {})
+        return self._node(f"{scope}captured_{capture}", "Const", [], [value.spec], {})
+
+    def _node(
+        self,
+        name: str,
+        op: str,
+        inputs: Iterable[str],
+        specs: Iterable[TensorSpec],
+        attributes: Mapping[str, str],
+    ) -> str:
+        full = self._unused("/".join(map(_word, name.split("/"))))
+        node = self.message.node.add(name=full, op=op, input=inputs, device="/device:CPU:0")
+        for spec in specs:
+            _add_shape(node.attr["_output_shapes"].list.shape.add(), spec)
+        for key, text in attributes.items():
+            node.attr[key].s = text.encode()
+        return full
+
+    def _unused(self, name: str) -> str:
+        count = self._counts.get(name, 0)
+        self._counts[name] = count + 1
+        return self._unused(f"{name}_{count}") if count else name
+
+
+def _word(text: str) -> str:
+    """``text`` in the letters that names of nodes may have."""
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in text).lstrip("_-") or "_"
+
+
+def _add_shape(message: Any, spec: TensorSpec) -> None:
+    for size in spec.shape:
+        message.dim.add(size=size if isinstance(size, int) else -1)
+
+
+def _attributes(node: Node) -> dict[str, str]:
+    """What a click on the node shows: the dtypes, the line and the settings."""
+    found = {"dtype": ", ".join(s.dtype.name for s in node.specs)} if node.specs else {}
+    if node.origin is not None:
+        found["line"] = str(node.origin)
+    for name, value in node.settings.items():
+        text = repr(value)
+        found[f"setting_{name}"] = text if len(text) <= 200 else f"{text[:200]}..."
+    return found

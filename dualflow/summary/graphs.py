@@ -1,0 +1,151 @@
+"""Graphs as summaries: one that is given, or those of the functions that are traced."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Final
+
+from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.tracebacks import entry
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import Function
+from dualflow.function.trace_function import TRACE_LISTENERS
+from dualflow.graph.ir import Graph
+from dualflow.graph_mode.graph import ExplicitGraph
+from dualflow.summary.defaults import DEFAULTS, condition_here
+from dualflow.summary.graph_definition import definition
+from dualflow.summary.requirement import protocol
+
+
+@entry
+def graph(graph_data: Any, name: str | None = None) -> bool:
+    """Write a graph, which TensorBoard draws.
+
+    Args:
+        graph_data: a :func:`dualflow.function` that has been traced, of which the last trace is written; a
+            concrete function; a graph.
+        name: ignored; a file of events has one graph.
+
+    Returns:
+        Whether it was written: there is a default writer, and :func:`record_if` lets it.
+
+    Raises:
+        DTypeError: something else.
+        FailedPreconditionError: a function that has not been traced; the writer is closed or can't write.
+
+    >>> import dualflow as df
+    >>> f = df.function(lambda x: x * x)
+    >>> _ = f(df.constant(3.0))
+    >>> df.summary.graph(f)
+    False
+    """
+    found = _graph_of(graph_data)
+    if DEFAULTS.writer is None or not condition_here():
+        return False
+    message = definition(found).SerializeToString()
+    DEFAULTS.writer.add(protocol().event.Event(wall_time=time.time(), step=0, graph_def=message))
+    return True
+
+
+def _graph_of(data: Any) -> Graph:
+    if isinstance(data, Function):
+        traces = data.concrete_functions
+        if not traces:
+            raise FailedPreconditionError(
+                f"{data.name!r} has no graph yet: call it, or give its get_concrete_function(...)."
+            )
+        return traces[-1].graph
+    if isinstance(data, ConcreteFunction):
+        return data.graph
+    if isinstance(data, Graph):
+        return data
+    if isinstance(data, ExplicitGraph):
+        recorded: Graph = data.engine.builder.finish(())
+        return recorded
+    raise DTypeError(
+        f"df.summary.graph takes a df.function, a concrete function or a graph, not a {type(data).__name__}."
+    )
+
+
+class _Tracing:
+    """The functions that have been traced since :func:`trace_on`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.found: list[ConcreteFunction] | None = None
+
+    def begin(self) -> None:
+        with self._lock:
+            if self.found is None:
+                TRACE_LISTENERS.append(self.note)
+            self.found = []
+
+    def end(self) -> list[ConcreteFunction] | None:
+        with self._lock:
+            found, self.found = self.found, None
+            if found is not None:
+                TRACE_LISTENERS.remove(self.note)
+            return found
+
+    def note(self, concrete: ConcreteFunction) -> None:
+        with self._lock:
+            if self.found is not None:
+                self.found.append(concrete)
+
+
+_TRACING: Final = _Tracing()
+
+
+@entry
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+    """Note the graphs of the functions that are traced from now on, for :func:`trace_export`.
+
+    Args:
+        graph: whether to.
+        profiler: is refused; :mod:`dualflow.profiler` measures.
+        profiler_outdir: ignored without ``profiler``.
+
+    Raises:
+        FailedPreconditionError: ``profiler`` is asked for.
+
+    >>> import dualflow as df
+    >>> df.summary.trace_on()
+    >>> _ = df.function(lambda x: x + 1.0)(df.constant(2.0))
+    >>> df.summary.trace_off()
+    """
+    if profiler:
+        raise FailedPreconditionError(
+            "df.summary.trace_on does not measure; put the calls into `with df.profiler.trace(folder):`."
+        )
+    if graph:
+        _TRACING.begin()
+
+
+def trace_off() -> None:
+    """Forget what has been noted since :func:`trace_on`."""
+    _TRACING.end()
+
+
+@entry
+def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+    """Write the graph of the last function that was traced since :func:`trace_on`, which ends then.
+
+    A function that a traced function calls is part of its graph.
+
+    Args:
+        name: ignored; a file of events has one graph.
+        step, profiler_outdir: ignored; as in TensorFlow.
+
+    Raises:
+        FailedPreconditionError: without :func:`trace_on`, or no function has been traced since.
+    """
+    found = _TRACING.end()
+    if found is None:
+        raise FailedPreconditionError("Must enable trace before export through df.summary.trace_on().")
+    if not found:
+        raise FailedPreconditionError(
+            "No function has been traced since df.summary.trace_on(): call trace_on() before the first call "
+            "of a df.function, or write its graph with df.summary.graph(f)."
+        )
+    graph(found[-1])

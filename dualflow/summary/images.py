@@ -1,0 +1,61 @@
+"""Arrays as the files of images and sounds that summaries hold."""
+
+from __future__ import annotations
+
+import io
+import struct
+import wave
+import zlib
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import Array
+
+_COLOURS: Final = {1: 0, 2: 4, 3: 2, 4: 6}
+"""PNG's number of a colour type, by the number of channels."""
+
+
+def as_bytes_of_colour(pixels: Array) -> Array:
+    """Pixels as uint8: floats in [0, 1] are scaled, and cut off outside; nan is 0."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    if pixels.dtype.kind == "f":
+        scaled = np.nan_to_num(pixels.astype(np.float64), nan=0.0, posinf=1.0, neginf=0.0) * 255.999
+        return np.clip(scaled, 0, 255).astype(np.uint8)
+    if pixels.dtype.kind == "b":
+        return pixels.astype(np.uint8) * 255
+    return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+def png(pixels: Array) -> bytes:
+    """A file of PNG (RFC 2083) of pixels ``[height, width, channels]`` of uint8, with 1 to 4 channels.
+
+    >>> png(np.zeros([2, 2, 3], np.uint8))[1:4]
+    b'PNG'
+    """
+    height, width, channels = pixels.shape
+    rows = np.zeros([height, 1 + width * channels], np.uint8)  # each begins with 0: no filter
+    rows[:, 1:] = pixels.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
+
+
+def wav(samples: Array, sample_rate: int) -> bytes:
+    """A file of WAV of samples ``[frames, channels]`` in [-1, 1], as integers of 16 bits.
+
+    >>> wav(np.zeros([4, 1]), 8000)[:4]
+    b'RIFF'
+    """
+    whole: Any = np.clip(np.nan_to_num(samples.astype(np.float64)) * 32767, -32768, 32767)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(samples.shape[1])
+        sound.setsampwidth(2)
+        sound.setframerate(sample_rate)
+        sound.writeframes(whole.round().astype("<i2").tobytes())
+    return file.getvalue()

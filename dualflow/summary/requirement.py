@@ -1,0 +1,56 @@
+"""The door to tensorboardX, which is not installed with dualflow."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from dualflow.core.errors import NotFoundError
+
+
+class Protocol(NamedTuple):
+    """What is used of tensorboardX: modules of message classes, and the checksum of its records."""
+
+    event: Any
+    summary: Any
+    graph: Any
+    node: Any
+    tensor: Any
+    shape: Any
+    types: Any
+    checksum: Any
+
+
+@cache
+def protocol() -> Protocol:
+    """The classes of events.
+
+    Raises:
+        NotFoundError: tensorboardX is not installed.
+    """
+    try:
+        from tensorboardX.proto import (
+            event_pb2,
+            graph_pb2,
+            node_def_pb2,
+            summary_pb2,
+            tensor_pb2,
+            tensor_shape_pb2,
+            types_pb2,
+        )
+        from tensorboardX.record_writer import masked_crc32c
+    except ImportError as error:
+        raise NotFoundError(
+            f"df.summary writes events by tensorboardX, which can't be imported ({error}): pip install "
+            "'dualflow[summary]'"
+        ) from error
+    return Protocol(
+        event_pb2,
+        summary_pb2,
+        graph_pb2,
+        node_def_pb2,
+        tensor_pb2.TensorProto,
+        tensor_shape_pb2.TensorShapeProto,
+        types_pb2,
+        masked_crc32c,
+    )

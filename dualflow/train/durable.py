@@ -1,0 +1,103 @@
+"""Files that outlive a crash: written beside their place, brought to the disk, and only then put there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
+
+from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.core.status_errors import PermissionDeniedError
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Give the file ``path`` the content ``text``: it has the old content or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Bring the content of a file to the disk."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, each brought to the disk."""
+    missing = [p for p in (path, *path.parents) if not p.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
+@contextmanager
+def writing_in(path: Path) -> Iterator[Callable[[], bool]]:
+    """The block in which files are written into a folder.
+
+    What it yields tells whether nobody else writes there, and keeps others from beginning until the block's
+    end. It is False where the system has no locks to tell it by.
+    """
+    if sys.platform == "win32":
+        yield lambda: False
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        shared = _locked(number, fcntl.LOCK_SH)
+        yield lambda: shared and _locked(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(number)
+
+
+def _locked(number: int, kind: int) -> bool:
+    try:
+        fcntl.flock(number, kind)
+    except OSError:  # others write there, or the file system has no locks
+        return False
+    return True
+
+
+@contextmanager
+def explaining(doing: str) -> Iterator[None]:
+    """The block in which an error of the system says what was being done, and what became of it."""
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or 0
+        text = f"{doing} failed: {error}. What was saved before is as it was."
+        if number in _FULL:
+            raise ResourceExhaustedError(f"{text} Make room, or save elsewhere.") from error
+        if number in _FORBIDDEN:
+            raise PermissionDeniedError(f"{text} Save to a folder that this user may write to.") from error
+        raise FailedPreconditionError(text) from error

@@ -1,0 +1,10 @@
+"""States that are no variables': ``df.train.experimental``."""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.train.trackable import PythonState as PythonState
+
+_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

@@ -1,0 +1,307 @@
+"""TensorFlow 1's ``Saver``: variables by their names, from sessions or as they are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from dualflow.core.tracebacks import entries, entry
+from dualflow.eager import updates
+from dualflow.eager.variable import Variable
+from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.session import Session
+from dualflow.graph_mode.variables import global_variables
+from dualflow.train.encoding import Array
+from dualflow.train.fitting import give, misfit, refuse
+from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_folder, write_folder
+from dualflow.train.retention import Retention
+from dualflow.train.saved_graph import by_name, from_json
+from dualflow.train.state_file import update_checkpoint_state
+
+
+@entries
+class Saver:
+    """Saves variables under their names, and restores them.
+
+    The values of a graph's variables are a session's; elsewhere the session is None.
+
+    Args:
+        var_list: variables, or a dict of them by the names to save under; in a graph, all by default.
+        max_to_keep: how many checkpoints stay; None or 0 for all.
+        keep_checkpoint_every_n_hours: one in so many hours is kept for good.
+        allow_empty: whether to save nothing where there are no variables.
+        pad_step_number: whether the number of a step has 8 digits.
+
+    The other arguments are TensorFlow's, and ignored.
+
+    Raises:
+        FailedPreconditionError: there is no list of variables, and no graph.
+        InvalidArgumentError: there are no variables, or two of one name.
+        DTypeError: something that is no variable.
+
+    >>> import tempfile
+    >>> from dualflow.compat import v1
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     w = v1.get_variable("w", initializer=[1.0, 2.0])
+    ...     session.run(w.initializer)
+    ...     saver = v1.train.Saver()
+    ...     path = saver.save(session, f"{folder.name}/model", global_step=5)
+    ...     cleared = session.run(w.assign([0.0, 0.0]))
+    ...     saver.restore(session, path)
+    ...     session.run(w)
+    array([1., 2.], dtype=float32)
+    >>> folder.cleanup()
+    """
+
+    @entry
+    def __init__(
+        self,
+        var_list: Sequence[Any] | Mapping[str, Any] | None = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: Any = 2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        self._variables = _named(var_list)
+        if not self._variables and not allow_empty:
+            raise InvalidArgumentError(
+                "No variables to save: create them before the Saver, or give it a list or dict of variables."
+            )
+        self._padded = pad_step_number
+        self._kept = Retention(max_to_keep or None, keep_checkpoint_every_n_hours, time.time())
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that this saver may remove later, the oldest first."""
+        return list(self._kept.times)
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Let :attr:`last_checkpoints` be those, which were saved by another saver."""
+        self._kept.times = dict.fromkeys(last_checkpoints, time.time())
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
+        """:meth:`set_last_checkpoints`, with the time of each, in seconds since 1970."""
+        self._kept.times = dict(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """:meth:`set_last_checkpoints` of those that are there."""
+        self.set_last_checkpoints([path for path in checkpoint_paths if is_checkpoint(Path(path))])
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str | os.PathLike[str],
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
+        """Save the variables at ``save_path``, or at ``save_path-STEP``, and return the path.
+
+        The older ones that are too much are removed. A checkpoint that has the path is replaced, in one step.
+
+        Args:
+            sess: the session that holds the values of a graph's variables.
+            save_path: the path; folders that are missing are made.
+            global_step: a number, or a variable that has it.
+            latest_filename: the name of the folder's state file, by default ``checkpoint``.
+            write_state: whether to write that file.
+
+        The other arguments are TensorFlow's, and ignored: no graph is saved.
+
+        Raises:
+            DTypeError: a graph's variables, and no session.
+            InvalidArgumentError: ``latest_filename`` is a path.
+            FailedPreconditionError: a variable has no value in the session.
+            ResourceExhaustedError, PermissionDeniedError: the system refuses; older checkpoints are whole.
+        """
+        if latest_filename is not None and os.path.basename(latest_filename) != latest_filename:
+            raise InvalidArgumentError(
+                f"'latest_filename' must not contain path components, and is {latest_filename!r}: the file "
+                "lies beside the checkpoint."
+            )
+        if not self._variables:
+            return None
+        path = os.fspath(save_path)
+        if global_step is not None:
+            step = _number(global_step, sess)
+            path = f"{path}-{step:08d}" if self._padded else f"{path}-{step}"
+        values = _values(sess, self._variables)
+        write_folder(Path(path), values, by_name(self._variables))
+        self._kept.add(path, time.time())
+        surplus = self._kept.surplus()
+        if write_state:
+            folder = os.path.dirname(path) or "."
+            update_checkpoint_state(folder, path, self.last_checkpoints, latest_filename)
+        for old in surplus:
+            remove_folder(Path(old))
+        return path
+
+    def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
+        """Give the variables the values of a checkpoint: all of them, or none where anything is wrong.
+
+        Checkpoints of :class:`dualflow.train.Checkpoint` serve too, by the names of their variables.
+
+        Args:
+            sess: the session to hold the values of a graph's variables.
+            save_path: what :meth:`save` has returned.
+
+        Raises:
+            InvalidArgumentError: there is no checkpoint, or a value has another shape or dtype.
+            NotFoundError: the checkpoint has no value for a variable.
+            DataLossError: it is damaged.
+        """
+        if save_path is None:
+            raise InvalidArgumentError(
+                "Can't load save_path when it is None: df.train.latest_checkpoint returns None where there "
+                "is no checkpoint."
+            )
+        try:
+            folder = open_folder(Path(save_path))
+        except NotFoundError as error:
+            raise InvalidArgumentError(
+                f"The passed save_path is not a valid checkpoint: {error.message}"
+            ) from error
+        keys = {name: _key(folder, name) for name in self._variables}
+        misfits = [misfit(folder, keys[name], v) for name, v in self._variables.items()]
+        refuse(folder, [text for text in misfits if text is not None], "nothing has changed")
+        if _of_graph(self._variables):
+            _load(_session(sess), [(v, folder.read(keys[name])) for name, v in self._variables.items()])
+        else:
+            give(folder, [(v, keys[name]) for name, v in self._variables.items()])
+
+
+@entries
+class EagerSaver:
+    """Saves variables under their names, and restores them: ``tfe.Saver``.
+
+    Args:
+        var_list: variables, or a dict of them by the names to save under.
+
+    Raises:
+        InvalidArgumentError: there are no variables, or two of one name.
+
+    >>> import tempfile
+    >>> import dualflow.eager as tfe
+    >>> v = tfe.Variable([1.0, 2.0], name="v")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saver = tfe.Saver([v])
+    ...     path = saver.save(f"{folder}/model")
+    ...     cleared = v.assign([0.0, 0.0])
+    ...     saver.restore(path)
+    >>> v.numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    @entry
+    def __init__(self, var_list: Sequence[Any] | Mapping[str, Any]) -> None:
+        self._saver = Saver(var_list)
+
+    def save(self, file_prefix: str | os.PathLike[str], global_step: Any = None) -> str | None:
+        """Save the variables at ``file_prefix``, or at ``file_prefix-STEP``; see :meth:`Saver.save`."""
+        return self._saver.save(None, file_prefix, global_step)
+
+    def restore(self, file_prefix: str | os.PathLike[str]) -> None:
+        """Give the variables the values of a checkpoint; see :meth:`Saver.restore`."""
+        self._saver.restore(None, file_prefix)
+
+
+def _named(var_list: Any) -> dict[str, Variable]:
+    """The variables by the names to save under."""
+    if var_list is None:
+        if graph_recording() is None:
+            raise FailedPreconditionError(
+                "When eager execution is enabled, `var_list` must specify a list or dict of variables to "
+                "save."
+            )
+        var_list = global_variables()
+    if isinstance(var_list, Mapping):
+        pairs = list(var_list.items())
+    else:
+        pairs = [(v.name.partition(":")[0] if isinstance(v, Variable) else "", v) for v in var_list]
+    found: dict[str, Variable] = {}
+    for name, variable in pairs:
+        if not isinstance(variable, Variable):
+            raise DTypeError(f"A Saver saves variables, and got {variable!r}.")
+        if found.setdefault(name, variable) is not variable:
+            raise InvalidArgumentError(
+                f"At least two variables have the same name: {name}. Give the Saver a dict, with a name "
+                "for each."
+            )
+    return found
+
+
+def _of_graph(variables: Mapping[str, Variable]) -> bool:
+    """Whether sessions hold the variables' values."""
+    return any(updates.value_of(v) is None for v in variables.values())
+
+
+def _session(given: Any) -> Session:
+    if not isinstance(given, Session):
+        raise DTypeError(
+            f"'sess' must be a Session; {given!r}. The variables belong to a graph: pass the session that "
+            "holds their values."
+        )
+    return given
+
+
+def _number(step: Any, session: Any) -> int:
+    if isinstance(step, Variable) and updates.value_of(step) is None:
+        return int(_session(session).run(step))
+    if isinstance(step, int | np.integer | Variable) or getattr(step, "shape", None) == ():
+        return int(step)
+    raise DTypeError(f"`global_step` is a number or a variable that has it, not {step!r}.")
+
+
+def _values(session: Any, variables: Mapping[str, Variable]) -> dict[str, Array]:
+    if _of_graph(variables):
+        return {name: np.asarray(x) for name, x in _session(session).run(dict(variables)).items()}
+    tensors = updates.values_of(list(variables.values()))
+    return {name: t._array for name, t in zip(variables, tensors, strict=True)}
+
+
+def _load(session: Session, values: list[tuple[Variable, Array]]) -> None:
+    """Give a graph's variables values in a session, in one run and without adding an op."""
+    engine = session.graph.engine
+    starts = dict(zip(map(id, engine.variables), engine.initial, strict=True))
+    made = [engine.operation_of(starts[id(v)]) for v, _ in values]
+    session.run(made, {op.inputs[0]: array for op, (_, array) in zip(made, values, strict=True)})
+
+
+def _key(folder: Folder, name: str) -> str:
+    """The array of the variable ``name``."""
+    if name in folder.entries:
+        return name
+    keys = [node.key for node in from_json(folder) if node.variable == name and node.key is not None]
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise InvalidArgumentError(
+            f"{len(keys)} variables of the checkpoint {folder.path} are called {name}: restore it with "
+            "df.train.Checkpoint, which knows them by their places."
+        )
+    known = ", ".join(sorted(folder.entries)[:5])
+    raise NotFoundError(
+        f"Key {name} not found in checkpoint {folder.path}, whose first names are {known}: save and "
+        "restore the same variables, or give the Saver a dict of them by the checkpoint's names."
+    )

@@ -1,0 +1,152 @@
+"""What a checkpoint finds in an object: its named children, and state of its own.
+
+=====================================  ==================================================================
+object                                 children and state
+=====================================  ==================================================================
+a variable                             its value
+with ``_trackable_children()``         what that returns: a mapping of names to objects
+a list, tuple or deque                 the elements, by their places
+a mapping                              the values, by keys that are strings or integers
+with ``get_state`` and ``set_state``   what ``get_state()`` returns, which must be JSON
+with ``serialize``, ``deserialize``    as :class:`PythonState` has them, the text that ``serialize()`` returns
+any other with a ``__dict__``          its attributes
+=====================================  ==================================================================
+
+Optimizers have a method ``_slot_variables()`` as well: it yields triples of a variable, the name of a slot,
+and the variable that is the slot. Classes of dualflow, NumPy and Python itself that have no such method,
+functions, classes and modules have no children.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import sys
+from collections import deque
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.eager.variable import Variable
+
+_PLAIN: Final = frozenset({bool, bytes, complex, float, int, str, type(None)})
+"""What has no children, and lies in lists by the thousand."""
+_CLOSED: Final = {"dualflow", "numpy", *sys.stdlib_module_names} - {"__main__"}
+
+
+class PythonState(abc.ABC):
+    """The base of classes whose objects are saved in a checkpoint as a text.
+
+    >>> import dualflow as df
+    >>> class Counter(df.train.experimental.PythonState):
+    ...     count = 0
+    ...     def serialize(self):
+    ...         return str(self.count)
+    ...     def deserialize(self, string_value):
+    ...         self.count = int(string_value)
+    """
+
+    @abc.abstractmethod
+    def serialize(self) -> str:
+        """The state as a text."""
+
+    @abc.abstractmethod
+    def deserialize(self, string_value: str) -> None:
+        """Go on at the state of a text that :meth:`serialize` has returned."""
+
+
+def children_of(thing: Any) -> Mapping[str, Any]:
+    """The children of an object, by name.
+
+    Raises:
+        InvalidArgumentError: keys of a dict are the same name.
+    """
+    if isinstance(thing, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
+        return {}
+    if hasattr(type(thing), "_trackable_children"):
+        return dict(thing._trackable_children())
+    if isinstance(thing, list | tuple | deque):
+        return {str(i): x for i, x in enumerate(thing) if type(x) not in _PLAIN}
+    if isinstance(thing, Mapping):
+        return _values(thing)
+    return _attributes(thing)
+
+
+def slots_of(thing: Any) -> Iterable[tuple[Variable, str, Variable]]:
+    """The slots of an optimizer: variable, name and slot."""
+    if hasattr(type(thing), "_slot_variables"):
+        return list(thing._slot_variables())
+    return []
+
+
+def has_state(thing: Any) -> bool:
+    """Whether an object has a state of its own that is no variable's."""
+    kind = type(thing)
+    if isinstance(thing, PythonState):
+        return True
+    return (
+        hasattr(kind, "get_state")
+        and hasattr(kind, "set_state")
+        and kind.__module__.partition(".")[0] != "numpy"
+        and not isinstance(thing, type | Variable)
+    )
+
+
+def state_of(thing: Any) -> Any:
+    """The state of an object as JSON.
+
+    Raises:
+        DTypeError: its ``get_state`` returns something else.
+    """
+    state = thing.serialize() if isinstance(thing, PythonState) else thing.get_state()
+    try:
+        return json.loads(json.dumps(state))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DTypeError(
+            f"{type(thing).__name__}.get_state() returned {state!r}, which is not JSON ({error}): "
+            "checkpoints keep numbers, texts, lists and dicts of an object's state; keep arrays in variables."
+        ) from error
+
+
+def set_state(thing: Any, state: Any) -> None:
+    """Give an object the state that :func:`state_of` has returned."""
+    if isinstance(thing, PythonState):
+        thing.deserialize(state)
+    else:
+        thing.set_state(state)
+
+
+def can_hold_state(thing: Any) -> bool:
+    """Whether an object may have children or a state at all, now or later."""
+    if isinstance(thing, Variable | list | tuple | deque | Mapping) or has_state(thing):
+        return True
+    return hasattr(type(thing), "_trackable_children") or _is_open(thing)
+
+
+def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in mapping.items():
+        if not isinstance(key, str | int) or type(value) in _PLAIN:
+            continue
+        if str(key) in found:
+            raise InvalidArgumentError(
+                f"A dict has the keys {str(key)!r} and {int(key)}, which are one name in a checkpoint: "
+                "change one."
+            )
+        found[str(key)] = value
+    return found
+
+
+def _attributes(thing: Any) -> dict[str, Any]:
+    if not _is_open(thing):
+        return {}
+    return {k: v for k, v in vars(thing).items() if isinstance(k, str) and type(v) not in _PLAIN}
+
+
+def _is_open(thing: Any) -> bool:
+    """Whether an object's attributes are children: an instance of somebody's own class."""
+    if not hasattr(thing, "__dict__") or isinstance(thing, type | ModuleType | AbstractTensor):
+        return False
+    return type(thing).__module__.partition(".")[0] not in _CLOSED

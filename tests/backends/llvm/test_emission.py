@@ -1,0 +1,54 @@
+"""Modules compiled side by side: the code is what one after another gives, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dualflow.backends.llvm.runtime import compiler, emission
+from dualflow.core.errors import InternalError
+
+
+def scaled(factor: int) -> str:
+    body = "".join(f"  %x{i + 1} = fmul double %x{i}, {factor}.0\n" for i in range(factor % 7 * 20))
+    return f"define double @scaled(double %x0) {{\n{body}  ret double %x{factor % 7 * 20}\n}}\n"
+
+
+TEXTS = [scaled(factor) for factor in range(2, 30)]
+
+
+def codes(texts: list[str]) -> list[bytes]:
+    return [made.code for made in compiler.build_all(texts, 128)]
+
+
+def test_the_code_is_that_of_one_after_another() -> None:
+    assert codes(TEXTS) == [compiler.build(text, 128).code for text in TEXTS]
+
+
+def test_nothing_makes_nothing() -> None:
+    assert codes([]) == []
+
+
+def test_each_has_the_cost_of_its_stages() -> None:
+    made = compiler.build_all(TEXTS, 128)
+    assert min(min(code.parse_ms, code.optimise_ms, code.emit_ms) for code in made) > 0
+
+
+@pytest.mark.parametrize("place", [0, 13, len(TEXTS)])
+def test_one_that_is_refused_ends_them_all_and_leaves_the_compiler_usable(place: int) -> None:
+    wrong = "define double @f(double %x) { ret double %z }"
+    with pytest.raises(InternalError, match="undefined value '%z'"):
+        codes([*TEXTS[:place], wrong, *TEXTS[place:]])
+    assert codes(TEXTS[:3]) == [compiler.build(text, 128).code for text in TEXTS[:3]]
+
+
+def test_no_thread_stays() -> None:
+    before = threading.active_count()
+    codes(TEXTS)
+    assert threading.active_count() == before
+
+
+def test_there_are_no_more_threads_than_modules() -> None:
+    assert emission.threads_for(1) == 1
+    assert all(1 <= emission.threads_for(n) <= min(n, emission.MOST_THREADS) for n in range(1, 40))

@@ -1,0 +1,191 @@
+"""What functions of files refuse: what they were given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+E = df.errors
+Invalid, Wrong = E.InvalidArgumentError, E.DTypeError
+io = df.io
+AB = df.constant(["a", "b"])
+PNG = io.encode_png(np.zeros((2, 3, 3), np.uint8))
+GIF = b"GIF89a" + bytes([1, 0, 1, 0, 0, 0, 0]) + b",\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+HERE = __file__
+
+
+def without_pillow():
+    with patch.dict(sys.modules, {"PIL.Image": None}):
+        return io.decode_png(PNG)
+
+
+CASES = {
+    "no file": (lambda: io.read_file("/no/such/file"), E.NotFoundError, "/no/such/file", "No such file"),
+    "a folder": (lambda: io.read_file("/"), E.FailedPreconditionError, "/", "Is a directory"),
+    "a folder to write": (lambda: io.write_file("/", "a"), E.FailedPreconditionError, "/", "directory"),
+    "several files": (lambda: io.read_file(AB), Invalid, "filename is one string", r"\(2,\)"),
+    "a file that is a number": (lambda: io.read_file(df.constant(1)), Wrong, "int32", "as_string"),
+    "no folder to list": (lambda: io.gfile.listdir("/no"), E.NotFoundError, "Could not find", "/no"),
+    "a folder to remove": (lambda: io.gfile.remove("/"), E.FailedPreconditionError, "a folder", "rmtree"),
+    "a file that is there": (lambda: io.gfile.copy(HERE, HERE), E.AlreadyExistsError, "exists", "overwrite"),
+    "numbers of several lengths": (
+        lambda: io.decode_raw([b"ab", b"c"], df.uint8),
+        Invalid,
+        "element 0 has 2 bytes and element 1 has 1",
+        "fixed_length",
+    ),
+    "half a number": (lambda: io.decode_raw(b"abc", df.int16), Invalid, "3 bytes", "size of int16"),
+    "numbers that are not raw": (lambda: io.decode_raw(b"", df.uint32), Wrong, "uint32", "int32"),
+    "a length that does not fit": (
+        lambda: io.decode_raw(b"", df.int16, fixed_length=3),
+        Invalid,
+        "fixed_length is a positive multiple of 2",
+        "not 3",
+    ),
+    "no base64": (lambda: io.decode_base64("a!"), Invalid, "b'a!'", "letters, digits"),
+    "no compressed data": (lambda: io.decode_compressed("abc", "ZLIB"), E.DataLossError, "ZLIB", "header"),
+    "another compression": (lambda: io.decode_compressed("abc", "X"), Invalid, "'X'", "'GZIP'"),
+    "too many fields": (
+        lambda: io.decode_csv(["1", "1,2"], [0]),
+        Invalid,
+        "Expect 1 fields but have 2",
+        "record 1",
+    ),
+    "a field that is no number": (
+        lambda: io.decode_csv("x", [0]),
+        Invalid,
+        "Field 0 in record 0",
+        "valid int32",
+    ),
+    "a field that is missing": (
+        lambda: io.decode_csv(",1", [df.constant([], df.int32), 0]),
+        Invalid,
+        "Field 0 is required but missing in record 0",
+        "give a default",
+    ),
+    "quotes inside": (
+        lambda: io.decode_csv('a"b', [""]),
+        Invalid,
+        "Unquoted fields cannot have quotes",
+        "record 0",
+    ),
+    "quotes that do not end": (
+        lambda: io.decode_csv('"a', [""]),
+        Invalid,
+        "has to end with quote",
+        "record 0",
+    ),
+    "quotes that end twice": (
+        lambda: io.decode_csv('"a"b', [""]),
+        Invalid,
+        "escaped by another quote",
+        "record 0",
+    ),
+    "a long delimiter": (lambda: io.decode_csv("1", [0], field_delim=";;"), Invalid, "one character", "';;'"),
+    "other columns": (
+        lambda: io.decode_csv("1", [0], select_cols=[0, 1]),
+        Invalid,
+        "2 select_cols and 1",
+        "one",
+    ),
+    "columns back to front": (
+        lambda: io.decode_csv("1,2", [0, 0], select_cols=[1, 0]),
+        Invalid,
+        "select_cols grow",
+        r"\(1, 0\)",
+    ),
+    "two defaults": (lambda: io.decode_csv("1", [[1, 2]]), Invalid, "column 0 is one value", r"\[1, 2\]"),
+    "a default of bools": (lambda: io.decode_csv("1", [True]), Wrong, "column 0 is of bool", "int32"),
+    "no image": (lambda: io.decode_image(b"abc"), Invalid, "Unknown image file format", "b'abc'"),
+    "an empty image": (lambda: io.decode_image(b""), Invalid, "empty string", "was the file read"),
+    "half an image": (lambda: io.decode_png(PNG.numpy()[:45]), Invalid, "damaged or cut off", "image"),
+    "two channels": (lambda: io.decode_png(PNG, channels=2), Invalid, "0, 1, 3 or 4", "2"),
+    "an image of integers": (lambda: io.decode_image(PNG, dtype=df.int32), Wrong, "int32", "df.cast"),
+    "a png of floats": (lambda: io.decode_png(PNG, dtype=df.float32), Wrong, "float32", "df.cast"),
+    "a third of an image": (lambda: io.decode_jpeg(PNG, ratio=3), Invalid, "1, 2, 4 or 8", "3"),
+    "several images": (lambda: io.decode_png(AB), Invalid, r"shape \(2,\)", "one by one"),
+    "a shape of floats": (lambda: io.extract_jpeg_shape(PNG, df.float32), Wrong, "int32 or int64", "float32"),
+    "16 bits in colour": (
+        lambda: io.decode_png(io.encode_png(np.zeros((1, 1, 3), np.uint16)), dtype=df.uint16),
+        Invalid,
+        "16 bits in colour",
+        "dtype=df.uint8",
+    ),
+    "frames in a function": (
+        lambda: df.function(lambda x: io.decode_image(x))(df.constant(GIF)),
+        Invalid,
+        "fourth axis",
+        "expand_animations=False",
+    ),
+    "a window of another form": (
+        lambda: io.decode_and_crop_jpeg(PNG, [0, 0]),
+        Invalid,
+        "height, width",
+        "cast",
+    ),
+    "a window outside": (lambda: io.decode_and_crop_jpeg(PNG, [0, 0, 3, 3]), Invalid, "not inside", "2 x 3"),
+    "a png of numbers": (lambda: io.encode_png(np.zeros((1, 1, 3))), Wrong, "float64", "convert_image_dtype"),
+    "a png of a row": (
+        lambda: io.encode_png(np.zeros((2, 3), np.uint8)),
+        Invalid,
+        "1 to 4 channels",
+        r"\(2, 3\)",
+    ),
+    "another compression of png": (
+        lambda: io.encode_png(np.zeros((1, 1, 1), np.uint8), compression=10),
+        Invalid,
+        "from 0 to 9",
+        "10",
+    ),
+    "a jpeg of numbers": (
+        lambda: io.encode_jpeg(np.zeros((1, 1, 3))),
+        Wrong,
+        "float64",
+        "convert_image_dtype",
+    ),
+    "a jpeg of two channels": (
+        lambda: io.encode_jpeg(np.zeros((1, 1, 2), np.uint8)),
+        Invalid,
+        "1 or 3 channels",
+        r"\(1, 1, 2\)",
+    ),
+    "a jpeg of another quality": (
+        lambda: io.encode_jpeg(np.zeros((1, 1, 3), np.uint8), quality=101),
+        Invalid,
+        "0 to 100",
+        "101",
+    ),
+    "a grey jpeg in colour": (
+        lambda: io.encode_jpeg(np.zeros((1, 1, 3), np.uint8), "grayscale"),
+        Invalid,
+        "'grayscale'",
+        "3 channels",
+    ),
+    "without Pillow": (without_pillow, ImportError, "Pillow", "pip install"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/files/*.py"], [case[0] for case in CASES.values()]) == []

@@ -1,0 +1,81 @@
+"""What functions of strings refuse: what they were given, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+
+Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
+S = df.strings
+AB = df.constant(["a", "b"])
+
+CASES = {
+    "numbers": (lambda: S.strip(df.constant(1)), Wrong, "strip takes strings, not int32", "as_string"),
+    "strings of other shapes": (lambda: S.join([AB, ["x", "y", "z"]]), Invalid, r"\(2,\), \(3,\)", "reshape"),
+    "strings of other ranks": (lambda: S.join([AB, [["x"]]]), Invalid, r"\(2,\), \(1, 1\)", "broadcast_to"),
+    "another unit": (lambda: S.length("a", unit="WORD"), Invalid, "'WORD'", "'UTF8_CHAR'"),
+    "another encoding": (lambda: S.lower("A", encoding="latin-1"), Invalid, "'latin-1'", "'utf-8'"),
+    "a lone string": (lambda: S.join("ab"), Wrong, "not 'ab'", "list"),
+    "another separator": (lambda: S.join(["a"], separator=1), Wrong, "not 1", "Python string"),
+    "an axis that is not there": (lambda: S.reduce_join(AB, axis=1), Outside, "no axis 1", r"\(2,\)"),
+    "an axis twice": (lambda: S.reduce_join([AB], axis=[0, -2]), Invalid, "twice", "once"),
+    "too few placeholders": (lambda: S.format("x", 1), Invalid, "0 placeholders '{}'", "one for each"),
+    "a place outside": (lambda: S.substr("hello", 6, 1), Outside, "pos 6 out of range", "length 5"),
+    "places that are no integers": (lambda: S.substr("a", 0.0, 1.0), Wrong, "float32 and float32", "df.cast"),
+    "several to split": (lambda: S.split(AB), Invalid, r"shape \(2,\)", "one by one"),
+    "no number": (lambda: S.to_number(["1", "1_0"]), Invalid, "b'1_0' to float32", "out_type"),
+    "another type of numbers": (lambda: S.to_number("1", df.uint8), Wrong, "uint8", "df.cast"),
+    "two notations": (
+        lambda: S.as_string(1.0, scientific=True, shortest=True),
+        Invalid,
+        "scientific or shortest",
+        "choose",
+    ),
+    "another fill": (lambda: S.as_string(1, fill="x"), Invalid, "'x'", "'0'"),
+    "digits of integers": (lambda: S.as_string(1, precision=2), Invalid, "int32", "floats only"),
+    "no expression": (lambda: S.regex_replace("a", "(", "b"), Invalid, r"Invalid pattern: \(", r"missing \)"),
+    "a group that is not there": (
+        lambda: S.regex_replace("a", "a", r"\1"),
+        Invalid,
+        "0 groups",
+        "parentheses",
+    ),
+    "several patterns": (lambda: S.regex_replace("a", AB, "b"), Invalid, "pattern is one string", r"\(2,\)"),
+    "a closing parenthesis": (lambda: S.regex_full_match("a", "a)"), Invalid, r"unexpected \)", "Invalid"),
+    "nothing repeated": (lambda: S.regex_full_match("a", "|*"), Invalid, "no argument", r"\*"),
+    "repeated twice": (lambda: S.regex_full_match("a", "a**"), Invalid, "bad repetition operator", r"\*"),
+    "possessive": (lambda: S.regex_full_match("a", "a*+"), Invalid, "bad repetition operator", r"\+"),
+    "too often": (lambda: S.regex_full_match("a", "a{1001}"), Invalid, "repetition size", "1001"),
+    "a look ahead": (lambda: S.regex_full_match("a", "a(?=b)"), Invalid, "invalid perl operator", r"\(\?="),
+    "a back reference": (lambda: S.regex_full_match("a", r"(a)\1"), Invalid, "escape sequence", "1"),
+    "a code that is none": (lambda: S.regex_full_match("a", r"\x{110000}"), Invalid, "escape sequence", "x"),
+    "a single byte": (lambda: S.regex_full_match("a", r"\C"), Invalid, "not supported", "UTF-8"),
+    "a property": (lambda: S.regex_full_match("a", r"\pL"), Invalid, "not supported", "pL"),
+    "a backslash": (lambda: S.regex_full_match("a", "a\\"), Invalid, "trailing", "end"),
+    "an open class": (lambda: S.regex_full_match("a", "[a"), Invalid, "missing ]", r"\[a"),
+    "another class": (lambda: S.regex_full_match("a", "[[:foo:]]"), Invalid, "class range", "foo"),
+    "a class back to front": (lambda: S.regex_full_match("a", "[b-a]"), Invalid, "Invalid pattern", "b-a"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_message_says_what_and_what_to_do(case):
+    call, kind, what, remedy = CASES[case]
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert re.search(remedy, str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_traceback_shows_the_users_lines_alone(case):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
+        CASES[case][0]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_every_refusal_has_a_case(raises_without_case):
+    assert raises_without_case(["ops/text/*.py"], [case[0] for case in CASES.values()]) == []
