@@ -40,7 +40,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
-    from benchmarks import backends, first_call, report, steady
+    from benchmarks import backends, first_call, pipelines, report, steady
     from benchmarks.derivatives import derivative_workloads
     from benchmarks.matrices import matrix_workloads
     from benchmarks.workloads import workloads
@@ -56,6 +56,9 @@ def run(options: argparse.Namespace) -> None:
     for table in (report.steady_table(rows), report.memory_table(rows)):
         print(f"{table}\n", flush=True)
     found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
+    piped = pipelines.measure(words, options.quick, rounds, block)
+    print(f"{report.pipeline_table(piped)}\n", flush=True)
+    found["pipelines"] = [dataclasses.asdict(row) for row in piped]
     if not options.no_first_call:
         found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
         print(report.first_call_table(cases), flush=True)

@@ -14,6 +14,7 @@ import numpy as np
 import dualflow as df
 from benchmarks.backends import Compared
 from benchmarks.first_call import OTHER_SIZES, Figures
+from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
 from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.runtime import threads
@@ -63,6 +64,13 @@ def memory_table(rows: Sequence[Measured]) -> str:
     large = [row for row in rows if max(row.peak.values()) >= LARGE]
     lines = [[row.name, *(f"{row.peak[engine] / MIB:.1f}" for engine in ENGINES)] for row in large]
     return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines) if lines else ""
+
+
+def pipeline_table(rows: Sequence[Piped]) -> str:
+    """Microseconds per element or batch."""
+    makers = list(dict.fromkeys(maker for row in rows for maker in row.seconds))
+    lines = [[row.name, *(_microseconds(row.seconds[maker]) for maker in makers)] for row in rows]
+    return markdown(["us per element or batch", *makers], lines)
 
 
 def first_call_table(cases: dict[str, dict[str, Figures]]) -> str:

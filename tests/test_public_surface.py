@@ -41,6 +41,7 @@ NAMESPACES: dict[str, Any] = {
     "df.config.experimental": df.config.experimental,
     "df.config.optimizer": df.config.optimizer,
     "df.data": df.data,
+    "df.data.experimental": df.data.experimental,
     "df.debugging": df.debugging,
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,

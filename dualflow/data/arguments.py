@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import Structure
@@ -56,6 +58,7 @@ def file_name(value: Any) -> str:
     """The name of a file: a string, a path, or a scalar tensor of a string."""
     if hasattr(value, "numpy"):
         value = value.numpy()
+    value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     try:
         found = os.fspath(value)
     except TypeError:

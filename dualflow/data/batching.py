@@ -168,7 +168,7 @@ class PaddedBatchCursor(OneToOne):
         made = np.full((len(column), *target), fill, column[0].dtype)
         for row, x in enumerate(column):
             corner: tuple[Any, ...] = (row, *map(slice, x.shape))
-            made[corner] = x
+            made[corner] = x if x.ndim else x[()]  # of strings, the string itself
         return made
 
 

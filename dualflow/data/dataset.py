@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from dualflow.core.errors import DTypeError, MissingAttributeError
+from dualflow.core.locks import imported
 from dualflow.data.methods.choosing import ChoosingMethods
 from dualflow.data.methods.consuming import ConsumingMethods
 from dualflow.data.methods.files import FileMethods
@@ -13,6 +16,14 @@ from dualflow.data.methods.mapping import MappingMethods
 from dualflow.data.methods.ordering import OrderingMethods
 from dualflow.data.methods.windows import WindowMethods
 from dualflow.data.stage import Stage
+from dualflow.graph.origin import caller
+
+
+class _DatasetNames(type):
+    """Says of names that datasets don't have what to use instead, as namespaces do."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise _missing(name)
 
 
 class Dataset(
@@ -24,6 +35,7 @@ class Dataset(
     GroupingMethods,
     WindowMethods,
     ConsumingMethods,
+    metaclass=_DatasetNames,
 ):
     """Elements that come one after another, such as examples to learn from.
 
@@ -46,9 +58,25 @@ class Dataset(
     def of(cls, stage: Stage) -> Any:
         """The dataset of a stage; what the methods make."""
         made = object.__new__(Dataset)
-        made.stage = stage
+        made.stage = stage if stage.origin is not None else replace(stage, origin=caller())
         return made
+
+    def __getattr__(self, name: str) -> Any:
+        raise _missing(name)
 
     def __repr__(self) -> str:
         kind = type(self.stage).__name__.removesuffix("Stage")
-        return f"<{kind}Dataset element_spec={self.element_spec!r}>"
+        try:
+            return f"<{kind}Dataset element_spec={self.element_spec!r}>"
+        except DTypeError:  # only the first element tells
+            return f"<{kind}Dataset>"
+
+
+def _missing(name: str) -> Exception:
+    """The error for an attribute that datasets don't have."""
+    if name.startswith("_"):
+        return AttributeError(f"'Dataset' object has no attribute {name!r}")
+    public = [x for x in dir(Dataset) if not x.startswith("_")]
+    return MissingAttributeError(
+        imported("dualflow.core.absent").explain("dualflow.data.Dataset", name, public), name=name
+    )

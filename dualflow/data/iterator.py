@@ -15,7 +15,7 @@ from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries, hide_frames
-from dualflow.core.tree import map_structure
+from dualflow.core.tree import flatten, unflatten
 from dualflow.data.element import Item, leaf_spec
 from dualflow.data.handles import handle_of
 from dualflow.data.stage import Cursor, Stage, State
@@ -180,7 +180,8 @@ class NumpyIterator:
 
     def __next__(self) -> Any:
         try:
-            return map_structure(_as_numpy, next(self._iterator))
+            leaves, structure = flatten(next(self._iterator), is_leaf=lambda x: isinstance(x, AbstractSource))
+            return unflatten(structure, list(map(_as_numpy, leaves)))
         except Exception as error:
             hide_frames(error)
             raise

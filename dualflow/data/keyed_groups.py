@@ -74,7 +74,9 @@ class GroupByWindowCursor(Replayed):
         return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
 
     def _emit(self, key: int) -> None:
-        group = KeptStage(items=self._groups.pop(key), elements=self._stage.source.layout)
+        group = KeptStage(
+            items=self._groups.pop(key), elements=self._stage.source.layout, origin=self._stage.origin
+        )
         cursor = self._stage.made.result(np.array(key, np.int64), self._stage.nest(group)).stage.start()
         while len(items := cursor.pull(64)):
             self._ready += items

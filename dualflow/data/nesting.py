@@ -256,7 +256,11 @@ class WindowCursor(Cursor):
         """One dataset for each leaf of the elements."""
         specs = self._stage.source.layout.specs
         made = [
-            KeptStage(items=[(item[i],) for item in window], elements=ElementLayout(LEAF, (spec,)))
+            KeptStage(
+                items=[(item[i],) for item in window],
+                elements=ElementLayout(LEAF, (spec,)),
+                origin=self._stage.origin,
+            )
             for i, spec in enumerate(specs)
         ]
         return tuple(map(self._stage.nest, made))

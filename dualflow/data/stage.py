@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import ElementLayout, Item
 from dualflow.graph.ir import Origin
-from dualflow.graph.origin import caller
 
 State: TypeAlias = Any
 """What ``json`` writes and reads."""
@@ -72,10 +71,10 @@ class Stage(ABC):
     """One step of a pipeline.
 
     Attributes:
-        origin: the user's line that asked for it.
+        origin: the user's line that asked for it, once it is a dataset's.
     """
 
-    origin: Origin | None = field(default_factory=caller)
+    origin: Origin | None = None
 
     @property
     @abstractmethod

@@ -70,6 +70,15 @@ def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]])
 
 
 @pytest.mark.slow
+def test_pipelines_are_timed_beside_numpy(figures: tuple[str, dict[str, Any]]) -> None:
+    rows = {row["name"]: row["seconds"] for row in figures[1]["pipelines"]}
+    assert len(rows) == 12
+    for seconds in rows.values():
+        assert {"dualflow", "numpy"} <= set(seconds)
+        assert all(0 < t < 60 for t in seconds.values())
+
+
+@pytest.mark.slow
 def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -> None:
     cases = figures[1]["first call"]
     assert set(cases) == {"gelu", "MLP step", "5000-op chain"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from dualflow.data.element import wrapped
 from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
-from dualflow.data.methods.mapping import _state, check_state
+from dualflow.data.methods.mapping import check_state, state_of
+from dualflow.data.options import Options, OptionsStage, options_of
 from dualflow.data.stage import INFINITE, UNKNOWN
 from dualflow.data.tracing import (
     dataset_reading,
@@ -106,14 +107,38 @@ class ConsumingMethods(StageHolder):
         >>> df.data.Dataset.range(5).reduce(df.constant(0, df.int64), lambda s, x: s + x).numpy()
         np.int64(10)
         """
-        first, leaves = _state(initial_state)
+        first, leaves = state_of(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
-        check_state(function.layout, first)
+        if function.told:
+            check_state(function.layout, first)
         if is_tracing():
             return unflatten(first.structure, traced_reduction(self.stage, function, leaves))
         with dispatch.using(EAGER):
             found = reduced(self.stage, function, leaves)
         return unflatten(first.structure, list(map(wrapped, found)))
+
+    def options(self) -> Options:
+        """The options that :meth:`with_options` has set.
+
+        >>> import dualflow as df
+        >>> df.data.Dataset.range(3).options().deterministic
+        """
+        return options_of(self.stage)
+
+    def with_options(self, options: Options, name: str | None = None) -> Self:
+        """The same elements, with options for the transformations that follow.
+
+        Raises:
+            DTypeError: ``options`` are no :class:`Options`.
+
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(3).with_options(df.data.Options(deterministic=False))
+        >>> sorted(int(x) for x in dataset.map(lambda x: x + 1, num_parallel_calls=2))
+        [1, 2, 3]
+        """
+        if not isinstance(options, Options):
+            raise DTypeError(f"with_options takes a df.data.Options, not {options!r}.{here()}")
+        return self.then(OptionsStage(source=self.stage, options=Options().merge(options)))
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element.

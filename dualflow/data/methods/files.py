@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import glob
 from typing import Any, Self
 
+import numpy as np
+
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.data.arguments import file_name
-from dualflow.data.element import layout_of_spec
+from dualflow.data.arguments import file_name, whole_number
+from dualflow.data.element import layout_of_spec, leaf_array, single
 from dualflow.data.element_files import FileRows, write_elements
 from dualflow.data.methods.base import StageHolder
+from dualflow.data.rows import ArrayRows
+from dualflow.data.shuffling import Epochs, ShuffleStage
 from dualflow.data.sources import RowsStage
+from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 
@@ -20,6 +28,45 @@ class FileMethods(StageHolder):
     """How datasets get into files and out again."""
 
     __slots__ = ()
+
+    @classmethod
+    @entry
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+    ) -> Self:
+        """The names of the files that fit a pattern, as scalars of strings.
+
+        Args:
+            file_pattern: a pattern with ``*``, ``?`` and ``[...]``, or several.
+            shuffle: whether they come in another order in each run, by default; else sorted.
+            seed: as :meth:`shuffle` takes it.
+            name: ignored; as in TensorFlow.
+
+        Raises:
+            InvalidArgumentError: no file fits.
+
+        >>> import dualflow as df, os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> for name in ("b.txt", "a.txt"):
+        ...     open(os.path.join(folder, name), "w").close()
+        >>> files = df.data.Dataset.list_files(folder + "/*.txt", shuffle=False)
+        >>> [os.path.basename(x) for x in files.as_numpy_iterator()]
+        [b'a.txt', b'b.txt']
+        """
+        given = np.atleast_1d(leaf_array(file_pattern)).tolist()
+        names = sorted({found.encode() for pattern in given for found in glob.glob(file_name(pattern))})
+        if not names:
+            raise InvalidArgumentError(
+                f"No files matched pattern: {', '.join(map(file_name, given))}.{here()}"
+            )
+        rows = np.array(names, object)
+        layout = single(TensorSpec([], as_dtype("string")))
+        stage: Stage = RowsStage(rows=ArrayRows((rows,)), count=len(names), elements=layout)
+        if shuffle is not False:
+            epochs = Epochs(None if seed is None else whole_number(seed, "seed"))
+            stage = ShuffleStage(source=stage, size=len(names), again=True, epochs=epochs)
+        made: Self = cls.of(stage)
+        return made
 
     @entry
     def save(

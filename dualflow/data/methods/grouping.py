@@ -148,8 +148,8 @@ def _fill(value: Any, spec: Any) -> Any:
     """What fills a component, as an array of its dtype."""
     dtype = spec.dtype
     if value is None:
-        return np.zeros((), dtype.dtype)
-    if isinstance(value, bool | int | float | complex | str | bytes):
+        return np.array(b"", object) if dtype.kind == "O" else np.zeros((), dtype.dtype)
+    if isinstance(value, bool | int | float | complex):
         return as_array(value, dtype)
     array = leaf_array(value)
     if array.dtype != dtype.dtype:

@@ -10,7 +10,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten
-from dualflow.data.arguments import whole_number
+from dualflow.data.arguments import file_name, whole_number
 from dualflow.data.combining import ZipStage
 from dualflow.data.element import (
     AbstractDataset,
@@ -24,6 +24,7 @@ from dualflow.data.element import (
 )
 from dualflow.data.foreign import generated, signature, source_of
 from dualflow.data.methods.base import StageHolder
+from dualflow.data.numpy_files import mapped_arrays
 from dualflow.data.rows import ArrayRows, ProgressionRows
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE
@@ -73,6 +74,29 @@ class MakingMethods(StageHolder):
             )
         specs = tuple([trailing(leaf_spec(x)) for x in arrays])
         return cls._rows(arrays, sizes[0], ElementLayout(structure, specs))
+
+    @classmethod
+    @entry
+    def from_numpy_file(cls, path: Any) -> Self:
+        """The rows of the array in a ``.npy`` file, or dicts of those in a ``.npz`` file.
+
+        Files are mapped into memory: rows are read when they are taken. Compressed arrays are read at once.
+
+        Args:
+            path: the file's name.
+
+        Raises:
+            NotFoundError: there is no such file.
+            DataLossError: it is damaged, or no such file, or has Python objects in it.
+            InvalidArgumentError: the arrays have different numbers of rows.
+
+        >>> import dualflow as df, numpy as np, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "rows.npy")
+        >>> np.save(path, np.arange(6).reshape(3, 2))
+        >>> [x.numpy().tolist() for x in df.data.Dataset.from_numpy_file(path)]
+        [[0, 1], [2, 3], [4, 5]]
+        """
+        return cls.from_tensor_slices(mapped_arrays(file_name(path)))
 
     @classmethod
     @entry

@@ -14,6 +14,7 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.nesting import InterleaveStage
+from dualflow.data.options import options_of
 from dualflow.data.parallel_map import ParallelMapStage, cores
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
@@ -58,7 +59,10 @@ class MappingMethods(StageHolder):
         calls = _calls(num_parallel_calls)
         if calls is None:
             return self.then(MapStage(source=self.stage, function=function))
-        ordered = deterministic is not False
+        chosen = options_of(self.stage)
+        if calls == AUTOTUNE and chosen.threading.private_threadpool_size:
+            calls = chosen.threading.private_threadpool_size
+        ordered = (chosen.deterministic if deterministic is None else deterministic) is not False
         return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:
@@ -166,6 +170,8 @@ class MappingMethods(StageHolder):
 
     def _predicate(self, predicate: Callable[..., Any]) -> ElementFunction:
         function = self.function(callable_function(predicate, "predicate"))
+        if not function.told:
+            return function
         specs = function.layout.specs
         if len(specs) != 1 or specs[0].dtype is not bool_ or specs[0].shape:
             raise InvalidArgumentError(
@@ -191,8 +197,14 @@ class MappingMethods(StageHolder):
         >>> list(sums.as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(3), np.int64(6)]
         """
-        first, state = _state(initial_state)
+        first, state = state_of(initial_state)
         function = self.function(callable_function(scan_func, "scan_func"), first)
+        if not function.told:
+            raise DTypeError(
+                "scan needs elements whose number of axes is known; say their shapes where they come from, "
+                "in "
+                f"output_signature.{here()}"
+            )
         found = function.layout
         if found.structure.kind is not tuple or len(found.structure.children) != 2:
             raise DTypeError(
@@ -245,7 +257,7 @@ def dataset_layout(function: ElementFunction) -> ElementLayout:
     return found.stage.layout
 
 
-def _state(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
+def state_of(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
     """The layout of a state, and its leaves."""
     leaves, structure = opened(initial)
     arrays = tuple(map(leaf_array, leaves))

@@ -1,0 +1,165 @@
+"""Files of comma-separated values, a line for each element."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import Array, as_array
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
+from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from dualflow.data.element import Item, leaf_array
+from dualflow.function.errors import here
+
+_INT32: Final = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvColumn:
+    """One column that is read.
+
+    Attributes:
+        place: which column of the file it is.
+        dtype: of its values.
+        default: what stands for an empty field; None where there must be a value.
+    """
+
+    place: int
+    dtype: DType
+    default: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """How the lines of files are read.
+
+    Attributes:
+        files: their names.
+        columns: what is read of each line.
+        header: whether the first line of each file has names.
+        delimiter: what stands between fields.
+        quotes: whether fields may stand in quotation marks.
+        missing: what stands for a missing value, beside nothing.
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[CsvColumn, ...]
+    header: bool
+    delimiter: str
+    quotes: bool
+    missing: str
+
+    def items(self) -> Iterator[Item]:
+        """The lines of all files."""
+        for name in self.files:
+            for number, fields in lines_of(name, self.delimiter, self.quotes):
+                if number > 1 or not self.header:
+                    yield self._item(fields, f"{name}:{number}")
+
+    def _item(self, fields: Sequence[str], where: str) -> Item:
+        found = []
+        for column in self.columns:
+            if column.place >= len(fields):
+                raise InvalidArgumentError(
+                    f"{where} has {len(fields)} fields, and field {column.place + 1} is to be read; "
+                    "correct the "
+                    "file, or read fewer columns."
+                )
+            text = fields[column.place]
+            if text in ("", self.missing):
+                if column.default is None:
+                    raise InvalidArgumentError(
+                        f"{where}, field {column.place + 1}, is required but missing; give a default value "
+                        "for it."
+                    )
+                found.append(column.default)
+            else:
+                found.append(_parsed(text, column, where))
+        return tuple(found)
+
+
+def _parsed(text: str, column: CsvColumn, where: str) -> Array:
+    dtype = column.dtype
+    try:
+        if dtype.kind in "iu":
+            value: Any = int(text)
+        elif dtype.kind == "f":
+            value = float(text)
+        else:
+            return leaf_array(text)
+        return np.array(value, dtype.dtype)
+    except (ValueError, OverflowError):
+        raise InvalidArgumentError(
+            f"{where}, field {column.place + 1}, is no valid {dtype.name}: {text!r}; correct the file, or "
+            "read the "
+            "column as another dtype."
+        ) from None
+
+
+def lines_of(name: str, delimiter: str, quotes: bool) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line of a file, with its number from 1."""
+    try:
+        with open(name, newline="", encoding="utf-8") as file:
+            reader = (
+                csv.reader(file, delimiter=delimiter)
+                if quotes
+                else csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+            )
+            for fields in reader:
+                if fields:
+                    yield reader.line_num, fields
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {name!r}.{here()}") from None
+
+
+def column_of(place: int, default: Any) -> CsvColumn:
+    """A column as a user describes it: by its dtype, or by a default value."""
+    if isinstance(default, DType | type):
+        return CsvColumn(place, _readable(as_dtype(default)), None)
+    array = leaf_array(default)
+    if array.size > 1:
+        raise InvalidArgumentError(f"The default of a column is one value, not {default!r}.{here()}")
+    dtype = _readable(as_dtype(array.dtype))
+    return CsvColumn(place, dtype, None if array.size == 0 else array.reshape(()))
+
+
+def _readable(dtype: DType) -> DType:
+    if dtype.kind not in "iufO":
+        raise DTypeError(f"Columns of CSV files are integers, floats or strings, not {dtype.name}.{here()}")
+    return dtype
+
+
+def inferred(
+    name: str, places: Sequence[int], rows: int, read: Callable[[str], Iterator[Any]], missing: str
+) -> list[Any]:
+    """What the columns of a file hold, by its first lines: defaults, from which dtypes follow.
+
+    The narrowest of int32, int64, float32, float64 that holds all values, and strings otherwise.
+    """
+    kinds = [0] * len(places)
+    for count, (_, fields) in enumerate(read(name)):
+        if count == rows:
+            break
+        for i, place in enumerate(places):
+            if place < len(fields) and fields[place] not in ("", missing):
+                kinds[i] = max(kinds[i], _kind(fields[place]))
+    return [
+        (as_array(0, int32), as_array(0, int64), as_array(0, float32), as_array(0, float64), "")[k]
+        for k in kinds
+    ]
+
+
+def _kind(text: str) -> int:
+    try:
+        value = int(text)
+        return 0 if _INT32.min <= value <= _INT32.max else 1
+    except ValueError:
+        pass
+    try:
+        return 2 if np.isfinite(np.float32(text)) or not np.isfinite(float(text)) else 3
+    except ValueError:
+        return 4

@@ -1,0 +1,121 @@
+"""Functions of datasets beside their methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.tracebacks import entry
+from dualflow.data.arguments import whole_number
+from dualflow.data.dataset import Dataset
+from dualflow.data.element import Item
+from dualflow.data.functions import DebugMode
+from dualflow.data.stage import INFINITE, Cursor, OneToOne, OverOne, State
+from dualflow.eager.tensor import EagerTensor
+
+
+@entry
+def cardinality(dataset: Dataset) -> EagerTensor:
+    """``dataset.cardinality()``.
+
+    >>> import dualflow as df
+    >>> int(df.data.experimental.cardinality(df.data.Dataset.range(3)))
+    3
+    """
+    return dataset.cardinality()
+
+
+@entry
+def get_single_element(dataset: Dataset) -> Any:
+    """``dataset.get_single_element()``.
+
+    >>> import dualflow as df
+    >>> int(df.data.experimental.get_single_element(df.data.Dataset.range(7, 8)))
+    7
+    """
+    return dataset.get_single_element()
+
+
+@entry
+def enable_debug_mode() -> None:
+    """Let the functions of datasets that are made from here on run in Python, as they are written.
+
+    Then breakpoints and prints in them are reached for each element.
+
+    >>> import dualflow as df
+    >>> df.data.experimental.enable_debug_mode()  # doctest: +SKIP
+    """
+    DebugMode.on = True
+
+
+@entry
+def assert_cardinality(expected_cardinality: Any) -> Callable[[Dataset], Dataset]:
+    """What ``apply`` takes to say how many elements a dataset has, where that can't be known.
+
+    Args:
+        expected_cardinality: the number, or INFINITE_CARDINALITY.
+
+    Raises:
+        FailedPreconditionError: in the loop, there are more or fewer.
+
+    >>> import dualflow as df
+    >>> even = df.data.Dataset.range(6).filter(lambda x: x % 2 == 0)
+    >>> len(even.apply(df.data.experimental.assert_cardinality(3)))
+    3
+    """
+    count = whole_number(expected_cardinality, "expected_cardinality")
+
+    def apply(dataset: Dataset) -> Dataset:
+        found: Dataset = dataset.then(AssertedStage(source=dataset.stage, count=count))
+        return found
+
+    return apply
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AssertedStage(OverOne):
+    """The same elements, of which there are said to be ``count``."""
+
+    count: int
+
+    @property
+    def cardinality(self) -> int:
+        return self.count
+
+    def start(self) -> Cursor:
+        return AssertedCursor(self)
+
+
+class AssertedCursor(OneToOne):
+    """A run that counts."""
+
+    def __init__(self, stage: AssertedStage) -> None:
+        super().__init__(stage.source.start())
+        self._stage = stage
+        self._seen = 0
+
+    def pull(self, count: int) -> Sequence[Item]:
+        expected, where = self._stage.count, self._stage.where
+        found = self._upstream.pull(count)
+        self._seen += len(found)
+        if expected != INFINITE and self._seen > expected:
+            raise FailedPreconditionError(
+                f"Input dataset was expected to contain {expected} elements but contained at least "
+                f"{self._seen}.{where}"
+            )
+        if len(found) < count and self._seen != expected:
+            number = "an infinite number of" if expected == INFINITE else expected
+            raise FailedPreconditionError(
+                f"Input dataset was expected to contain {number} elements but contained only "
+                f"{self._seen}.{where}"
+            )
+        return found
+
+    def get_state(self) -> State:
+        return [self._seen, self._upstream.get_state()]
+
+    def set_state(self, state: State) -> None:
+        self._seen = state[0]
+        self._upstream.set_state(state[1])

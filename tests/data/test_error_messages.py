@@ -1,0 +1,275 @@
+"""What goes wrong with datasets: the kind of the error, what it says, and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import errors
+from dualflow.data.handles import held
+
+Dataset = df.data.Dataset
+r = Dataset.range
+SCALAR = df.TensorSpec([], df.int32)
+
+
+def ragged() -> Any:
+    return r(1, 5).map(lambda x: df.fill([x], x))
+
+
+def yielding(*values: Any, spec: Any = SCALAR) -> Any:
+    return Dataset.from_generator(lambda: iter(values), output_signature=spec)
+
+
+def run(dataset: Any) -> None:
+    for _ in dataset:
+        pass
+
+
+def raising() -> Iterator[int]:
+    yield 1
+    raise KeyError("the generator's own")
+
+
+INVALID, KIND = errors.InvalidArgumentError, errors.DTypeError
+CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    # sources
+    (lambda: Dataset.from_tensor_slices(()), INVALID, "none to take slices of"),
+    (lambda: Dataset.from_tensor_slices(3), INVALID, "use from_tensors"),
+    (
+        lambda: Dataset.from_tensor_slices(([1, 2], [1, 2, 3])),
+        INVALID,
+        "Dimensions 2 and 3 are not",
+    ),
+    (lambda: Dataset.from_tensors(()), INVALID, "one tensor at least"),
+    (lambda: Dataset.range(), KIND, "range takes one limit, or two"),
+    (lambda: Dataset.range(5.5), KIND, "an integer, not 5.5"),
+    (lambda: Dataset.range(5, 0, 0), INVALID, "step must be a non-zero integer"),
+    (lambda: Dataset.from_generator(iter([1]), df.int32), KIND, "must be a Python callable"),  # type: ignore[arg-type]  # what is refused
+    (lambda: Dataset.from_generator(raising), KIND, "either `output_signature`"),
+    (lambda: Dataset.from_generator(raising, df.int32, output_signature=SCALAR), KIND, "either `output_sig"),
+    (lambda: Dataset.from_generator(raising, None, [], None, SCALAR), KIND, "goes with `output_types`"),
+    (
+        lambda: Dataset.from_generator(raising, output_signature=3),
+        KIND,
+        "a structure of df.TensorSpec",
+    ),
+    (lambda: run(yielding([1, 2])), INVALID, r"gave element 0.* shape \(2,\) where \(\) was expected"),
+    (lambda: run(yielding(1, 2.5)), INVALID, "gave element 1.* dtype float32 where int32 was expected"),
+    (lambda: run(yielding((1, 2), spec=(SCALAR,))), INVALID, "another structure than the elements"),
+    (lambda: run(yielding({1, 2})), INVALID, "gave element 0"),
+    (lambda: run(Dataset.from_generator(raising, df.int32)), KeyError, "the generator's own"),
+    (lambda: Dataset.from_source(3), KIND, "no source of elements"),
+    (lambda: Dataset.from_source(iter([1])), KIND, "can be iterated over once"),
+    (lambda: Dataset.from_source([]), INVALID, "give output_signature"),
+    (lambda: run(Dataset.from_source([1, [2]])), INVALID, "A list gave element 1"),
+    (lambda: Dataset.zip(), KIND, "at least one dataset"),
+    (lambda: Dataset.zip([r(1), r(2)]), KIND, "Python lists are not supported"),
+    (lambda: Dataset.zip(r(1), 3), KIND, "structures of datasets"),
+    (lambda: Dataset.random(rerandomize_each_iteration=True), INVALID, "draw them with df.random.uniform"),
+    (lambda: Dataset.choose_from_datasets([], r(1)), INVALID, "no dataset to choose from"),
+    (lambda: Dataset.choose_from_datasets([r(1)], 3), KIND, "a dataset of int64 scalars"),
+    (lambda: run(Dataset.choose_from_datasets([r(1)], r(5, 6))), INVALID, "one of 1 datasets, not 5"),
+    (lambda: Dataset.sample_from_datasets([r(1)], [0.5, 0.5]), INVALID, "should have the same length"),
+    (lambda: Dataset.sample_from_datasets([r(1)], [-1.0]), INVALID, "no chances"),
+    (lambda: Dataset.sample_from_datasets([r(1), Dataset.from_tensors(1.0)]), KIND, "elements differ"),
+    (
+        lambda: Dataset.sample_from_datasets([r(1)], rerandomize_each_iteration=True),
+        INVALID,
+        "draws the same numbers",
+    ),
+    # order
+    (lambda: r(3).shuffle(0), INVALID, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY, not 0"),
+    (lambda: r(3).prefetch(-5), INVALID, "buffer_size must be >= 0, or AUTOTUNE"),
+    (lambda: r(3).shard(0, 0), INVALID, "greater than zero .currently num_shards = 0"),
+    (lambda: r(3).shard(2, 2), INVALID, "between 0 and 1 .currently index = 2"),
+    (lambda: r(3).take("x"), KIND, "count is an integer, not 'x'"),
+    (lambda: r(3).concatenate(3), KIND, "concatenate takes a dataset"),
+    (lambda: r(3).concatenate(Dataset.from_tensors(1.0)), KIND, "Incompatible dataset elements"),
+    (lambda: r(3).cache(3), KIND, "a string or a path, not 3"),
+    # functions
+    (lambda: r(3).map(3), KIND, "map_func must be a callable"),  # type: ignore[arg-type]  # what is refused
+    (lambda: r(3).map(lambda x: {1, 2}), KIND, "returned an object of type set"),
+    (lambda: r(3).map(lambda x: x, num_parallel_calls=0), INVALID, "num_parallel_calls must be greater"),
+    (lambda: r(3).filter(lambda x: x), INVALID, "Invalid `predicate`"),
+    (lambda: r(3).filter(lambda x: [x > 1, x > 2]), INVALID, "a scalar of dtype bool"),
+    (lambda: r(3).flat_map(lambda x: x), KIND, "must return a dataset for each element"),
+    (lambda: r(3).interleave(lambda x: r(x), cycle_length=0), INVALID, "cycle_length must be greater"),
+    (lambda: r(3).scan(0, lambda s, x: s), KIND, "a pair of the new state and a result"),
+    (lambda: r(3).scan(0, lambda s, x: (x, x)), KIND, "a state of dtype int64 where it was given int32"),
+    (lambda: r(3).reduce(0, lambda s, x: (s, s)), KIND, "a state of another structure"),
+    (
+        lambda: Dataset.from_generator(raising, df.int32).scan(0, lambda s, x: (s, x)),
+        KIND,
+        "scan needs elements whose number of axes is known",
+    ),
+    (lambda: r(3).apply(lambda d: 3), KIND, "must return a dataset, not a int"),
+    (
+        lambda: Dataset.from_generator(lambda: iter([1]), df.int32).flat_map(lambda x: r(x)),
+        KIND,
+        "unknown number of axes",
+    ),
+    # groups
+    (lambda: r(3).batch(0), INVALID, "Batch size must be greater than zero, not 0"),
+    (
+        lambda: run(ragged().batch(2)),
+        INVALID,
+        r"shapes in component 0. First element had shape \[1\]",
+    ),
+    (lambda: run(ragged().padded_batch(2, padded_shapes=[1])), INVALID, "pad to a smaller size"),
+    (lambda: ragged().padded_batch(2, padded_shapes=[1, 2]), INVALID, "another number of axes"),
+    (lambda: ragged().padded_batch(2, padding_values=np.int32(-1)), KIND, "Invalid `padding_values`"),
+    (lambda: ragged().padded_batch(2, padded_shapes=([1], [2])), KIND, "integer|structure|shape"),
+    (lambda: Dataset.zip(r(1), r(1)).padded_batch(2, [None]), KIND, "another structure than the elements"),
+    (
+        lambda: Dataset.from_generator(lambda: iter([1]), df.int32).padded_batch(2),
+        INVALID,
+        "needs padded_shapes",
+    ),
+    (lambda: r(5).unbatch(), INVALID, "Cannot unbatch an input with scalar components"),
+    (lambda: Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch(), INVALID, "Encountered both 2 and 3"),
+    (
+        lambda: run(yielding(([1], [1, 2]), spec=(df.TensorSpec([None]), df.TensorSpec([None]))).unbatch()),
+        INVALID,
+        "one first size in common",
+    ),
+    (lambda: r(3).window(0), INVALID, "Window size must be greater than zero"),
+    (lambda: r(3).rebatch(0), INVALID, "Batch size must be greater than zero"),
+    (
+        lambda: r(3).group_by_window(lambda x: x, lambda k, d: d),
+        INVALID,
+        "takes one of window_size",
+    ),
+    (lambda: r(3).group_by_window(lambda x: [x, x], lambda k, d: d, 2), KIND, "an integer scalar"),
+    (lambda: r(3).group_by_window(lambda x: x, lambda k, d: k, 2), KIND, "must return a dataset"),
+    (lambda: ragged().bucket_by_sequence_length(df.size, [3], [2]), INVALID, "one batch size more"),
+    (
+        lambda: run(ragged().bucket_by_sequence_length(df.size, [3], [2, 2], pad_to_bucket_boundary=True)),
+        INVALID,
+        "at least as long as the last boundary",
+    ),
+    # results
+    (lambda: len(r(2).repeat()), TypeError, "The dataset is infinite"),
+    (lambda: len(r(2).filter(lambda x: x > 1)), TypeError, "The dataset length is unknown"),
+    (lambda: r(3).with_options(3), KIND, "takes a df.data.Options"),  # type: ignore[arg-type]  # what is refused
+    (lambda: r(3).snapshot("x"), AttributeError, "use cache with the name of a file"),
+    (lambda: Dataset.ragged_batch, AttributeError, "use padded_batch"),
+    (lambda: r(3).bacth(2), AttributeError, "Did you mean 'batch'"),
+    (lambda: r(0).get_single_element(), INVALID, "Dataset was empty"),
+    (lambda: r(2).get_single_element(), INVALID, "more than one element"),
+    (lambda: list(r(3).window(2).as_numpy_iterator()), KIND, "flat_map them first"),
+    (lambda: iter(r(0)).get_next(), errors.OutOfRangeError, "End of sequence"),
+    (lambda: iter(r(3)).set_state(iter(r(4)).get_state()), INVALID, "of another dataset"),
+    (lambda: iter(r(3)).set_state({}), INVALID, "of another dataset"),
+    # files
+    (lambda: r(3).window(2).save("nowhere"), KIND, "Elements in files are of numbers"),
+    (lambda: r(3).save("nowhere", compression="GZIP"), KIND, "not compressed"),
+    (lambda: Dataset.load("/nowhere/at/all"), errors.NotFoundError, "There is no file"),
+    (lambda: Dataset.load(__file__), errors.DataLossError, "damaged, or no file of elements"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda i: CASES[i][2][:30])
+def test_an_error_says_what_is_wrong(number: int) -> None:
+    wrong, kind, message = CASES[number]
+    with pytest.raises(kind, match=message):
+        wrong()
+
+
+def test_an_error_in_a_loop_names_the_line_that_asked() -> None:
+    dataset = ragged().batch(2)
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        run(dataset)
+    assert str(caught.value).endswith("in test_an_error_in_a_loop_names_the_line_that_asked")
+
+
+def test_a_file_of_other_elements_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    r(3).save(path)
+    with pytest.raises(errors.DTypeError, match="has elements of"):
+        Dataset.load(path, df.TensorSpec([], df.float32))
+
+
+@pytest.mark.parametrize("cut", [0, 10, 40, -1])
+def test_a_damaged_file_is_refused(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "numbers"
+    r(30).save(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(errors.DataLossError, match="damaged"):
+        Dataset.load(path)
+
+
+def test_a_state_beyond_the_end_is_refused() -> None:
+    state = iter(r(9).map(lambda x: x).shuffle(3, seed=1))
+    for _ in range(9):
+        next(state)
+    shorter = iter(r(3).map(lambda x: x).shuffle(3, seed=1))
+    described = shorter.get_state()["pipeline"]
+    with pytest.raises(errors.InvalidArgumentError, match="9 elements into a dataset that has 3"):
+        shorter.set_state({**state.get_state(), "pipeline": described})
+
+
+# In traced functions
+
+
+def test_python_can_not_iterate_in_a_trace() -> None:
+    @df.function(autograph=False)
+    def loop(dataset: Any) -> Any:
+        for _ in dataset:
+            pass
+
+    for source in (r(3), iter(r(3)), iter(r(3).batch(2))):
+        with pytest.raises(errors.OperatorNotAllowedInGraphError, match="with autograph on"):
+            loop(source)
+
+
+def test_no_gradient_flows_through_a_loop_over_a_dataset() -> None:
+    @df.function
+    def slope(x: Any, dataset: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            found = x
+            for y in dataset:
+                found = found * df.cast(y, df.float32)
+        return tape.gradient(found, x)
+
+    with pytest.raises(errors.InvalidArgumentError, match="inside of the loop"):
+        slope(df.constant(1.0), r(3))
+
+
+def test_a_symbol_makes_no_dataset() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="datasets are made of known numbers"):
+        df.function(lambda n: r(n).reduce(np.int64(0), lambda s, x: s + x))(df.constant(3))
+
+
+def test_another_shape_than_the_traced_one_is_refused() -> None:
+    @df.function
+    def both(iterator: Any) -> Any:
+        return next(iterator), next(iterator)
+
+    with pytest.raises(errors.InvalidArgumentError, match="drop_remainder=True"):
+        both(iter(r(3).batch(2)))
+
+
+def test_an_argument_is_read_by_loops_only() -> None:
+    @df.function(autograph=False)
+    def peek(dataset: Any) -> Any:
+        return dataset.get_single_element()
+
+    with pytest.raises(errors.DualflowError, match=r"loop|traced"):
+        peek(r(1))
+
+
+def test_a_dataset_that_is_gone_is_missed() -> None:
+    with pytest.raises(errors.FailedPreconditionError, match="keep it in a variable"):
+        held(-1)
+
+
+def test_a_dataset_that_is_only_tried_has_no_elements() -> None:
+    with pytest.raises(errors.DualflowError, match=r"only when|before there is|while a function is traced"):
+        r(4).window(2).flat_map(lambda w: Dataset.from_tensors(sum(w)))

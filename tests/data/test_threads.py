@@ -1,0 +1,177 @@
+"""Threads that work ahead: what they give, how errors get out of them, and that none is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import dualflow as df
+
+Dataset = df.data.Dataset
+
+
+def workers() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name.startswith("dualflow")]
+
+
+def output_of(program: str) -> str:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout
+
+
+def assert_all_end() -> None:
+    """Wait for the workers, which end by themselves."""
+    gc.collect()
+    for thread in workers():
+        thread.join(20)
+    assert workers() == []
+
+
+def slowly(x: Any) -> Any:
+    """A call in Python, which keeps AUTOTUNE's threads busy."""
+    return df.py_function(lambda v: v + 1, [x], df.int64)
+
+
+PIPELINES = {
+    "prefetch": lambda d: d.prefetch(2),
+    "map": lambda d: d.map(slowly, num_parallel_calls=3),
+    "map in any order": lambda d: d.map(slowly, num_parallel_calls=3, deterministic=False),
+    "interleave": lambda d: d.interleave(lambda x: Dataset.from_tensors(x), num_parallel_calls=2),
+    "all": lambda d: d.map(slowly, num_parallel_calls=2).batch(2).prefetch(2).unbatch().prefetch(1),
+}
+
+
+@pytest.fixture(params=PIPELINES)
+def pipeline(request: pytest.FixtureRequest) -> Any:
+    return PIPELINES[request.param]
+
+
+def test_all_elements_come(pipeline: Any) -> None:
+    found = [int(x) for x in pipeline(Dataset.range(20))]
+    shift = min(found)
+    assert sorted(found) == [x + shift for x in range(20)]
+    assert_all_end()
+
+
+def test_a_loop_that_is_left_leaves_no_thread(pipeline: Any) -> None:
+    for x in pipeline(Dataset.range(1000).repeat()):
+        if int(x) > 5:
+            break
+    del x
+    assert_all_end()
+
+
+def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(pipeline: Any) -> None:
+    iterator = iter(pipeline(Dataset.range(1000).repeat()))
+    next(iterator)
+    del iterator
+    assert_all_end()
+    iterator = iter(pipeline(Dataset.range(1000).repeat()))
+    next(iterator)
+    iterator.close()
+    assert_all_end()
+
+
+def check(v: Any) -> Any:
+    """A function that runs in Python, in whatever thread."""
+    if int(v) == 3:
+        raise KeyError("three")  # the user's line
+    return v
+
+
+def failing(x: Any) -> Any:
+    return df.py_function(check, [x], df.int64)
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_workers_error_comes_with_the_users_line(threads: int | None) -> None:
+    dataset = Dataset.range(6).map(failing, num_parallel_calls=threads).prefetch(2)
+    iterator = iter(dataset)
+    assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyError, match="three") as caught:
+        next(iterator)
+    lines = [str(entry.statement) for entry in caught.traceback]
+    assert any("the user's line" in line for line in lines)
+    del caught, iterator
+    assert_all_end()
+
+
+def test_a_dataset_goes_on_behind_an_error() -> None:
+    iterator = iter(Dataset.range(6).map(failing).prefetch(2))
+    assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyError):
+        next(iterator)
+    assert [int(x) for x in iterator] == [4, 5]
+
+
+def test_several_threads_read_a_dataset_with_iterators_of_their_own() -> None:
+    dataset = (
+        Dataset.range(200).shuffle(50, seed=1).map(lambda x: x + 1, num_parallel_calls=2).batch(7).prefetch(2)
+    )
+    sums: list[int] = []
+
+    def read() -> None:
+        sums.append(sum(int(df.reduce_sum(x)) for x in dataset))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [200 * 201 // 2] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("name", ["prefetch", "map"])
+def test_a_forked_process_goes_on_with_threads_of_its_own(name: str) -> None:
+    program = (
+        "import os, sys, dualflow as df\n"
+        "D = df.data.Dataset\n"
+        "plus = lambda x: df.py_function(lambda v: v + 1, [x], df.int64)\n"
+        f"kind = {name!r}\n"
+        "d = D.range(8).prefetch(2) if kind == 'prefetch' else D.range(8).map(plus, num_parallel_calls=2)\n"
+        "iterator = iter(d)\n"
+        "first = int(next(iterator))\n"
+        "pid = os.fork()\n"
+        "rest = [int(x) - first for x in iterator]\n"
+        "if pid == 0:\n"
+        "    print(rest, flush=True)\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(pid, 0)[1] == 0\n"
+        "print(rest)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.splitlines() == ["[1, 2, 3, 4, 5, 6, 7]"] * 2
+
+
+def test_ctrl_c_ends_a_loop_that_waits() -> None:
+    program = (
+        "import signal, threading, dualflow as df\n"
+        "waiting = threading.Event()\n"
+        "def forever():\n"
+        "    waiting.set()\n"
+        "    threading.Event().wait()\n"
+        "    yield 1\n"
+        "d = df.data.Dataset.from_generator(forever, df.int32).prefetch(1)\n"
+        "main = threading.main_thread().ident\n"
+        "def interrupt():\n"
+        "    waiting.wait()\n"
+        "    signal.pthread_kill(main, signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "try:\n"
+        "    next(iter(d))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "interrupted\n"
