@@ -3,8 +3,8 @@
 Four of its modules choose a backend at their top level, such as ``elif backend() == "numpy": from
 keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
 the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
-and Python's bytecode cache serves as usual. The class ``DynamicBackend`` and the function
-``set_random_seed`` are changed once they are there.
+and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the function ``set_random_seed``
+and the callback ``TensorBoard``, which asks for TensorFlow, are changed once they are there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
     },
 }
 """The modules that choose a backend, and what the names in their branches for NumPy become."""
-_CHANGED: Final = ("keras.src.utils.backend_utils", "keras.src.utils.rng_utils")
+_CHANGED: Final = (
+    "keras.src.callbacks.tensorboard",
+    "keras.src.utils.backend_utils",
+    "keras.src.utils.rng_utils",
+)
 
 
 class _ChoosingLoader(SourceFileLoader):
@@ -58,6 +62,9 @@ class _ChangingLoader(SourceFileLoader):
         names = vars(module)
         if "DynamicBackend" in names:
             admit(names["DynamicBackend"], import_module("keras.src.backend"))
+        elif "TensorBoard" in names:
+            names["TensorBoard"].summary = property(lambda callback: import_module("dualflow.summary"))
+            names["keras_model_summary"] = model_summary
         else:
             names["set_random_seed"] = seeding(names["set_random_seed"])
 
@@ -155,3 +162,9 @@ def seeding(set_random_seed: Callable[[int], None]) -> Callable[[int], None]:
         import_module("dualflow.random").set_seed(seed)
 
     return seed_all
+
+
+def model_summary(name: str, data: Any, step: Any = None) -> bool:
+    """Write what a model is made of, as JSON, among the texts of the current writer of ``df.summary``."""
+    written: bool = import_module("dualflow.summary").text(name, data.to_json(), step=step)
+    return written

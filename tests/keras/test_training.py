@@ -215,3 +215,22 @@ def test_a_saved_model_goes_on_where_it_was(keras: Any, trained: Any, tmp_path: 
 def test_a_saved_model_of_tensorflow_is_refused(keras: Any, trained: Any, tmp_path: Any) -> None:
     with pytest.raises(NotImplementedError, match=r"Save the model with model.save\('model.keras'\)"):
         trained[0].export(tmp_path / "exported", format="tf_saved_model")
+
+
+def test_the_tensorboard_callback_writes_by_dualflow(keras: Any, trained: Any, tmp_path: Any) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model, _ = trained
+    callback = keras.callbacks.TensorBoard(str(tmp_path), histogram_freq=1, update_freq=1)
+    history = model.fit(X, Y, epochs=2, validation_data=(X, Y), verbose=0, callbacks=[callback]).history
+
+    def written(part: str) -> Any:
+        return EventAccumulator(str(tmp_path / part)).Reload()
+
+    train = written("train")
+    found = [event.value for event in train.Scalars("epoch_loss")]
+    assert found == pytest.approx(history["loss"])
+    assert [e.value for e in written("validation").Scalars("epoch_loss")] == pytest.approx(
+        history["val_loss"]
+    )
+    assert "keras" in " ".join(train.Tags()["tensors"])

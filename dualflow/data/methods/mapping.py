@@ -170,6 +170,8 @@ class MappingMethods(StageHolder):
 
     def _predicate(self, predicate: Callable[..., Any]) -> ElementFunction:
         function = self.function(callable_function(predicate, "predicate"))
+        if not function.told:
+            return function
         specs = function.layout.specs
         if len(specs) != 1 or specs[0].dtype is not bool_ or specs[0].shape:
             raise InvalidArgumentError(
@@ -195,8 +197,14 @@ class MappingMethods(StageHolder):
         >>> list(sums.as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(3), np.int64(6)]
         """
-        first, state = _state(initial_state)
+        first, state = state_of(initial_state)
         function = self.function(callable_function(scan_func, "scan_func"), first)
+        if not function.told:
+            raise DTypeError(
+                "scan needs elements whose number of axes is known; say their shapes where they come from, "
+                "in "
+                f"output_signature.{here()}"
+            )
         found = function.layout
         if found.structure.kind is not tuple or len(found.structure.children) != 2:
             raise DTypeError(
@@ -249,7 +257,7 @@ def dataset_layout(function: ElementFunction) -> ElementLayout:
     return found.stage.layout
 
 
-def _state(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
+def state_of(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
     """The layout of a state, and its leaves."""
     leaves, structure = opened(initial)
     arrays = tuple(map(leaf_array, leaves))

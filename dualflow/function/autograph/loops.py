@@ -10,11 +10,12 @@ from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractSource, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import bool_
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, DualflowError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.branches import choose
+from dualflow.function.autograph.loop_options import LoopOptions, check_invariant, noting
 from dualflow.function.autograph.merge_values import (
     adapts,
     is_same,
@@ -73,7 +74,8 @@ def while_stmt(
             return
         if not go_on:
             return
-        body()
+        with noting(None):
+            body()
 
 
 def for_stmt(
@@ -101,6 +103,18 @@ def for_stmt(
     if isinstance(iterated, AbstractSource) and not dispatch.current().eager:
         _Loop(get_state, set_state, symbol_names).run_over(iterated.reading(), extra_test, body)
         return
+    with noting(None):
+        _for_in_python(iterated, extra_test, body, get_state, set_state, symbol_names)
+
+
+def _for_in_python(
+    iterated: Any,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    symbol_names: Sequence[str],
+) -> None:
     if extra_test is None:
         for x in iterated:
             body(x)
@@ -169,6 +183,7 @@ class _Loop:
         self._get_state = get_state
         self._set_state = set_state
         self._names = names
+        self._most: int | None = None
 
     def run(
         self, flag: Any, counters: list[Any], turn: Callable[[Sequence[Any]], tuple[list[Any], Any]]
@@ -183,7 +198,8 @@ class _Loop:
         leading = [truth(flag, "a loop"), *counters]
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
-            return leading[0], loop_node(_first_argument(body), body, initial)[len(leading) :]
+            found = loop_node(_first_argument(body), body, initial, self._most)
+            return leading[0], found[len(leading) :]
 
         self._stage(leading, turn, (), node)
 
@@ -202,6 +218,11 @@ class _Loop:
             return [convert_to_tensor(True)], wanted()
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
+            if self._most is not None:
+                raise InvalidArgumentError(
+                    "set_loop_options bounds the turns of loops over tensors, not over data; loop over "
+                    f"dataset.take({self._most}).{here()}"
+                )
             _, ran, *results = stream_node(reading, body, initial)
             return ran, results
 
@@ -252,10 +273,23 @@ class _Loop:
         with tracing(tracer):
             start = _packed(before, plans, iter(leaves))
         self._set_state(start)
-        counters, go_on = _turned(tracer, turn, [*arguments[1:], *items])
+        options = LoopOptions()
+        try:
+            with noting(options):
+                counters, go_on = _turned(tracer, turn, [*arguments[1:], *items])
+        except DualflowError:  # perhaps since it was traced without the shapes that it has said
+            self._set_state(before)
+            open_plans = _with_invariants(plans, options.invariants(leaves))
+            if open_plans == plans:
+                raise
+            return Body(tracer, (), LEAF, ()), open_plans, False
+        self._most = options.most
         after = start if go_on is None else self._get_state()
         self._set_state(before)
-        seen = [_seen(*row) for row in zip(self._names, before, after, plans, strict=True)]
+        shapes = iter(options.invariants(leaves))
+        invariants = [[next(shapes) for _ in _carried_specs(p)] if p else [] for p in plans]
+        rows = zip(self._names, before, after, plans, invariants, strict=True)
+        seen = [_seen(*row) for row in rows]
         settled = all(new is old for new, old in zip(seen, plans, strict=True))
         outputs: list[Value] = []
         if settled:
@@ -302,7 +336,9 @@ def _carried(name: str, x: Any) -> _Carried | None:
     return _Carried(name, structure, specs, tuple(leaves), unsure)
 
 
-def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried | None:
+def _seen(
+    name: str, before: Any, after: Any, plan: _Carried | None, invariants: Sequence[Shape | None]
+) -> _Carried | None:
     """How a variable is carried that held ``before`` and, after one turn, ``after``."""
     if plan is None:
         if is_same(before, after):
@@ -329,7 +365,8 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
             f"{name!r} has another structure after one iteration than before the loop; lists and dicts can't "
             f"grow in a loop over tensors. Collect rows in a df.TensorArray, or concatenate them.{here()}"
         )
-    specs = [_leaf_spec(name, *row) for row in zip(leaves, plan.initial, plan.specs, strict=True)]
+    rows = zip(leaves, plan.initial, plan.specs, invariants, strict=False)  # these are of bools too
+    specs = [_leaf_spec(name, *row) for row in rows]
     unsure = tuple(
         u or (i is None and is_provisional(x))
         for u, i, x in zip(plan.unsure, plan.initial, leaves, strict=True)
@@ -338,7 +375,7 @@ def _seen(name: str, before: Any, after: Any, plan: _Carried | None) -> _Carried
     return plan if same else replace(plan, specs=tuple(specs), unsure=unsure)
 
 
-def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorSpec:
+def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant: Shape | None) -> TensorSpec:
     if not is_value(after):
         raise DTypeError(
             f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one turn. Keep it "
@@ -347,19 +384,39 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec) -> TensorS
     if adapts(after, spec.dtype) and not spec.shape:
         return spec
     now = spec_of(after)
-    if now.shape != spec.shape:
+    if invariant is not None:
+        before = None if initial is None else spec_of(initial).shape
+        check_invariant(name, before, now.shape, invariant)
+        if spec.shape != invariant:
+            spec = TensorSpec.of(invariant, spec.dtype)
+    elif now.shape != spec.shape:
         raise InvalidArgumentError(
             f"{name!r} has shape {spec.shape} before the loop, but shape {now.shape} after one iteration. "
-            f"Give it its final shape before the loop.{here()}"
+            "Give it its final shape before the loop, or leave sizes open with "
+            f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)]).{here()}"
         )
     if now.dtype is spec.dtype:
         return spec
     if adapts(initial, now.dtype):
-        return now
+        return now if invariant is None else TensorSpec.of(invariant, now.dtype)
     raise DTypeError(
         f"{name!r} has dtype {spec.dtype.name} before the loop, but dtype {now.dtype.name} after one "
         f"iteration. Cast it with df.cast, before the loop or in it.{here()}"
     )
+
+
+def _with_invariants(
+    plans: Sequence[_Carried | None], invariants: Sequence[Shape | None]
+) -> list[_Carried | None]:
+    """The plans with the shapes that were said, one for each carried leaf."""
+    shapes = iter(invariants)
+    found: list[_Carried | None] = []
+    for plan in plans:
+        said = [next(shapes) for _ in _carried_specs(plan)] if plan else []
+        rows = zip(plan.specs if plan else (), said, strict=False)  # these are of bools too
+        specs = tuple([spec if s is None else TensorSpec.of(s, spec.dtype) for spec, s in rows])
+        found.append(plan and replace(plan, specs=specs))
+    return found
 
 
 def _sure(plan: _Carried) -> tuple[bool, ...]:
