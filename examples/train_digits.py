@@ -8,6 +8,8 @@ once tracing and compiling are paid back.
 
 With ``--checkpoints FOLDER`` each epoch ends with a checkpoint: the weights, the place in the data, and the
 losses so far. A training that was stopped in any way goes on from there, to the same losses to the bit.
+
+With ``--summaries FOLDER`` TensorBoard shows the losses: ``tensorboard --logdir FOLDER``.
 """
 
 from __future__ import annotations
@@ -128,11 +130,17 @@ def train(
             loss = float(step(images, digits))
             run.seconds.append(time.perf_counter() - begun)
             run.losses.append(loss)
+            df.summary.scalar("loss", loss, step=len(run.losses))
         mean = np.mean(run.losses[-steps:])
         line = f"{run.name}  epoch {number:3}/{epochs}  loss {mean:.4f}  {sum(run.seconds):6.2f} s"
         report(line, last=number == epochs)
         if manager:
             manager.save()
+
+
+def writer_of(run: Run, folder: Path | None) -> df.summary.SummaryWriter:
+    """What the losses are written to for TensorBoard; nothing without a folder."""
+    return df.summary.create_file_writer(folder / run.name) if folder else df.summary.create_noop_writer()
 
 
 def report(line: str, last: bool) -> None:
@@ -231,6 +239,7 @@ def main() -> int:
         "--out", type=Path, default=Path("digits.png"), help="the picture (default: digits.png)"
     )
     parser.add_argument("--checkpoints", type=Path, help="where to save each epoch, and to go on from")
+    parser.add_argument("--summaries", type=Path, help="where to write the losses for TensorBoard")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
@@ -243,7 +252,8 @@ def main() -> int:
     runs = []
     for name, compiled in (("eager", lambda step: step), ("graph", df.function)):
         model, run = Classifier(WIDTHS, SEED), Run(name)
-        train(run, compiled(training_step(model)), data(), model, options.epochs, options.checkpoints)
+        with writer_of(run, options.summaries).as_default():
+            train(run, compiled(training_step(model)), data(), model, options.epochs, options.checkpoints)
         run.accuracy = accuracy(model, test_images, test_digits)
         runs.append(run)
     eager, graph = runs

@@ -56,7 +56,8 @@ class SummaryWriter:
         """
         self._require_open()
         changes = {} if step is None else {"step": checked_step(step)}
-        with with_defaults(writer=self, traced=not dispatch.current().eager, **changes):
+        writer = None if self._file is None else self
+        with with_defaults(writer=writer, traced=not dispatch.current().eager, **changes):
             try:
                 yield self
             finally:
@@ -75,7 +76,8 @@ class SummaryWriter:
         self._require_open()
         if step is not None:
             DEFAULTS.step = checked_step(step)
-        DEFAULTS.writer, DEFAULTS.traced = self, not dispatch.current().eager
+        DEFAULTS.writer = None if self._file is None else self
+        DEFAULTS.traced = not dispatch.current().eager
 
     def init(self) -> None:
         """Nothing: a writer's file is there from the start."""
@@ -169,10 +171,11 @@ def create_file_writer(
 
 
 def create_noop_writer() -> SummaryWriter:
-    """A writer that writes nothing, for blocks without summaries.
+    """A writer that writes nothing: in its blocks there is no default writer.
 
     >>> import dualflow as df
     >>> with df.summary.create_noop_writer().as_default():
-    ...     _ = df.summary.scalar("loss", 1.0, step=0)
+    ...     df.summary.scalar("loss", 1.0, step=0)
+    False
     """
     return SummaryWriter(None)

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dualflow as df
 
@@ -39,6 +41,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The output of the digit classifier's training, and where its picture was asked for."""
     folder = tmp_path_factory.mktemp("digits")
     options = ["--out", str(folder / "losses.png"), "--checkpoints", str(folder)]
+    options += ["--summaries", str(folder / "events")]
     return run_example("train_digits.py", *options), folder / "losses.png"
 
 
@@ -114,6 +117,15 @@ def test_digits_go_on_to_the_same_losses_and_fail_when_a_promise_is_broken(
         losses = losses_in(tmp_path / name)
         assert len(losses) == 2 * 44
         assert losses == losses_in(digits[1].parent / name)[: 2 * 44]
+
+
+def test_digits_losses_are_summaries(digits: tuple[str, Path]) -> None:
+    for name in ("eager", "graph"):
+        events = EventAccumulator(str(digits[1].parent / "events" / name))
+        events.Reload()
+        found = [(e.step, e.value) for e in events.Scalars("loss")]
+        losses = losses_in(digits[1].parent / name)
+        assert found == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
 
 
 def test_eager_basics_tell_the_story_of_the_guides() -> None:

@@ -158,7 +158,15 @@ def test_without_a_writer_nothing_is_written() -> None:
     assert not df.summary.should_record_summaries()
     df.summary.flush()
     with df.summary.create_noop_writer().as_default(step=0):
-        assert df.summary.scalar("loss", 1.0)
+        assert not df.summary.scalar("loss", 1.0)
+
+
+def test_a_writer_of_nothing_stands_before_one_of_something(tmp_path: Path, writer: Any) -> None:
+    step = df.function(lambda x: df.summary.scalar("loss", x))
+    with writer.as_default(step=0), df.summary.create_noop_writer().as_default():
+        df.summary.scalar("loss", 1.0)
+        step(df.constant(2.0))
+    assert scalars(tmp_path) == []
 
 
 def test_steps_have_a_default(tmp_path: Path, writer: Any) -> None:
