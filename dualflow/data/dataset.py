@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dualflow.core.errors import MissingAttributeError
+from dualflow.core.errors import DTypeError, MissingAttributeError
 from dualflow.core.locks import imported
 from dualflow.data.methods.choosing import ChoosingMethods
 from dualflow.data.methods.consuming import ConsumingMethods
@@ -66,7 +66,10 @@ class Dataset(
 
     def __repr__(self) -> str:
         kind = type(self.stage).__name__.removesuffix("Stage")
-        return f"<{kind}Dataset element_spec={self.element_spec!r}>"
+        try:
+            return f"<{kind}Dataset element_spec={self.element_spec!r}>"
+        except DTypeError:  # only the first element tells
+            return f"<{kind}Dataset>"
 
 
 def _missing(name: str) -> Exception:

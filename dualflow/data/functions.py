@@ -77,6 +77,13 @@ class ElementFunction:
             self._trace()
 
     @property
+    def told(self) -> bool:
+        """Whether the layout of the results can be told: that of the elements has all numbers of axes."""
+        specs = self._specs()
+        open_ranks = [s for s in specs if isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK]
+        return self._found is not None or not open_ranks
+
+    @property
     def layout(self) -> ElementLayout:
         """Of the results.
 
@@ -161,7 +168,7 @@ class ElementFunction:
             return
         try:
             compiled.get_concrete_function(*specs)
-        except DTypeError:
+        except Exception:
             if not self._gives_datasets():
                 raise
             return

@@ -211,6 +211,19 @@ def test_scan_and_reduce_carry_a_state() -> None:
     assert (float(count), int(total)) == (5.0, 10)
 
 
+def test_elements_of_which_only_the_dtype_is_known_are_traced_as_they_come() -> None:
+    dataset = Dataset.from_generator(lambda: iter([1, 2, 3]), df.int32)
+    doubled = dataset.map(lambda x: 2 * x)
+    assert "Map" in repr(doubled)
+    assert elements(doubled) == [2, 4, 6]
+    assert elements(dataset.filter(lambda x: x != 2)) == [1, 3]
+    assert int(dataset.reduce(0, lambda s, x: s + x)) == 6
+
+
+def test_functions_of_map_may_give_datasets() -> None:
+    assert [elements(d) for d in Dataset.range(3).map(lambda x: Dataset.range(x))] == [[], [0], [0, 1]]
+
+
 # Several as one
 
 

@@ -103,6 +103,11 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).scan(0, lambda s, x: s), KIND, "a pair of the new state and a result"),
     (lambda: r(3).scan(0, lambda s, x: (x, x)), KIND, "a state of dtype int64 where it was given int32"),
     (lambda: r(3).reduce(0, lambda s, x: (s, s)), KIND, "a state of another structure"),
+    (
+        lambda: Dataset.from_generator(raising, df.int32).scan(0, lambda s, x: (s, x)),
+        KIND,
+        "scan needs elements whose number of axes is known",
+    ),
     (lambda: r(3).apply(lambda d: 3), KIND, "must return a dataset, not a int"),
     (
         lambda: Dataset.from_generator(lambda: iter([1]), df.int32).flat_map(lambda x: r(x)),

@@ -109,7 +109,8 @@ class ConsumingMethods(StageHolder):
         """
         first, leaves = _state(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
-        check_state(function.layout, first)
+        if function.told:
+            check_state(function.layout, first)
         if is_tracing():
             return unflatten(first.structure, traced_reduction(self.stage, function, leaves))
         with dispatch.using(EAGER):

@@ -170,6 +170,8 @@ class MappingMethods(StageHolder):
 
     def _predicate(self, predicate: Callable[..., Any]) -> ElementFunction:
         function = self.function(callable_function(predicate, "predicate"))
+        if not function.told:
+            return function
         specs = function.layout.specs
         if len(specs) != 1 or specs[0].dtype is not bool_ or specs[0].shape:
             raise InvalidArgumentError(
@@ -197,6 +199,12 @@ class MappingMethods(StageHolder):
         """
         first, state = _state(initial_state)
         function = self.function(callable_function(scan_func, "scan_func"), first)
+        if not function.told:
+            raise DTypeError(
+                "scan needs elements whose number of axes is known; say their shapes where they come from, "
+                "in "
+                f"output_signature.{here()}"
+            )
         found = function.layout
         if found.structure.kind is not tuple or len(found.structure.children) != 2:
             raise DTypeError(
