@@ -16,7 +16,7 @@ from dualflow.data.element import wrapped
 from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.mapping import reduced
 from dualflow.data.methods.base import StageHolder
-from dualflow.data.methods.mapping import _state, check_state
+from dualflow.data.methods.mapping import check_state, state_of
 from dualflow.data.options import Options, OptionsStage, options_of
 from dualflow.data.stage import INFINITE, UNKNOWN
 from dualflow.data.tracing import (
@@ -107,7 +107,7 @@ class ConsumingMethods(StageHolder):
         >>> df.data.Dataset.range(5).reduce(df.constant(0, df.int64), lambda s, x: s + x).numpy()
         np.int64(10)
         """
-        first, leaves = _state(initial_state)
+        first, leaves = state_of(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
         if function.told:
             check_state(function.layout, first)

@@ -197,7 +197,7 @@ class MappingMethods(StageHolder):
         >>> list(sums.as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(3), np.int64(6)]
         """
-        first, state = _state(initial_state)
+        first, state = state_of(initial_state)
         function = self.function(callable_function(scan_func, "scan_func"), first)
         if not function.told:
             raise DTypeError(
@@ -257,7 +257,7 @@ def dataset_layout(function: ElementFunction) -> ElementLayout:
     return found.stage.layout
 
 
-def _state(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
+def state_of(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
     """The layout of a state, and its leaves."""
     leaves, structure = opened(initial)
     arrays = tuple(map(leaf_array, leaves))
