@@ -33,11 +33,27 @@ def _any(*shape: int) -> tuple[Domain, ...]:
 
 def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     target = Shape(shape)
-    if broadcast([x.shape, target]) != target:
-        raise InvalidArgumentError(
-            f"shape {x.shape} does not broadcast to {target}: sizes must be equal or 1; reshape it first."
-        )
+    _check_fit(x.shape, target)
     return TensorSpec.of(target, x.dtype)
+
+
+def _check_fit(shape: Shape, target: Shape) -> None:
+    if broadcast([shape, target]) != target:
+        raise InvalidArgumentError(
+            f"shape {shape} does not broadcast to {target}: sizes must be equal or 1; reshape it first."
+        )
+
+
+def _spread_by(x: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
+    target = tuple(sizes.tolist())
+    _check_fit(Shape(x.shape), Shape(target))
+    return _spread(x, target)
+
+
+def _broadcast_by_infer(x: TensorSpec, sizes: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    size = dict(enumerate(reversed(shape)))
+    known = [d if size.get(i, d) is not None else 1 for i, d in enumerate(reversed(x.shape))]
+    return _broadcast_infer(TensorSpec.of(Shape(known[::-1]), x.dtype), shape)  # of others the run will tell
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
@@ -75,8 +91,8 @@ BROADCAST_BY = register(
     Op(
         name="broadcast_by",
         doc="""``x`` repeated up to the shape ``sizes``, of which ``shape`` is what is known.""",
-        infer=lambda x, sizes, shape: _broadcast_infer(x, shape),
-        kernel=lambda x, sizes, shape: _spread(x, tuple(sizes.tolist())),
+        infer=_broadcast_by_infer,
+        kernel=_spread_by,
         form=Sized(
             lambda read, x, sizes, shape: dispatch.current().apply(
                 BROADCAST_TO, (x,), {"shape": Shape(read(sizes, 0))}

@@ -19,7 +19,7 @@ from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import equal, less, logical_and, logical_or, not_equal
+from dualflow.ops.comparison import equal, less, logical_or, not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp
@@ -126,8 +126,8 @@ def _likelihood(x: Any, ids: Any, lengths: Any, steps: Any, blank: int) -> Any:
     by_batch = gather(transpose(scores, (1, 2, 0)), states, axis=1, batch_dims=1)
     shown = transpose(by_batch, (2, 0, 1))  # [steps, batch, states]: how likely a state's class is
     at = range_of(2 * count + 1)
-    new = not_equal(states[:, 2:], states[:, :-2])
-    skips = concat([less(states[:, :2], 0), logical_and(new, not_equal(states[:, 2:], blank))], 1)
+    # A blank follows a blank two states before; so does no label but one that repeats.
+    skips = concat([less(states[:, :2], 0), not_equal(states[:, 2:], states[:, :-2])], 1)
     begins = where(less(at, 2), convert_to_tensor(0.0, x.dtype), _UNLIKELY)
     ends = expand_dims(2 * lengths, 1)
     last = where(logical_or(equal(at, ends), equal(at, ends - 1)), convert_to_tensor(0.0, x.dtype), _UNLIKELY)

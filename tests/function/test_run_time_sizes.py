@@ -367,3 +367,10 @@ def test_a_part_that_only_numpy_computes_stands_between_native_ones():
         assert f(df.constant(x), df.constant(t)).numpy() == 2 * x[x > t].sum()
     kinds = [part.kind for part in f.concrete_functions[0].parts]
     assert set(kinds) == {PartKind.NATIVE, PartKind.NUMPY}
+
+
+def test_known_rows_broadcast_to_a_number_that_only_the_run_tells():
+    f = df.function(lambda n: df.broadcast_to(ROWS, df.stack([n, 3])))
+    np.testing.assert_array_equal(f(df.constant(4)), ROWS)
+    with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast"):
+        f(df.constant(5))

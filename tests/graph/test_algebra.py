@@ -68,6 +68,7 @@ KEPT = {
     "pow(x, 0.5) is no root at -inf": (lambda x: df.pow(x, 0.5), X),
     "float products do not regroup": (lambda x: x * 3.0 * 5.0, X),
     "float sums do not regroup": (lambda x: x + 3.0 + 5.0, X),
+    "bfloat16 rounds int32": (lambda n: df.cast(df.cast(n, "bfloat16"), "float32"), N),
     "float32 rounds int32": (lambda n: df.cast(df.cast(n, "float32"), "int32"), N),
     "int16 cuts int32": (lambda n: df.cast(df.cast(n, "int16"), "int32"), N),
     "a complex product mixes parts": (lambda z: z * 1.0, TensorSpec([2], "complex64")),

@@ -192,3 +192,11 @@ def test_the_traceback_shows_the_users_lines_alone(case):
 
 def test_every_refusal_has_a_case(raises_without_case):
     assert raises_without_case(["sequences/*.py"], [case[0] for case in CASES.values()]) == []
+
+
+def test_a_label_that_is_the_blank_is_a_state_like_others(mode):
+    """The mean of TensorFlow's losses."""
+    logits = (np.arange(24, dtype=np.float32).reshape(2, 4, 3) - 12) / 100
+    labels = [[1, 2, 1, 0], [1, 2, 0, 2]]
+    found = mode(lambda x: df.nn.ctc_loss(labels, x, [3, 3], [4, 4], logits_time_major=False))(logits)
+    np.testing.assert_allclose(np.mean(found), 2.448645, rtol=1e-6)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, finfo
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.constant_folding import fold
 from dualflow.graph.rewrite import Make, Replacement, Rule, first_of, producer, rewrite
@@ -201,7 +201,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
     """Whether every value of ``narrow`` is a value of ``wide``."""
     if wide.is_inexact and narrow.is_integer:
         bits = 8 * narrow.size - (not narrow.is_unsigned)
-        return bits <= np.finfo(wide.dtype).nmant + 1
+        return bool(bits <= finfo(wide).nmant + 1)
     return bool(np.can_cast(narrow.dtype, wide.dtype, "safe"))
 
 

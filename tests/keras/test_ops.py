@@ -1,0 +1,185 @@
+"""Keras's ops on this backend: names, dtypes, gradients, loops and random numbers, in both modes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import dualflow as df
+
+X = np.array([[1.0, -2.0, 3.0], [0.5, 0.25, -4.0]], np.float32)
+MODULES = ["numpy", "nn", "math", "linalg", "image", "random", "rnn"]
+
+
+@pytest.fixture(params=["eager", "traced"])
+def run(request):
+    """Call a function of tensors now, or as a compiled one."""
+    return (lambda f, *args: f(*args)) if request.param == "eager" else lambda f, *args: df.function(f)(*args)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_function_of_keras_numpy_backend_is_here(backend, module):
+    folder = Path(importlib.util.find_spec("keras").origin).parent / "src" / "backend" / "numpy"
+    source = folder / f"{module}.py"
+    public = {
+        node.name
+        for node in ast.parse(source.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "numpy_"))
+    }
+    room = "keras_dualflow.src" if module in ("random", "rnn") else "keras_dualflow.src.ops"
+    own = importlib.import_module(f"{room}.{module}")
+    assert {name for name in public if not hasattr(own, name)} == set()
+
+
+def test_a_function_that_is_missing_is_no_attribute(backend):
+    assert not hasattr(backend.numpy, "no_such_function")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("int8", "uint8", "int16"),
+        ("int32", "float16", "float16"),
+        ("bfloat16", "float16", "float32"),
+        ("bool", "int8", "int8"),
+        ("int64", "int64", "int32"),
+        ("uint32", "int8", "int32"),
+    ],
+)
+def test_operands_meet_in_keras_dtypes(keras, run, one, other, expected):
+    found = run(keras.ops.multiply, df.cast(X[0], one), df.cast(X[0], other))
+    assert found.dtype == expected
+
+
+def test_python_numbers_take_the_dtype_of_tensors(keras, run):
+    half = df.cast(X, "float16")
+    assert run(lambda x: keras.ops.add(x, 1), half).dtype == "float16"
+    assert run(lambda x: keras.ops.maximum(0.5, x), half).dtype == "float16"
+    assert run(lambda x: keras.ops.add(x, 0.5), df.constant([1, 2])).dtype == "float32"
+
+
+def test_int64_values_are_compared_whole(keras, run):
+    big = np.array([2**40, 2**40 + 1])
+    assert (
+        run(keras.ops.equal, df.constant(big), df.constant(big[::-1].copy())).numpy().tolist() == [False] * 2
+    )
+
+
+def test_the_gradient_of_a_cross_entropy_is_the_error_of_the_chances(keras, run):
+    labels = np.array([2, 0])
+
+    def gradient(logits):
+        with df.GradientTape() as tape:
+            tape.watch(logits)
+            loss = keras.ops.sum(keras.ops.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+        return tape.gradient(loss, logits)
+
+    chances = np.exp(X) / np.exp(X).sum(1, keepdims=True)
+    np.testing.assert_allclose(run(gradient, df.constant(X)), chances - np.eye(3)[labels], atol=1e-6)
+
+
+def test_a_label_out_of_range_is_refused(keras):
+    with pytest.raises(df.errors.InvalidArgumentError, match="3"):
+        keras.ops.sparse_categorical_crossentropy(np.array([3, 0]), X, from_logits=True)
+
+
+def counting(x, states):
+    """A cell whose state is the sum of what it has seen, and its output."""
+    total = states[0] + x
+    return total, [total]
+
+
+@pytest.mark.parametrize("unroll", [False, True])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("steps", [5, 40])
+def test_a_cell_passes_its_state_from_step_to_step(backend, run, unroll, backwards, steps):
+    x = np.arange(2.0 * steps, dtype=np.float32).reshape(2, steps, 1)
+    last, outputs, states = run(
+        lambda x: backend.rnn(counting, x, [df.zeros([2, 1])], go_backwards=backwards, unroll=unroll),
+        df.constant(x),
+    )
+    sums = (x[:, ::-1] if backwards else x).cumsum(1)
+    np.testing.assert_allclose(outputs, sums)
+    np.testing.assert_allclose(last, sums[:, -1])
+    np.testing.assert_allclose(states[0], sums[:, -1])
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_masked_steps_keep_the_state(backend, run, zeros):
+    x = np.ones((1, 4, 1), np.float32)
+    mask = np.array([[True, False, True, False]])
+    _, outputs, states = run(
+        lambda x: backend.rnn(counting, x, [df.zeros([1, 1])], mask=mask, zero_output_for_mask=zeros),
+        df.constant(x),
+    )
+    assert outputs.numpy().ravel().tolist() == ([1, 0, 2, 0] if zeros else [1, 1, 2, 2])
+    assert states[0].numpy().item() == 2
+
+
+def test_dropout_keeps_the_mean_and_draws_anew(keras):
+    seed = keras.random.SeedGenerator(1)
+    drop = df.function(lambda x: keras.random.dropout(x, 0.25, seed=seed), reduce_retracing=True)
+    one, other = drop(df.ones([100, 100])), drop(df.ones([100, 100]))
+    assert set(np.unique(one).tolist()) == {0.0, np.float32(4 / 3)}
+    assert abs(float(df.reduce_mean(one)) - 1) < 0.02
+    assert not np.array_equal(one, other)
+
+
+def test_dropout_takes_batches_of_any_size(keras):
+    seed = keras.random.SeedGenerator(1)
+    drop = df.function(
+        lambda x: keras.random.dropout(x, 0.5, seed=seed), input_signature=[df.TensorSpec([None, 3])]
+    )
+    assert [drop(df.ones([n, 3])).shape.as_list() for n in (4, 1, 7)] == [[4, 3], [1, 3], [7, 3]]
+    assert drop.experimental_get_tracing_count() == 1
+
+
+def test_row_exchanges_are_lapacks(keras, run):
+    x = np.random.default_rng(0).standard_normal((2, 5, 5))
+    factors, exchanges = run(keras.ops.lu_factor, df.constant(x))
+    for i in range(2):
+        expected = scipy.linalg.lu_factor(x[i])
+        np.testing.assert_allclose(factors[i], expected[0], atol=1e-12)
+        np.testing.assert_array_equal(exchanges[i], expected[1])
+
+
+def test_segments_without_rows_have_the_neutral_element(keras, run):
+    def extremes(x):
+        ids = df.constant([0, 2])
+        return [f(x, ids, 3) for f in (keras.ops.segment_max, keras.ops.segment_min)]
+
+    largest, least = run(extremes, df.constant([1.0, 2.0]))
+    assert largest.numpy().tolist() == [1, -np.inf, 2]
+    assert least.numpy().tolist() == [1, np.inf, 2]
+
+
+def test_images_of_integers_are_rounded_and_stay_in_range(keras, run):
+    checks = np.tile(np.array([[0, 255], [255, 0]], np.uint8), (2, 2))[..., None]
+    found = run(lambda x: keras.ops.image.resize(x, (7, 7), "bicubic"), df.constant(checks))
+    assert found.dtype == "uint8"
+    assert (found.numpy().min(), found.numpy().max()) == (0, 255)
+
+
+def test_folding_what_has_been_unfolded_counts_each_pixel_as_often_as_windows_hold_it(keras, run):
+    images = np.arange(32.0, dtype=np.float32).reshape(1, 2, 4, 4)
+    found = run(
+        lambda x: keras.ops.nn.fold(keras.ops.nn.unfold(x, 3, padding=1), (4, 4), 3, padding=1),
+        df.constant(images),
+    )
+    inside = np.array([2, 3, 3, 2])
+    np.testing.assert_allclose(found, images * np.outer(inside, inside))
+
+
+def test_a_vector_product_follows_the_chain_rule(keras, run):
+    def both(x):
+        return keras.ops.jvp(lambda y: df.sin(y), (x,), (df.ones_like(x),))
+
+    value, moved = run(both, df.constant(X))
+    np.testing.assert_allclose(value, np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(moved, np.cos(X), rtol=1e-5)
