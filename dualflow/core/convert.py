@@ -108,17 +108,17 @@ def refuse_mask(value: Any) -> None:
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
     refuse_mask(value)
     array = np.asarray(value)
-    if holds_text(array.dtype):
-        return _of_strings(array, dtype, imported(_STRINGS).from_numpy)
     if array.dtype.kind not in "biufc" and not is_narrow(array.dtype):
+        if holds_text(array.dtype):
+            return _of_strings(array, dtype, imported(_STRINGS).from_numpy)
         raise DTypeError(
             f"NumPy arrays of dtype {array.dtype} can't become tensors; convert them to numbers first."
         )
-    if dtype is not None and dtype.is_string:
-        raise DTypeError(_NO_STRINGS.format(_short(value)))
     target = dtype.dtype if dtype is not None else as_dtype(array.dtype).dtype
     if array.dtype is target:
         return np.array(array)
+    if dtype is not None and dtype.is_string:
+        raise DTypeError(_NO_STRINGS.format(_short(value)))
     with np.errstate(all="ignore"):
         return np.array(array, dtype=target)
 

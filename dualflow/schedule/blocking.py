@@ -7,8 +7,10 @@ the result. Each takes about as many steps, so the error grows with a root of th
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from dualflow.core.extent import typical
+from dualflow.graph.column_folds import LEAST_ROWS
 from dualflow.ops.forms import Fold
 from dualflow.schedule.nest import Nest, NestStep
 
@@ -21,6 +23,8 @@ STRETCH = 1 << 14
 
 Fixed, so that results don't depend on the number of threads.
 """
+LEAST_STRETCHES = 8
+"""The fewest stretches of folds of columns, which threads share."""
 JOIN = -1
 """The key of the loop that joins the partial results of a whole reduction."""
 
@@ -37,6 +41,45 @@ def stretches(nest: Nest, lanes: int) -> tuple[int, int]:
     size = max(1, STRETCH // max(1, inner))
     size += -size % lanes
     return size, -(-nest.loops[0].extent // size)
+
+
+class ColumnStretches(NamedTuple):
+    """How folds of columns go through the rows.
+
+    Attributes:
+        turns: of the first reduced loop, in one stretch.
+        number: of the stretches.
+        inner: the first of the reduced loops that fold into registers; those before it are around the
+            columns, and join what was folded to partial results in memory.
+        width: how many columns there are.
+    """
+
+    turns: int
+    number: int
+    inner: int
+    width: int
+
+
+def column_stretches(nest: Nest) -> ColumnStretches | None:
+    """The stretches of a nest of one stage that folds columns; None for too few, or too long ones."""
+    if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.kept:
+        return None
+    extents = [typical(loop.extent) for loop in nest.loops]
+    columns = math.prod(loop.extent for loop in nest.loops[: nest.kept])
+    last = len(nest.loops) - 1
+    inner = next(i for i in range(nest.kept, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
+    rest = max(1, math.prod(extents[nest.kept + 1 :]))
+    rows = min(max(LEAST_ROWS, STRETCH // max(1, typical(columns))), FEW)
+    turns = max(1, -(-rows // rest))
+    outer = turns * math.prod(extents[nest.kept + 1 : inner])
+    if extents[nest.kept] < LEAST_STRETCHES * turns or (inner > nest.kept and outer > FEW):
+        return None
+    return ColumnStretches(turns, -(-nest.loops[nest.kept].extent // turns), inner, columns)
+
+
+def join_blocks(count: int) -> tuple[int, ...]:
+    """The blocks in which so many partial results are joined."""
+    return _levels(1, _assumed(count), 1, 1)
 
 
 def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
@@ -59,7 +102,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
         stride = lanes if nest.vector == 0 else 1
         size, count = stretches(nest, lanes)
         found[0] = _levels(1, -(-size // stride), steps, stride)
-        found[JOIN] = _levels(1, _assumed(count), 1, 1)
+        found[JOIN] = join_blocks(count)
     return found
 
 

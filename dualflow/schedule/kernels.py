@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,14 +58,6 @@ Accumulator = tuple[Register, ...]
 """What a fold carries."""
 
 
-def run_of(nest: Nest, lanes: int) -> Run:
-    """The kernel of ``nest``, and what it is given.
-
-    ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
-    """
-    return _KernelWriter(nest, lanes).run()
-
-
 @dataclass(slots=True)
 class _Given:
     """What the caller gives a kernel: each different buffer and number has one place."""
@@ -89,7 +81,7 @@ class _Given:
         return found[0]
 
 
-class _KernelWriter:
+class KernelWriter:
     """Writes one nest.
 
     Attributes:
@@ -115,7 +107,12 @@ class _KernelWriter:
         return self._made(body, total)
 
     def _made(
-        self, body: Sequence[Statement], total: int, partials: Sequence[DType] = (), join: Run | None = None
+        self,
+        body: Sequence[Statement],
+        total: int,
+        partials: Sequence[DType] = (),
+        join: Run | None = None,
+        each: int = 1,
     ) -> Run:
         given = self.given
         work = typical(math.prod(loop.extent for loop in self.nest.loops)) * self.nest.cost
@@ -128,16 +125,20 @@ class _KernelWriter:
             body=tuple(body),
         )
         numbers = tuple([value for _, value in given.numbers])
-        return Run(kernel, tuple(given.buffers), tuple(scalars), numbers, total, work, tuple(partials), join)
+        return Run(
+            kernel, tuple(given.buffers), tuple(scalars), numbers, total, work, tuple(partials), join, each
+        )
 
     # Loops
 
-    def _kept(self, at: int) -> tuple[Statement, ...]:
+    def _kept(
+        self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
+    ) -> tuple[Statement, ...]:
         """The kept loops from ``at`` inwards."""
         if at == self.nest.kept:
-            return tuple(self._inside())
+            return tuple((inside or self._inside)())
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
-        return (self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._kept(at + 1))),)
+        return (self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._kept(at + 1, inside))),)
 
     def _loop(self, at: int, begin: Bound, end: Bound, body: Any) -> For:
         known = dict(self.known)
@@ -215,7 +216,7 @@ class _KernelWriter:
         return [s for s in self.nest.steps if s.folds and s.stage == stage]
 
     def _accumulator(self, step: NestStep) -> Accumulator:
-        return tuple([self._register(dtype) for dtype in _carried(step)])
+        return tuple([self._register(dtype) for dtype in carried_dtypes(step)])
 
     def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
@@ -248,7 +249,7 @@ class _KernelWriter:
 
     def _whole(self) -> Run:
         """Stretches of the first loop give partial results, which are joined in order."""
-        dtypes = [dtype for step in self._folds(0) for dtype in _carried(step)]
+        dtypes = [dtype for step in self._folds(0) for dtype in carried_dtypes(step)]
         before = tuple(self._steps_at(0))
         accumulators = [self._accumulator(s) for s in self._folds(0)]
         turns, count = stretches(self.nest, self.lanes)
@@ -259,7 +260,7 @@ class _KernelWriter:
         first = len(self.given.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
         turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
-        join = _KernelWriter(self.nest, self.lanes)._join(dtypes)
+        join = KernelWriter(self.nest, self.lanes)._join(dtypes)
         return self._made((*before, Shares(0, size, extent, tuple(turn))), count, dtypes, join)
 
     def _buffers_used(self) -> int:
@@ -453,7 +454,7 @@ def _partial(buffer: int) -> Place:
     return Place(buffer, ((SHARE, None),))
 
 
-def _carried(step: NestStep) -> list[DType]:
+def carried_dtypes(step: NestStep) -> list[DType]:
     """The dtypes of what a fold carries."""
     form = step.node.op.form
     assert isinstance(form, Fold)

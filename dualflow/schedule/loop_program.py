@@ -392,7 +392,8 @@ class Argument(NamedTuple):
 class Run(NamedTuple):
     """A kernel with what it is given: ``total`` turns of its outermost loop, or blocks, of ``work`` in all.
 
-    ``join`` is run once after it, over the partial results of ``total`` blocks; ``work`` is in additions.
+    ``join`` is run once after it, over the partial results of ``total`` blocks, each of ``each`` elements;
+    ``work`` is in additions.
     """
 
     kernel: Kernel
@@ -403,6 +404,7 @@ class Run(NamedTuple):
     work: float
     partials: tuple[DType, ...] = ()
     join: Run | None = None
+    each: int = 1
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:

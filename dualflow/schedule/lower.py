@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
+from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
@@ -22,7 +24,8 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
     where = dict(zip(body.inputs, inputs, strict=True))
     raw = _LoweredBody(body, domain, where)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
-    order = _loop_order(raw, [base_of(v) for v in body.outputs])
+    written = {base_of(v): layout for v, layout in stores}
+    order = _loop_order(raw, [base_of(v) for v in body.outputs], written)
     steps = [raw.step(n) for n in body.nodes if n in domain.own]
     writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
     nest = _in_order(body.name, domain, order, steps, writes)
@@ -79,12 +82,15 @@ class _LoweredBody:
             yield self.domain.own[node]
 
 
-def _loop_order(body: _LoweredBody, outputs: Sequence[Value]) -> list[int]:
+def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
     """The domain's axes in memory order: that of an output of the whole domain, else of any such value."""
     count = len(body.domain.extents)
-    whole = [body.made[v] for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
-    first = next(iter(whole), None) or next(body.full(), ())
+    whole = [v for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
+    first = body.made[whole[0]] if whole else next(body.full(), ())
     named = [a for a in first if a is not None]
+    if whole and whole[0] in written:  # by the strides of memory, where they are not in order
+        distance = dict(zip(first, map(typical, written[whole[0]].strides), strict=True))
+        named.sort(key=lambda axis: -distance[axis])
     return [*named, *(a for a in range(count) if a not in named)]
 
 
@@ -112,6 +118,7 @@ def _in_order(
         stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
+        columns=folds_columns(domain.extents, order, domain.reduced),
     )
 
 

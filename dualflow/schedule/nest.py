@@ -110,6 +110,7 @@ class Nest:
         stores: what leaves it.
         stages: how often the reduced loops run: what needs a finished reduction waits for the next stage.
         cached: values of the whole domain that a later stage reads back instead of computing again.
+        columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Nest:
     stores: tuple[NestStore, ...]
     stages: int
     cached: Mapping[Value, int]
+    columns: bool = False
 
     @property
     def kept(self) -> int:

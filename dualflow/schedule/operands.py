@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dualflow.graph.axes import is_view, sizes, strided_view
+from dualflow.core.extent import is_fixed
+from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
@@ -116,14 +117,69 @@ def shows_in_order(value: Value, of: Value | None = None) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(sizes(value), layout.strides, whole, strict=True))
 
 
-def with_copies(nodes: Iterable[Node], *, strided_products: bool) -> list[StridedNode]:
+def strides_to_show(value: Value) -> tuple[int, ...] | None:
+    """The strides of what views are made of, in which they show its elements in order; None if none do.
+
+    Views exchange axes, each as it is, and then show what is in order under another shape.
+    """
+    at: Value = value
+    count = math.prod(sizes(base_of(value)))
+    while at.node is not None and is_view(at.node):
+        dims = dims_of_base(at) if math.prod(sizes(at)) == count else None
+        if dims is not None and shows_in_order(value, at):
+            strides = dict(zip(dims, contiguous_strides(at.spec.shape), strict=True))
+            shape = base_of(at).spec.shape
+            found = tuple([strides.get(i, 1 if n == 1 else None) for i, n in enumerate(shape)])
+            return None if None in found else found  # type: ignore[return-value]  # no None is left
+        at = at.node.inputs[0]
+    return None
+
+
+def lies_chosen(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
+    """Strides for what kernels make, where who reads it first sees it in order by them, and else by a copy.
+
+    What is ``placed``, and what host calls read, lies in order.
+    """
+    chosen: dict[Value, tuple[int, ...]] = {}
+    made: set[Value] = set()
+    placed = {*placed, *(base_of(v) for n in nodes if kind_of(n) is CallKind.HOST for v in n.inputs)}
+    for node in nodes:
+        for value in node.inputs:
+            base = base_of(value)
+            if base in made:
+                made.discard(base)
+                strides = None if base is value or not is_fixed(sizes(base)) else _wanted(value)
+                if strides is not None:
+                    chosen[base] = strides
+        if kind_of(node) is CallKind.KERNEL:
+            made.update(v for v in node.outputs if v not in placed)
+    return chosen
+
+
+def _wanted(value: Value) -> tuple[int, ...] | None:
+    """The strides that save a copy of ``value``; None where it needs none, or has none."""
+    layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
+    chain: list[Node] = []
+    at = value
+    while at.node is not None and is_view(at.node):
+        chain.insert(0, at.node)
+        at = at.node.inputs[0]
+    for node in chain:
+        layout = None if layout is None else view_layout(node, layout)
+    return strides_to_show(value) if layout is None else None
+
+
+def with_copies(
+    nodes: Iterable[Node], lies: Mapping[Value, tuple[int, ...]], *, strided_products: bool
+) -> list[StridedNode]:
     """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
 
     Args:
         nodes: the nodes in order.
+        lies: the strides of values whose elements do not lie in order.
         strided_products: whether products read matrices of any strides; else only such as BLAS can.
     """
-    return _Resolver(strided_products).run(nodes)
+    return _Resolver(strided_products, lies).run(nodes)
 
 
 def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
@@ -136,6 +192,7 @@ def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
 @dataclass(slots=True)
 class _Resolver:
     strided_products: bool
+    lies: Mapping[Value, tuple[int, ...]]
     steps: list[StridedNode] = field(default_factory=list)
     resolved: dict[Value, Value] = field(default_factory=dict)
     strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
@@ -160,7 +217,7 @@ class _Resolver:
             chain.append(at.node)
             at = at.node.inputs[0]
         if at not in self.resolved:
-            self._learn(at, at, contiguous_strides(at.spec.shape))
+            self._learn(at, at, self.lies.get(at) or contiguous_strides(at.spec.shape))
         for node in reversed(chain):
             self._resolve_view(node)
         return self.resolved[value]

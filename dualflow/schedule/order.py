@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from dualflow.core.extent import Atom, is_fixed, symbols
@@ -15,7 +15,7 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.forms import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
-from dualflow.schedule.operands import CallKind, kind_of, shows_in_order
+from dualflow.schedule.operands import CallKind, kind_of, shows_in_order, strides_to_show
 from dualflow.schedule.scattering import bounds_node
 
 
@@ -32,11 +32,15 @@ class BufferKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A buffer of one of the kinds in a plan, and the first element of a value in it."""
+    """A buffer of one of the kinds in a plan, and the first element of a value in it.
+
+    Its elements lie in order where no ``strides`` are given.
+    """
 
     kind: BufferKind
     index: int = 0
     offset: int = 0
+    strides: tuple[int, ...] | None = None
 
 
 def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Home]]:
@@ -76,11 +80,11 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     for i, value in enumerate(graph.outputs):
         home = Home(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
-        made = _reshaped(value)
+        made, strides = _shown(value)
         if made.node in place and made not in targets and made not in updated:
-            targets[made] = home
+            targets[made] = replace(home, strides=strides)
         else:
-            copy(value, home, first if base_of(value).node is None else after)
+            copy(_shortest(value), home, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
     settled = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
@@ -99,13 +103,30 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     return [*first, *body, *after, *last], targets
 
 
-def _reshaped(value: Value) -> Value:
-    """What a call makes with the elements of ``value``, in order, under another shape; else ``value``."""
+def _shown(value: Value) -> tuple[Value, tuple[int, ...] | None]:
+    """What a call makes whose elements, in order or by strides, are those of ``value``; else ``value``."""
     base = base_of(value)
     if base is value or base.node is None or kind_of(base.node) not in _IN_ORDER:
-        return value
-    whole = is_fixed(sizes(base)) and is_fixed(sizes(value)) and base.spec.dtype is value.spec.dtype
-    return base if whole and shows_in_order(value) else value
+        return value, None
+    if not is_fixed(sizes(base)) or not is_fixed(sizes(value)) or base.spec.dtype is not value.spec.dtype:
+        return value, None
+    if shows_in_order(value):
+        return base, None
+    strides = strides_to_show(value) if kind_of(base.node) is CallKind.KERNEL else None
+    return (value, None) if strides is None else (base, strides)
+
+
+def _shortest(value: Value) -> Value:
+    """The first of the views that show the elements of ``value`` in order: its copy is one of ``value``.
+
+    NumPy copies what no loop holds: then it is ``value`` itself, for the result has its shape.
+    """
+    found = at = value
+    while is_native(value) and is_fixed(sizes(at)) and at.node is not None and is_view(at.node):
+        at = at.node.inputs[0]
+        if at.spec.dtype is value.spec.dtype and is_fixed(sizes(at)) and shows_in_order(value, at):
+            found = at
+    return found
 
 
 _IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY)

@@ -28,7 +28,15 @@ from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.operands import CallKind, StridedNode, is_control, kind_of, view_layout, with_copies
+from dualflow.schedule.operands import (
+    CallKind,
+    StridedNode,
+    is_control,
+    kind_of,
+    lies_chosen,
+    view_layout,
+    with_copies,
+)
 from dualflow.schedule.order import BufferKind, Home, ordered
 from dualflow.schedule.window_products import with_window_products
 
@@ -239,15 +247,16 @@ class _Places(NamedTuple):
         return layout
 
     def _base(self, value: Value, home: Home) -> Layout:
+        strides = home.strides or contiguous_strides(value.spec.shape)
         if home.kind is BufferKind.INPUT and self.inputs is not None:
             return self.inputs[home.index]
         if home.kind is BufferKind.OUTPUT and self.outputs is not None:
             place = self.outputs[home.index]
             if not is_fixed(sizes(value)):
                 return place
-            return Layout(place.buffer, place.offset, contiguous_strides(value.spec.shape))
+            return Layout(place.buffer, place.offset, strides)
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
-        return Layout(self.starts[home.kind] + home.index, offset, contiguous_strides(value.spec.shape))
+        return Layout(self.starts[home.kind] + home.index, offset, strides)
 
 
 class _Scope:
@@ -264,7 +273,10 @@ class _Scope:
         if table.window_products and not held:
             graph = with_window_products(graph)
         nodes, self.targets = ordered(graph, lasting=lasting)
-        self.steps = with_copies(nodes, strided_products=table.strided_products)
+        self.lies = lies_chosen(nodes, self.targets)
+        given = {v: home.strides for v, home in self.targets.items() if home.strides is not None}
+        lies = {**self.lies, **given}
+        self.steps = with_copies(nodes, lies, strided_products=table.strided_products)
         self.homes: dict[Value, Home] = {v: Home(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)}
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
@@ -294,7 +306,7 @@ class _Scope:
             elif not value.spec.shape.is_static or symbols(value.spec.shape):
                 self.homes[value] = Home(BufferKind.STACK, self.table.slot())
             else:
-                self.homes[value] = Home(BufferKind.ARENA)
+                self.homes[value] = Home(BufferKind.ARENA, strides=self.lies.get(value))
 
     def _fill_arena(self) -> int:
         """Offsets in the arena, from the steps at which each value is made and last read; returns its bytes.
@@ -323,7 +335,8 @@ class _Scope:
             blocks.append(Lifetime(order[step], order[step], most))
         offsets, size = assign(blocks)
         for value, offset in zip(birth, offsets, strict=False):
-            self.homes[value] = Home(BufferKind.ARENA, 0, offset // value.spec.dtype.size)
+            strides = self.homes[value].strides
+            self.homes[value] = Home(BufferKind.ARENA, 0, offset // value.spec.dtype.size, strides)
         self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
         return size
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dualflow.eager.variable import Variable
 from dualflow.train.folder import Folder, damaged
-from dualflow.train.object_graph import LiveNode, key_of, with_state
+from dualflow.train.object_graph import VALUE, LiveNode, key_of, with_state
 from dualflow.train.trackable import has_state, state_of
 
 
@@ -97,13 +97,14 @@ def from_json(folder: Folder) -> list[SavedNode]:
 
 
 def names_of(nodes: list[SavedNode]) -> dict[int, str]:
-    """For each node that holds something, the name to show: the shortest path to it."""
+    """For each node that holds something, the name to show: the path to it, and for a slot whose it is."""
     found = {0: ""}
     order = [0]
     for number in order:  # grows meanwhile
         for name, child in nodes[number].children.items():
             if child not in found:
-                found[child] = f"{found[number]}/{name}" if found[number] else name
+                path = f"{found[number]}/{name}" if found[number] else name
+                found[child] = (nodes[child].key or path).removesuffix(f"/{VALUE}")
                 order.append(child)
     for number in order:
         for slot in nodes[number].slots:

@@ -72,7 +72,7 @@ def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
         ),
         ("kind", TypeError, ["Cannot feed Tensor n:0", "int32 from 2.5", "cast"]),
         ("ragged", ValueError, ["Cannot feed Tensor x:0", "different lengths"]),
-        ("text", TypeError, ["Cannot feed Tensor x:0", "Strings can't become tensors"]),
+        ("text", TypeError, ["Cannot feed Tensor x:0", "Cannot convert 'one' to a tensor of dtype float32"]),
         ("strange", ValueError, ["is not an element of this graph", "Session(graph=g)"]),
         ("strange feed", TypeError, ["Cannot interpret feed_dict key", "is not an element of this graph"]),
         ("strange input", ValueError, ["is not an element of this graph", "feed that"]),

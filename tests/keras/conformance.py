@@ -123,7 +123,7 @@ def run(group: Group, timeout: float = 3600) -> Result:
         Path(folder, "pytest.ini").write_text("[pytest]\nfilterwarnings =\n    ignore\n", encoding="utf-8")
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"),
-            *("--rootdir=.", "--confcutdir=.", "-p", "keras_dualflow.startup", "-p", "conftest"),
+            *("--rootdir=.", "--confcutdir=.", "-p", "conftest"),
             *("--assert=plain", "--tb=short", str(keras_source() / group.name)),
         ]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from keras_dualflow.startup import watch
+
+watch()  # before a test imports Keras
 ROOT = Path(importlib.util.find_spec("keras").origin).parent / "src"
 NEEDED = re.compile(r"^(?:import|from) (tensorflow|jax|torch|grain|orbax)\b", re.MULTILINE)
 

@@ -234,3 +234,16 @@ def test_the_tensorboard_callback_writes_by_dualflow(keras: Any, trained: Any, t
         history["val_loss"]
     )
     assert "keras" in " ".join(train.Tags()["tensors"])
+
+
+def test_a_checkpoint_holds_a_model_and_its_optimizer(keras: Any, tmp_path: Any) -> None:
+    model = make(keras)
+    model.fit(X, Y, verbose=0)
+    checkpoint = df.train.Checkpoint(model=model, optimizer=model.optimizer)
+    path = checkpoint.save(str(tmp_path / "saved"))
+    kept = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
+    model.fit(X, Y, verbose=0)
+    checkpoint.restore(path).assert_consumed()
+    found = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
+    for a, b in zip(found, kept, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -49,7 +49,7 @@ Invalid, DType = df.errors.InvalidArgumentError, df.errors.DTypeError
         (lambda: df.linspace(0.0, 1.0, 0), Invalid, r"1 number or more"),
         (lambda: df.zeros([-1]), Invalid, r"negative"),
         (lambda: df.zeros([1.5]), DType, r"integer"),
-        (lambda: df.constant("a"), DType, r"Strings can't become tensors"),
+        (lambda: df.constant("a", df.int32), DType, r"to_number"),
         (lambda: df.constant([[1], [1, 2]]), Invalid, r"different lengths"),
         (lambda: df.convert_to_tensor(df.ones([1]), df.int32), Invalid, r"df\.cast"),
         (lambda: df.fill([2], [1, 2]), Invalid, r"one number"),

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import dualflow as df
-from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import (
     Blocks,
     FoldAcross,
@@ -26,6 +25,7 @@ from dualflow.schedule.loop_program import (
     Store,
     walk,
 )
+from dualflow.schedule.runs import run_of
 
 
 def run(f: Callable[..., Any], *shapes: list[int]) -> Run:

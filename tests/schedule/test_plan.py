@@ -450,7 +450,9 @@ def test_products_read_any_view(view: Callable[[Any], Any]) -> None:
 def test_a_result_under_another_shape_is_made_where_the_result_lies() -> None:
     assert kinds(lambda x: df.reshape(x @ x, [-1]), SPEC) == ["product"]
     assert kinds(lambda x: df.reshape(x + 1.0, [N, 2, N // 2]), SPEC) == ["kernel"]
+    assert kinds(lambda x: df.reshape(df.transpose(x + 1.0), [-1]), SPEC) == ["kernel"]
     assert kinds(lambda x: df.transpose(x @ x), SPEC) == ["product", "kernel"]
+    assert kinds(lambda x: df.reshape(df.transpose(x @ x), [-1]), SPEC) == ["product", "kernel"]
     assert kinds(lambda x: (x @ x)[1:], SPEC) == ["product", "kernel"]
 
 
@@ -485,3 +487,53 @@ def test_a_row_of_a_loop_may_be_a_sum_under_another_shape() -> None:
     rows = df.function(lambda x: df.map_fn(lambda r: df.reshape(df.reduce_sum(r, 0, keepdims=True), [3]), x))
     x = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     assert rows(x).numpy().tolist() == x.sum(1).tolist()
+
+
+def test_a_kernel_writes_in_the_order_in_which_its_result_is_read() -> None:
+    def f(x: Any) -> Any:
+        y = df.exp(df.reshape(x, [2, 3, N]))
+        return df.reshape(df.transpose(y, [1, 0, 2]), [N, N]) @ x
+
+    assert kinds(f, SPEC) == ["kernel", "product"]
+    x = numbers(N, N)
+    expected = np.exp(x).reshape(2, 3, N).transpose(1, 0, 2).reshape(N, N) @ x
+    np.testing.assert_allclose(df.function(f)(x), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda y: y,
+        lambda y: df.reshape(y, [-1]),
+        lambda y: df.reduce_sum(y, 0),
+        lambda y: df.linalg.inv(df.reshape(y, [N, N])),
+        lambda y: df.reshape(df.transpose(y, [2, 0, 1]), [-1]),
+    ],
+    ids=["itself", "in order", "a sum", "by NumPy", "another order"],
+)
+def test_another_reader_of_what_lies_in_another_order(other: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        y = df.exp(df.reshape(x, [2, 3, N]))
+        return df.reshape(df.transpose(y, [1, 0, 2]), [-1]) * 2.0, other(y)
+
+    def g(x: Any) -> Any:
+        y = df.exp(df.reshape(x, [2, 3, N]))
+        return df.reshape(df.transpose(y, [1, 0, 2]), [-1]), other(y)
+
+    x = numbers(N, N)
+    for function in (f, g):
+        for found, expected in zip(df.function(function)(x), function(df.constant(x)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_a_result_that_repeats_what_a_kernel_makes() -> None:
+    found = df.function(lambda x: df.broadcast_to(df.exp(x), [3, 1, N]))(numbers(1, N))
+    np.testing.assert_allclose(found, np.broadcast_to(np.exp(numbers(1, N)), [3, 1, N]), rtol=1e-6)
+    ones = df.function(lambda x: df.broadcast_to(x * 7.0, [3, 1, 1]))(np.ones((1, 1), np.float32))
+    np.testing.assert_array_equal(ones, np.full((3, 1, 1), 7.0))
+
+
+def test_a_result_under_another_shape_of_what_numpy_copies() -> None:
+    x = np.arange(24).reshape(2, 3, 4).astype(np.complex64)
+    found = df.function(lambda x: df.reshape(df.transpose(x, [1, 0, 2]), [3, 8]))(x)
+    np.testing.assert_array_equal(found, x.transpose(1, 0, 2).reshape(3, 8))

@@ -9,7 +9,6 @@ import pytest
 
 import dualflow as df
 from dualflow.schedule.invariants import invariants_first
-from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import (
     Blocks,
     Bounds,
@@ -27,6 +26,7 @@ from dualflow.schedule.loop_program import (
     Strips,
     walk,
 )
+from dualflow.schedule.runs import run_of
 from dualflow.schedule.strips import in_strips
 
 

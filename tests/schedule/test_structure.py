@@ -10,8 +10,8 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.ir import Node
-from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Bounds, For, Kernel, Let, Register, carried, walk
+from dualflow.schedule.runs import run_of
 from dualflow.schedule.structure import blamed, structure
 
 

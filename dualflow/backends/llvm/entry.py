@@ -27,12 +27,12 @@ from dualflow.graph.ir import Node
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.copying import copy_elements, fill_elements
-from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedCall
+from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
 
 ELEMENT_NS = 0.02
@@ -150,7 +150,7 @@ class Unit:
         if self.sized:  # a block of its own, whose size may be told by the run
             start, buffer = 0, self.plan.workspace
         if run.partials:
-            each = run.total * PARTIAL_BYTES
+            each = run.total * run.each * PARTIAL_BYTES
             self.reserve(each * len(run.partials))
             return KernelMemory(buffer, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [

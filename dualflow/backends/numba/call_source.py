@@ -18,12 +18,12 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.copying import copy_elements, fill_elements
-from dualflow.schedule.kernels import run_of
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
+from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
 
 LANES = 16
@@ -217,7 +217,7 @@ class CallWriter(ABC):
         partials = []
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
-            self.lines.add(f"part{i} = np.empty({self.number(run.total)}, {dtype_name(dtype)})")
+            self.lines.add(f"part{i} = np.empty({self.number(run.total * run.each)}, {dtype_name(dtype)})")
         self._run(run, partials, nodes)
         if run.join is not None:
             self._run(run.join, partials, ())

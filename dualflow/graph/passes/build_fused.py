@@ -6,10 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view
+from dualflow.core.extent import typical
+from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
+from dualflow.graph.column_folds import LEAST_ELEMENTS
+from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Fold, Take
+from dualflow.ops.forms import Element, Fold, Take
+
+_SMALL = 8
+"""A value so many times smaller than another costs next to nothing to read beside it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +71,8 @@ class _Rebuild:
         self.group_of = {n: g for g in groups for n in g.nodes}
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {v: v for v in graph.inputs}
-        self.escaping = _escaping(graph, self.group_of)
+        self.repeated = _repeated(graph, self.group_of)
+        self.escaping = _escaping(graph, self.group_of, self.repeated)
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a node outside all groups has a place of its own; views and literals come on demand."""
@@ -94,7 +101,7 @@ class _Rebuild:
         self.new.update(zip(node.outputs, made.outputs, strict=True))
 
     def fuse(self, group: Group) -> None:
-        body = _Body(group, self.group_of)
+        body = _Body(group, self.group_of, self.repeated)
         for node in group.nodes:
             body.copy(node)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
@@ -115,8 +122,8 @@ class _Rebuild:
 class _Body:
     """The graph inside one fused node."""
 
-    def __init__(self, group: Group, group_of: dict[Node, Group]) -> None:
-        self.group, self.group_of = group, group_of
+    def __init__(self, group: Group, group_of: dict[Node, Group], repeated: set[Value]) -> None:
+        self.group, self.group_of, self.repeated = group, group_of, repeated
         self.inputs: dict[Value, Value] = {}
         self.nodes: list[Node] = []
         self.own: dict[Node, Axes] = {}
@@ -153,6 +160,8 @@ class _Body:
         if is_generated(value) and value.node is not None and value.node not in self.group_of:
             return self._generate(value, value.node, axes)
         maker = None if base.node is None else self.group_of.get(base.node)
+        if maker is not self.group and value in self.repeated:
+            return self._repeat(value, axes)
         if maker is not self.group and not is_scalar_literal(value):
             self.inputs[value] = self.new[value] = Value(value.spec)
             return self.new[value]
@@ -167,6 +176,18 @@ class _Body:
             self._append(node, [self.new[v] for v in node.inputs])
         return self.new[value]
 
+    def _repeat(self, value: Value, axes: Axes) -> Value:
+        """A value that another group computes as well."""
+        key = value, axes
+        if key not in self.generated:
+            assert value.node is not None, "a node of another group makes it"
+            sources = zip(value.node.inputs, input_axes(value.node, axes), strict=True)
+            made = self._append(value.node, [self._read(v, a) for v, a in sources])
+            del self.new[value]  # where it lies otherwise in the loops, it is another node
+            self.own[made] = axes
+            self.generated[key] = made.output
+        return self.generated[key]
+
     def _generate(self, value: Value, node: Node, axes: Axes) -> Value:
         """A generated value of its own for each way it lies in the loops."""
         key = value, axes
@@ -178,14 +199,52 @@ class _Body:
         return self.generated[key]
 
 
-def _escaping(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
+def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -> set[Value]:
     """The values that something outside their group reads, also through views."""
     escaping = {base_of(v) for v in graph.results}
+
+    def note(value: Value, home: Group | None) -> None:
+        base = base_of(value)
+        if base.node is None or group_of.get(base.node) is home:
+            return
+        if value in repeated and value.node is not None:
+            for source in value.node.inputs:
+                note(source, home)
+        else:
+            escaping.add(base)
+
     for node in graph.nodes:
-        if is_view(node):
-            continue
-        home = group_of.get(node)
-        for value in map(base_of, node.inputs):
-            if value.node is not None and group_of.get(value.node) is not home:
-                escaping.add(value)
+        if not is_view(node):
+            for value in node.inputs:
+                note(value, group_of.get(node))
     return escaping
+
+
+def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
+    """The values that every group which reads them computes anew: as cheap as to write and read them.
+
+    Such are sums and products of one array as large as they are, which is in memory anyway, and smaller ones.
+    """
+    users = graph.users()
+    results = set(map(base_of, graph.results))
+    return {
+        node.output
+        for node, group in group_of.items()
+        if _is_cheap(node, group, group_of)
+        and node.output not in results
+        and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(node.output, ()))
+    }
+
+
+def _is_cheap(node: Node, group: Group, group_of: dict[Node, Group]) -> bool:
+    form, spec = node.op.form, node.outputs[0].spec
+    if not isinstance(form, Element) or form.cost > 1.0 or not node.inputs or may_fail(node):
+        return False
+    size = typical(math.prod(sizes(node.output)))
+    large = {v for v in node.inputs if typical(math.prod(sizes(v))) * _SMALL > size}
+    if len(large) != 1 or size < LEAST_ELEMENTS:
+        return False
+    (source,) = large
+    maker = base_of(source).node
+    in_memory = maker is None or maker not in group_of
+    return in_memory and source.spec.dtype.size <= spec.dtype.size and source.spec.dtype.size >= 4

@@ -9,10 +9,13 @@ the effects. The walk is linear in the number of reads.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
 from collections.abc import Sequence
 
-from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view
+from dualflow.core.extent import typical
+from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
+from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -110,11 +113,21 @@ class _Partition:
                 return group
         if makers:
             return None
-        for value in node.inputs:
+        for value in () if _grows(node) else node.inputs:
             for reader in self.readers.get(value, ())[-2:]:
-                if self._join(self.group_of[reader], node, index):
-                    return self.group_of[reader]
+                group = self.group_of[reader]
+                if not self._folded_apart(group, node) and self._join(group, node, index):
+                    return group
         return None
+
+    def _folded_apart(self, group: Group, node: Node) -> bool:
+        """Whether a fold reads ``node`` that ``group`` can't take, for its own are over other axes."""
+        folds = [n for n in self.users.get(node.output, ()) if isinstance(n.op.form, Fold)]
+        own = self._embed(group, node) if folds and group.reduced else None
+        if own is None or isinstance(node.op.form, Fold):
+            return False
+        reduced = [reduced_axes(fold, own) for fold in folds]
+        return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
         slot = self._slot([group], node, index)
@@ -187,11 +200,12 @@ class _Partition:
         output = axis_set(output_axes(node, own))
         reduced = reduced_axes(node, own) if isinstance(node.op.form, Fold) else frozenset()
         if reduced:
-            whole = reduced == group.everything
             same = not group.reduced or group.reduced == reduced
-            return axis_set(own) == group.everything and same and not (whole and self._waits(group, node))
+            apart = _apart(group.extents, reduced) and self._waits(group, node)
+            return axis_set(own) == group.everything and same and not apart
         if not group.reduced or output != group.kept:
-            return output == group.everything and not (not group.kept and self._waits(group, node))
+            apart = _apart(group.extents, group.reduced) and self._waits(group, node)
+            return output == group.everything and not apart
         return True
 
     def _waits(self, group: Group, node: Node) -> bool:
@@ -231,9 +245,15 @@ class _Partition:
         one_reduction = not moved or not home.reduced or moved == home.reduced
         return (
             mapping
-            if one_reduction and (not other.extents or (moved | home.reduced) != home.everything)
+            if one_reduction and (not other.extents or not _apart(home.extents, moved | home.reduced))
             else None
         )
+
+
+def _apart(extents: Sequence[int], reduced: frozenset[int]) -> bool:
+    """Whether what waits for a reduction over these axes is another loop nest."""
+    axes = range(len(extents))
+    return reduced == frozenset(axes) or folds_columns(extents, axes, reduced)
 
 
 def _new_group(node: Node, index: int) -> Group:
@@ -243,6 +263,13 @@ def _new_group(node: Node, index: int) -> Group:
     group = Group(index, extents)
     group.add(node, tuple(None if d == 1 else next(axes) for d in shape))
     return group
+
+
+def _grows(node: Node) -> bool:
+    """Whether a node has more elements than all it reads, which who folds them need not write to memory."""
+    bases = {base_of(v) for v in node.inputs}
+    read = sum(typical(math.prod(sizes(v))) for v in bases)
+    return typical(math.prod(sizes(node.output))) > max(read, 1)
 
 
 def _name(own: list[int | None], axes: Axes) -> bool:

@@ -22,7 +22,6 @@ import llvmlite
 from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
 from dualflow.backends.llvm.runtime.digest import digest
 from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObject, read
-from dualflow.backends.llvm.runtime.object_merge import merge
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
@@ -219,8 +218,9 @@ def _together(codes: Sequence[bytes]) -> tuple[Sequence[bytes], str]:
     """The objects as one, where they can be joined; else why not."""
     if len(codes) == 1 or not elf.SUPPORTED:
         return codes, ""
+    merging = imported("dualflow.backends.llvm.runtime.object_merge")  # what is stored needs none
     try:
-        return [merge(codes)], ""
+        return [merging.merge(codes)], ""
     except UnsupportedObject as reason:
         return codes, str(reason)
 

@@ -1,0 +1,33 @@
+"""Checkpoints of Keras models and optimizers: found by their attributes, also those that are built later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dualflow as df
+
+
+def test_a_model_that_is_not_built_yet_goes_on_where_the_saved_one_was(keras: Any, tmp_path: Path) -> None:
+    """To the same losses to the bit, with the optimizer's slots and the state of the dropout."""
+
+    def compiled() -> Any:
+        layers = [keras.layers.Dense(4, activation="relu"), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
+        model = keras.Sequential(layers)
+        model.compile("adam", "mse")
+        return model
+
+    random = np.random.default_rng(0)
+    x = random.random((64, 3), np.float32)
+    y = x.sum(axis=1, keepdims=True)
+    first = compiled()
+    first.fit(x, y, verbose=0)
+    path = df.train.Checkpoint(model=first, optimizer=first.optimizer).save(tmp_path / "c")
+    wanted = first.fit(x, y, shuffle=False, verbose=0).history["loss"]
+    other = compiled()
+    status = df.train.Checkpoint(model=other, optimizer=other.optimizer).restore(path)
+    assert len(status.pending) >= 4
+    assert other.fit(x, y, shuffle=False, verbose=0).history["loss"] == wanted
+    status.assert_consumed()
