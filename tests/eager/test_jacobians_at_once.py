@@ -24,7 +24,7 @@ def compiled(x):
 
 def halved(x):
     while df.reduce_max(x) > 0.5:
-        x = x * x / 2.0
+        x = x * x / 4.0
     return x
 
 

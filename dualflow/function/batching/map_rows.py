@@ -67,7 +67,7 @@ def _traced(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace
 
 
 def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
-    tracer = Tracer(getattr(fn, "__name__", "row"))
+    tracer = Tracer(getattr(fn, "__name__", "row"), around=dispatch.current())
     given = [tracer.argument(x.row_spec) if isinstance(x, Mapped) else x for x in leaves]
     with tracing(tracer):
         structure, outputs = collect(call(fn, given), tracer)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.locks import SharedLock
@@ -54,6 +54,8 @@ class Tracer(SymbolicEngine):
         name: the traced function's.
         creation: what becomes of variables that the trace creates.
         options: how the graph will be compiled; those of the trace around this one by default.
+        around: the engine that will run the graph, once, if that is known: tensors that it follows are inputs
+            of the graph, never constants.
 
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
@@ -61,6 +63,7 @@ class Tracer(SymbolicEngine):
     """
 
     __slots__ = (
+        "_around",
         "_captured",
         "_constants",
         "_states",
@@ -74,11 +77,16 @@ class Tracer(SymbolicEngine):
     )
 
     def __init__(
-        self, name: str, creation: VariableCreation | None = None, options: CompileOptions | None = None
+        self,
+        name: str,
+        creation: VariableCreation | None = None,
+        options: CompileOptions | None = None,
+        around: Engine | None = None,
     ) -> None:
         super().__init__(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        self._around: Engine | None = self.outer._around if around is None and self.outer else around
         if options is None:
             options = compile_options() if self.outer is None else self.outer.options
         self.options: CompileOptions = options
@@ -93,6 +101,9 @@ class Tracer(SymbolicEngine):
         self._static: dict[Value, Array | None] = {}
 
     # what ops ask of an engine
+
+    def follows(self, value: Any) -> bool:
+        return super().follows(value) or (self._around is not None and self._around.follows(value))
 
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.computes:
@@ -129,7 +140,8 @@ class Tracer(SymbolicEngine):
             return known[1]
         if type(tensor) is EagerTensor:
             array = tensor._array
-            symbol = self.constant(array) if array.size <= _INLINED else self._capture(tensor)
+            inlined = array.size <= _INLINED and not self.follows(tensor)
+            symbol = self.constant(array) if inlined else self._capture(tensor)
         elif type(tensor) is Symbol and self._is_inside(tensor._tracer):
             symbol = self._inherit(tensor)
         else:

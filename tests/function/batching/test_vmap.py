@@ -196,6 +196,18 @@ def test_variables_are_read_and_differentiated():
     np.testing.assert_allclose(tape.gradient(y, w), np.sum(X, 0))
 
 
+@pytest.mark.parametrize("size", [2, 40], ids=["few elements", "many elements"])
+def test_gradients_reach_tensors_that_the_function_captures(size):
+    w = df.constant(np.arange(1.0, size + 1))
+    x = df.constant(np.linspace(0, 1, 3 * size).reshape(3, size))
+    with df.GradientTape() as tape:
+        tape.watch(w)
+        y = vmap(lambda row: df.cond(row[0] < 0.5, lambda: df.reduce_sum(w * row), lambda: w[0]))(x)
+    expected = x.numpy()[x.numpy()[:, 0] < 0.5].sum(0)
+    expected[0] += np.sum(x.numpy()[:, 0] >= 0.5)
+    np.testing.assert_allclose(tape.gradient(y, w), expected)
+
+
 def test_gradients_per_example_differ():
     w = df.constant([[1.0], [2.0], [3.0]], df.float64)
     loss = df.autodiff.grad(lambda w, x: df.reduce_sum((x[None] @ w) ** 2))
