@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
-from dualflow.data.stage import AUTOTUNE, Cursor, OverOne, State
+from dualflow.data.stage import AUTOTUNE, LOOK, Cursor, OverOne, State
 
 _TIMED: Final = 4
 _WORTH: Final = 1e-4
@@ -123,11 +123,12 @@ class ParallelMapCursor(Cursor):
         return cores() if self._stage.calls == AUTOTUNE else self._stage.calls
 
     def _first(self) -> _RunningCall:
-        """The call whose result comes next."""
-        if self._stage.ordered:
-            return self._calls[0]
-        done = wait([call.result for call in self._calls], return_when=FIRST_COMPLETED).done
-        return next(call for call in self._calls if call.result in done)
+        """The call whose result comes next, once it is there."""
+        calls = self._calls[:1] if self._stage.ordered else self._calls
+        done: set[Future[Item]] = set()
+        while not done:
+            done = wait([call.result for call in calls], LOOK, FIRST_COMPLETED).done
+        return next(call for call in calls if call.result in done)
 
     def get_state(self) -> State:
         if not self._calls:

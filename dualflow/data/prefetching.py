@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dualflow.data.stage import Cursor, OverOne, State
+from dualflow.data.stage import LOOK, Cursor, OverOne, State
 
 
 class _Made(NamedTuple):
@@ -46,7 +46,7 @@ class _Shelf:
         """What was left first, once there is something."""
         with self._changed:
             while not self._made:
-                self._changed.wait()
+                self._changed.wait(LOOK)
             found = self._made.popleft()
             self._changed.notify()
             return found

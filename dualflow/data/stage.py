@@ -25,6 +25,8 @@ INFINITE_CARDINALITY: Final = INFINITE
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 AUTOTUNE: Final = -1
 """The number of threads, or the size of a buffer, that is found while the pipeline runs."""
+LOOK: Final = 0.1
+"""Seconds after which a wait looks for signals: Python misses one that comes just before the wait begins."""
 
 
 class Cursor(ABC):

@@ -92,7 +92,7 @@ def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, An
     output, _ = figures
     for word in ("processor: ", "threads: ", "NumPy ", "BLAS: "):
         assert word in output
-    assert output.count("\n| :---") == 5
+    assert output.count("\n| :---") == 6
     assert all(f"| {name}" in output for name in ROWS)
 
 

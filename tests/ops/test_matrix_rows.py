@@ -54,9 +54,9 @@ def check(rows: Sequence[Case], differing: Sequence[bool]) -> None:
         *map(wrap, columns)
     )
     for r in range(ROWS):
-        one = [x[r] if differs else x for x, differs in zip(columns, differing, strict=True)]
+        one = [x[r, ...] if differs else x for x, differs in zip(columns, differing, strict=True)]
         for whole, expected in zip(found, outputs(rows[0], [wrap(x) for x in one]), strict=True):
-            agree(rows[0].op, np.asarray(whole)[r], np.asarray(expected), columns)
+            agree(rows[0].op, np.asarray(whole)[r, ...], np.asarray(expected), columns)
 
 
 def agree(op: Op, row: Any, expected: Any, columns: Sequence[Any]) -> None:

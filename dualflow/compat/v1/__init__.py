@@ -69,7 +69,14 @@ Graph = ExplicitGraph
 Variable = VariableV1
 
 if TYPE_CHECKING:
-    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _own finds; Variable is version 1's
+    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _own finds; version 1's own names win
+    from dualflow.compat.v1 import initializers as initializers
+    from dualflow.compat.v1 import layers as layers
+    from dualflow.compat.v1 import losses as losses
+    from dualflow.compat.v1 import metrics as metrics
+    from dualflow.compat.v1 import nn as nn
+    from dualflow.compat.v1 import random as random
+    from dualflow.compat.v1 import train as train
 else:  # version 1's defaults, which a type checker doesn't see
     constant_initializer = initializers.constant
     ones_initializer = initializers.ones
