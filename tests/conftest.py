@@ -24,8 +24,9 @@ Site = tuple[str, int, int]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    found = {path: any(room in path.parents for room in LLVM_ROOMS) for path in {item.path for item in items}}
     for item in items:
-        if any(room in item.path.parents for room in LLVM_ROOMS):
+        if found[item.path]:
             item.add_marker("llvm")
 
 

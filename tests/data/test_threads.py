@@ -75,7 +75,9 @@ def test_a_loop_that_is_left_leaves_no_thread(pipeline: Any, assert_all_end: Cal
     assert_all_end()
 
 
-def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
+def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(
+    pipeline: Any, assert_all_end: Callable[[], None]
+) -> None:
     iterator = iter(pipeline(Dataset.range(1000).repeat()))
     next(iterator)
     del iterator
@@ -98,7 +100,9 @@ def failing(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("threads", [None, 2])
-def test_a_workers_error_comes_with_the_users_line(threads: int | None, assert_all_end: Callable[[], None]) -> None:
+def test_a_workers_error_comes_with_the_users_line(
+    threads: int | None, assert_all_end: Callable[[], None]
+) -> None:
     dataset = Dataset.range(6).map(failing, num_parallel_calls=threads).prefetch(2)
     iterator = iter(dataset)
     assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
