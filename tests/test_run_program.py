@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -246,6 +247,14 @@ def test_what_is_no_program_is_told_in_words(
     monkeypatch.setattr(sys, "argv", [*sys.argv])
     assert main(["run", *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_process_that_has_tensorflow_itself_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    assert main(["run", "program.py"]) == 2
+    assert "TensorFlow is imported in this process already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["run"], ["run", "-m"], ["run", "--unknown"]])
