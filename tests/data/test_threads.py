@@ -17,7 +17,8 @@ Dataset = df.data.Dataset
 
 
 def workers() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name.startswith("dualflow")]
+    """Threads of pipelines; the Numba backend's pool, which other tests leave, is no concern of these."""
+    return [t for t in threading.enumerate() if t.name.startswith(("dualflow map", "dualflow prefetch"))]
 
 
 def output_of(program: str) -> str:
