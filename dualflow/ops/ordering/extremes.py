@@ -17,7 +17,7 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.sorting import order
+from dualflow.ops.sorting import order, take_along_axis
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
@@ -90,7 +90,7 @@ def extremes(x: Any, count: int, *, descending: bool) -> tuple[Any, Tensor]:
     Elements that are equally good stay in their order.
     """
     places = dispatch.current().apply(TOP_PLACES, (x,), {"count": count, "descending": descending})
-    return gather(x, places, axis=-1, batch_dims=len(x.shape) - 1), places
+    return (gather(x, places) if len(x.shape) == 1 else take_along_axis(x, places, -1)), places
 
 
 class TopK(NamedTuple):
