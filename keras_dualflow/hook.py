@@ -3,9 +3,9 @@
 Four of its modules choose a backend at their top level, such as ``elif backend() == "numpy": from
 keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
 the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
-and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the function ``set_random_seed``,
-the callback ``TensorBoard``, which asks for TensorFlow, and what tells whether TensorFlow is there are
-changed once they are loaded.
+and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the functions ``set_random_seed``
+and ``load_weights``, the callback ``TensorBoard``, which asks for TensorFlow, and what tells whether
+TensorFlow is there are changed once they are loaded.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
 """The modules that choose a backend, and what the names in their branches for NumPy become."""
 _CHANGED: Final = (
     "keras.src.callbacks.tensorboard",
+    "keras.src.saving.saving_api",
     "keras.src.utils.backend_utils",
     "keras.src.utils.module_utils",
     "keras.src.utils.rng_utils",
@@ -65,6 +66,9 @@ class _ChangingLoader(SourceFileLoader):
         if "DynamicBackend" in names:
             admit(names["DynamicBackend"], import_module("keras.src.backend"))
             names["in_tf_graph"] = in_graph_of_tensorflow(names["in_tf_graph"])
+        elif "load_weights" in names:
+            whole = import_module("keras_dualflow.src.training.all_or_none")
+            names["load_weights"] = whole.loading_all_or_none(names["load_weights"])
         elif "LazyModule" in names:
             names["tensorflow"] = tensorflow_itself(names["LazyModule"])
         elif "TensorBoard" in names:

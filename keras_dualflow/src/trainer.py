@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from keras.src import tree
 from keras.src.trainers import trainer as base_trainer
@@ -13,12 +13,20 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dualflow as df
+from dualflow.core.tracebacks import entry
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.training import loops
+from keras_dualflow.src.training.all_or_none import all_or_none
 from keras_dualflow.src.training.batches import batches_of, without_validation
 
 Batch = Any
 Logs = dict[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _for_users(method: F) -> F:
+    """``method`` with errors whose tracebacks have neither Keras's frames nor this backend's."""
+    return entry(traceback_utils.filter_traceback(method))  # type: ignore[no-any-return]  # of Keras
 
 
 class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
@@ -85,9 +93,16 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
             self.predict_function = predict
 
+    # the weights
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all weights; where one doesn't fit, none changes."""
+        with all_or_none(self):
+            super().set_weights(weights)
+
     # the loops
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def fit(
         self,
         x: Any = None,
@@ -129,7 +144,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
             )
         return loops.train(self, batches, epochs, initial_epoch, verbose, callbacks, validation)
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def evaluate(
         self,
         x: Any = None,
@@ -162,7 +177,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         logs = loops.evaluate(self, batches, verbose, callbacks)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def predict(
         self,
         x: Any,
@@ -179,7 +194,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
     # one batch
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def train_on_batch(
         self,
         x: Any,
@@ -200,7 +215,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self.make_train_function()
         return _on_batch(self, self.train_function, (x, y, sample_weight), return_dict)
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
@@ -209,7 +224,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self.make_test_function()
         return _on_batch(self, self.test_function, (x, y, sample_weight), return_dict)
 
-    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]  # Keras has no types
+    @_for_users
     def predict_on_batch(self, x: Any) -> Any:
         """What the model makes of one batch, as NumPy arrays."""
         self.make_predict_function()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.function.autograph.do_not_convert import python_function
 
 MODES = pytest.mark.parametrize("mode", [lambda f: f, df.function], ids=["eager", "graph"])
 
@@ -221,3 +222,20 @@ def test_python_s_floats_take_floatx(keras: Any) -> None:
 def test_sparse_and_ragged_tensors_are_refused(backend: Any, kind: str) -> None:
     with pytest.raises(ValueError, match=f"`{kind}=True` is not supported with the dualflow backend"):
         backend.convert_to_tensor([1.0], **{kind: True})
+
+
+# Conversion
+
+
+def test_keras_s_own_code_is_not_converted_and_a_function_that_calls_a_model_is(keras: Any) -> None:
+    layer = keras.layers.Dense(2, kernel_initializer="ones")
+    assert python_function(layer) is None
+
+    @df.function
+    def f(x: Any) -> Any:
+        if df.reduce_sum(x) > 0.0:
+            return layer(x)
+        return layer(-2.0 * x)
+
+    assert f(df.ones([1, 2])).numpy().tolist() == [[2.0, 2.0]]
+    assert f(-df.ones([1, 2])).numpy().tolist() == [[4.0, 4.0]]

@@ -10,7 +10,20 @@ from typing import Any, Final
 
 _MARK: Final = "_dualflow_as_written"
 _AS_WRITTEN: Final = frozenset(
-    {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
+    {
+        "dualflow",
+        "keras",
+        "keras_dualflow",
+        "malt",
+        "numpy",
+        "scipy",
+        "numba",
+        "pandas",
+        "matplotlib",
+        "sklearn",
+        "pytest",
+        "_pytest",
+    }
 )
 
 
