@@ -30,13 +30,13 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Element, Fold, Scatter, Take
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scatter, Take
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor]
 
-_FORMS: Final = (Element, Fold, Take, Assemble, Scatter)
+_FORMS: Final = (Element, Fold, Take, Assemble, Scatter, Contraction)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
 _MOST: Final = 512
@@ -135,8 +135,8 @@ def _switch_off(what: Computation, error: Exception) -> None:
     name = _name(what)
     without_eager_kernels(f"no kernel for {name}: {type(error).__name__}: {error}")
     warn_user(
-        f"Large tensors are computed by NumPy on one thread, since the kernel of {name} could not be made: "
-        f'{error} Where this is meant, df.config.set_eager_kernels("numpy") says so.'
+        f"Large tensors are computed by NumPy on one thread, as no kernel of {name} could be made "
+        f'({type(error).__name__}: {error}). Where this is meant, say df.config.set_eager_kernels("numpy").'
     )
 
 
@@ -156,9 +156,7 @@ def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
     return all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
-def _made(
-    what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], kind: Hashable
-) -> Run | None:
+def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], kind: Hashable) -> Run | None:
     """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it."""
     orders = [_memory_order(a) for a in arrays]
     laid_out = _order_of_result(what, arrays, orders)

@@ -1,7 +1,7 @@
 """An elementwise graph, compiled for vectors of one length, on vectors of any length.
 
-Its one kernel is a loop over elements that stand one behind another. All that depends on how many there are is in
-two places of the table of integers: the turns of the loop, and those of a chunk for one thread.
+Its one kernel is a loop over elements that stand one behind another. All that depends on how many there are
+is in two places of the table of integers: the turns of the loop, and those of a chunk for one thread.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class AnyLength:
         try:
             found = np.empty(shape, self._dtype)
         except MemoryError as error:
-            raise ResourceExhaustedError(f"{self._executable.graph.name} needs more memory: {error}") from None
+            raise ResourceExhaustedError(
+                f"{self._executable.graph.name} needs more memory: {error}"
+            ) from None
         params, run, length = self._params.copy(), self._run, found.size
         longer = run._replace(total=length, work=run.work / run.total * length)
         params[_TURNS], params[_CHUNK] = length, chunk_of(longer, self._lanes, self._seats)

@@ -392,7 +392,7 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
 
 
 def chunk_of(run: Run, lanes: int, threads: int) -> int:
-    """How many turns of the outermost loop make a chunk for one thread; all of them where it is not shared."""
+    """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
     total, outermost, work = run.total, run.kernel.outermost, run.work * ELEMENT_NS
     if outermost is None or threads == 1:
         return total
