@@ -348,6 +348,5 @@ def test_a_loop_that_keeps_tensors_of_several_sizes_has_no_gradient_when_compile
     x = df.constant([2.25, 0.75])
     with df.GradientTape() as tape:
         tape.watch(x)
-        y = grown(x)
-    with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(2,\) and \(4,\)"):
-        tape.gradient(y, x)
+        with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(2,\) and \(4,\)"):
+            grown(x)
