@@ -45,7 +45,7 @@ def short_way(
 def any_length(executable: Any) -> Callable[[Sequence[Any], tuple[int, ...]], Any] | None:
     """See ``any_length`` in ``backends/llvm/any_length.py``: its method ``run``."""
     found = imported("dualflow.backends.llvm.any_length").any_length(executable)
-    return None if found is None else found.run  # type: ignore[no-any-return]  # a late import has no types
+    return None if found is None else found.run
 
 
 def facilities() -> Sequence[Facility]:
