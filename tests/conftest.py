@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import gc
+import random
+import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -20,9 +24,17 @@ Site = tuple[str, int, int]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    found = {path: any(room in path.parents for room in LLVM_ROOMS) for path in {item.path for item in items}}
     for item in items:
-        if any(room in item.path.parents for room in LLVM_ROOMS):
+        if found[item.path]:
             item.add_marker("llvm")
+
+
+def pytest_runtest_setup() -> None:
+    """Begin the process's streams of random numbers anew: a test draws the same whichever ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    df.random.set_seed(0)
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +66,31 @@ def _places(call: Callable[[], Any]) -> Iterable[tuple[str, int]]:
                 ]
                 yield from frames[-1:]
                 pending += [error.__context__, error.__cause__]
+
+
+@pytest.fixture
+def lines_run() -> Callable[[Callable[[], Any]], int]:
+    """``lines_run(call)`` is how many lines of Python run in ``call()``: its work, without a clock."""
+
+    def count(call: Callable[[], Any]) -> int:
+        lines = 0
+
+        def listen(frame: Any, event: str, arg: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            return listen
+
+        before = sys.gettrace()
+        gc.disable()  # whatever it frees may run Python, and Hypothesis listens to it
+        sys.settrace(listen)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
+            gc.enable()
+        return lines
+
+    return count
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -114,12 +115,17 @@ def module_name(path: Path) -> str:
 
 
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Each module's syntax, read when a test asks for it: not where this file is only collected."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
 
 def imports_of(name: str) -> Iterator[Import]:
     """Every import in a module, also those in functions and in ``if TYPE_CHECKING`` blocks."""
-    pending: list[tuple[ast.AST, bool, bool]] = [(TREES[name], False, False)]
+    pending: list[tuple[ast.AST, bool, bool]] = [(trees()[name], False, False)]
     while pending:
         node, typing_only, late = pending.pop()
         if isinstance(node, ast.Import):
@@ -152,7 +158,12 @@ def computed_import(node: ast.AST) -> str | None:
 
 
 FAMILIES = {name for name in FILES if name.startswith("dualflow.ops.") and FILES[name].stem == "__init__"}
-IMPORTS = [found for name in FILES for found in imports_of(name)]
+
+
+@cache
+def imports() -> list[Import]:
+    """Every import of every module."""
+    return [found for name in FILES for found in imports_of(name)]
 
 
 def room(module: str) -> str | None:
@@ -174,7 +185,7 @@ def test_every_room_of_the_architecture_exists() -> None:
 
 def test_rooms_import_only_from_rooms_below() -> None:
     wrong = []
-    for found in IMPORTS:
+    for found in imports():
         here, there = room(found.importer), room(found.imported)
         if here is None or not found.imported.startswith("dualflow") or here == there:
             continue
@@ -195,25 +206,25 @@ def is_excepted(found: Import) -> bool:
 
 def test_files_import_each_other_without_circles() -> None:
     """Late imports count, and those that only a type checker sees."""
-    graph = graph_of([i for i in IMPORTS if not is_excepted(i)])
+    graph = graph_of([i for i in imports() if not is_excepted(i)])
     circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
     assert circles == []
 
 
 def test_passes_ask_nothing_of_the_machine() -> None:
     asking = {"dualflow.core.memory", "os", "platform", "sys", "time"}
-    asked = [i for i in IMPORTS if i.importer.startswith("dualflow.graph.passes") and i.imported in asking]
+    asked = [i for i in imports() if i.importer.startswith("dualflow.graph.passes") and i.imported in asking]
     assert [f"{i.importer}:{i.line} imports {i.imported}" for i in asked] == []
 
 
 def test_exceptions_are_still_needed() -> None:
-    found = {(i.importer, i.imported) for i in IMPORTS if i.typing_only}
+    found = {(i.importer, i.imported) for i in imports() if i.typing_only}
     assert set(TYPES_ONLY) - found == set()
 
 
 def test_every_folder_is_a_package_that_says_what_it_is_for() -> None:
     folders = {module_name(path.parent / "__init__.py") for path in FILES.values()}
-    assert [name for name in folders if name not in FILES or ast.get_docstring(TREES[name]) is None] == []
+    assert [name for name in folders if name not in FILES or ast.get_docstring(trees()[name]) is None] == []
 
 
 def test_rooms_stand_in_one_order() -> None:
@@ -227,7 +238,7 @@ def test_imports_stand_at_the_top_unless_their_cost_is_declared() -> None:
     def declared(module: str) -> bool:
         return any(module == name or module.startswith(f"{name}.") for name in LATE)
 
-    late = [i for i in IMPORTS if i.late and not i.typing_only]
+    late = [i for i in imports() if i.late and not i.typing_only]
     assert [f"{i.importer}:{i.line} imports {i.imported}" for i in late if not declared(i.imported)] == []
 
 
@@ -244,7 +255,7 @@ def test_no_room_is_called_after_nothing() -> None:
 def test_each_class_name_is_defined_once() -> None:
     """A name in a traceback or a search says which class is meant; public names may be aliases."""
     classes = defaultdict(list)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(f"{name}:{node.lineno}")
@@ -253,7 +264,7 @@ def test_each_class_name_is_defined_once() -> None:
 
 def test_the_base_language_uses_no_family() -> None:
     """What ``import dualflow`` loads of the ops is flat: a family is loaded with the names that show it."""
-    base = [i for i in IMPORTS if i.importer.startswith("dualflow.ops.") and i.importer.count(".") == 2]
+    base = [i for i in imports() if i.importer.startswith("dualflow.ops.") and i.importer.count(".") == 2]
     families = [f"{i.importer}:{i.line} imports {i.imported}" for i in base if is_of_family(i.imported)]
     assert families == []
 
@@ -289,7 +300,7 @@ def test_no_list_of_ops_stands_beside_the_registry() -> None:
     """Two names of ops side by side in a display are a list of ops."""
     names = set(registry())
     found = []
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         exported = [statement.value for statement in tree.body if is_export_list(statement)]
         for node in ast.walk(tree):
             if isinstance(node, ast.List | ast.Tuple | ast.Set):

@@ -175,7 +175,7 @@ class ConcreteFunction:
         See :meth:`Function.status`. A trace that leaves sizes open says so until it has been called.
 
         >>> import dualflow as df
-        >>> negate = df.function(lambda x: -x).get_concrete_function(df.TensorSpec([3]))
+        >>> negate = df.function(lambda x: -x, backend="llvm").get_concrete_function(df.TensorSpec([3]))
         >>> print(negate.status())
         <ConcreteFunction <lambda>(x: float32[3])>
             native: 1 kernels, 0 routines

@@ -59,12 +59,12 @@ def set_backend(name: str | None) -> None:
 
     >>> import dualflow as df
     >>> df.config.set_backend("numpy")
+    >>> df.config.get_backend()
+    'numpy'
     >>> f = df.function(lambda x: df.reduce_sum(x * x))
     >>> f(df.constant([3.0, 4.0])).numpy()
     np.float32(25.0)
     >>> df.config.set_backend(None)
-    >>> df.config.get_backend()
-    'llvm'
     """
     _settings.backend = None if name is None else known_backend(name)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.loop_dtypes import computed_in_loops
+from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Choice, Element, Literal, Loop, View
 
 
 def in_registers(value: Value) -> bool:
     """Whether a register can hold ``value``: a scalar of a dtype that loops compute with."""
-    return not value.spec.shape and computed_in_loops(value.spec.dtype)
+    return not value.spec.shape and in_loops(value.spec.dtype)
 
 
 def is_scalar_control(node: Node) -> bool:

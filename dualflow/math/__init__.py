@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.activations import softmax as softmax
     from dualflow.ops.neural.activations import softsign as softsign
     from dualflow.ops.neural.normalization import l2_normalize as l2_normalize
+    from dualflow.ops.ordering.extremes import top_k as top_k
     from dualflow.ops.ordering.permutations import invert_permutation as invert_permutation
     from dualflow.ops.ordering.permutations import is_non_decreasing as is_non_decreasing
     from dualflow.ops.ordering.permutations import is_strictly_increasing as is_strictly_increasing
@@ -96,7 +97,6 @@ if TYPE_CHECKING:
     from dualflow.ops.segments.segments import unsorted_segment_prod as unsorted_segment_prod
     from dualflow.ops.segments.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
     from dualflow.ops.segments.segments import unsorted_segment_sum as unsorted_segment_sum
-    from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.special import erf as erf
     from dualflow.ops.special import erfc as erfc
     from dualflow.ops.special_functions.bessel import bessel_i0 as bessel_i0

@@ -103,11 +103,11 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.transposed_convolution import conv2d_transpose as conv2d_transpose
     from dualflow.ops.neural.transposed_convolution import conv3d_transpose as conv3d_transpose
     from dualflow.ops.neural.transposed_convolution import conv_transpose as conv_transpose
+    from dualflow.ops.ordering.extremes import top_k as top_k
     from dualflow.ops.ordering.tops import approx_max_k as approx_max_k
     from dualflow.ops.ordering.tops import approx_min_k as approx_min_k
     from dualflow.ops.ordering.tops import in_top_k as in_top_k
     from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
-    from dualflow.ops.sorting import top_k as top_k
     from dualflow.ops.trigonometric import tanh as tanh
     from dualflow.sequences.ctc import ctc_loss as ctc_loss
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axes
 from dualflow.core.spec import TensorSpec
@@ -208,8 +207,8 @@ REDUCE_SUM = register(
         infer=_sum_infer,
         kernel=_sum,
         form=Fold(
-            start=lambda m, dtype: (m.cast(0, float32 if dtype is float16 else dtype),),
-            step=lambda m, acc, x, index: (acc[0] + m.cast(x, m.dtype(acc[0])),),
+            start=lambda m, dtype: (m.cast(0, dtype),),
+            step=lambda m, acc, x, index: (acc[0] + x,),
             merge=lambda m, a, b: (a[0] + b[0],),
             finish=lambda m, acc: acc[0],
             rounds=True,

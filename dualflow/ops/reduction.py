@@ -66,6 +66,8 @@ def _reduction(
     def kernel(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if x.dtype.kind not in kinds:
             raise TypeError(f"{name} does not take {x.dtype}")
+        if x.dtype.char == "e":  # rounded once
+            return kernel(x.astype(np.float32), axis, keepdims).astype(x.dtype)
         if not x.size:
             return reduce(x, axis, x.dtype, None, keepdims, fold.start(maths_reference, as_dtype(x.dtype))[0])
         return reduce(x, axis, x.dtype, None, keepdims)

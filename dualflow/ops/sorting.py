@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG, RowRule
@@ -24,20 +22,82 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
+_LONG = 1 << 10
+"""From this size on sorting takes the ways that pay for long rows."""
+
+
 def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
+    return TensorSpec.of(_sort_infer(x, axis, descending).shape, int32)
+
+
+def _sort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
     if x.dtype.kind not in "biuf":
         raise DTypeError(f"takes real numbers, not {x.dtype.name}; convert them with df.cast.")
-    return TensorSpec.of(x.shape, int32)
+    return x
 
 
 def _argsort(x: Any, axis: int, descending: bool) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("argsort takes real numbers")
+    return order(x, axis, descending).astype(np.int32)
+
+
+def order(x: Any, axis: int, descending: bool) -> Any:
+    """The positions along an axis of an array that sort; equal elements keep their order, nan is largest."""
     if not descending:
-        return x.argsort(axis, kind="stable").astype(np.int32)
+        return _ascending(x, axis)
     back = (slice(None),) * axis + (slice(None, None, -1),)
-    found = x[back].argsort(axis, kind="stable")[back]
-    return (x.shape[axis] - 1 - found).astype(np.int32)
+    return x.shape[axis] - 1 - _ascending(x[back], axis)[back]
+
+
+def _ascending(x: Any, axis: int) -> Any:
+    """The positions that sort.
+
+    NumPy sorts integers of 16 bits by their digits, and numbers far faster than positions: so keys of 32
+    bits are sorted together with their positions, as integers of 64 bits.
+    """
+    size = x.shape[axis]
+    keys = _keys(x) if size >= _LONG and x.size else None
+    if keys is None:
+        return x.argsort(axis, kind="stable")
+    if keys.dtype.itemsize == 2:
+        return keys.argsort(axis, kind="stable")
+    both = keys.astype(np.uint64)
+    both <<= np.uint64(32)
+    both |= np.arange(size, dtype=np.uint64).reshape((size,) + (1,) * (x.ndim - 1 - axis))
+    both.sort(axis)
+    return both.astype(np.uint32)
+
+
+def _keys(x: Any) -> Any:
+    """Integers without sign, of 16 or 32 bits, that compare as the elements do; None where there are none."""
+    if x.dtype.kind in "iu" and x.dtype.itemsize > 2:
+        least = x.min()
+        reach = int(x.max()) - int(least)
+        if reach < 1 << 32:
+            return (x - least).astype(np.uint16 if reach < 1 << 16 else np.uint32)
+    if x.dtype.kind != "f" or x.dtype.itemsize > 4:
+        return None
+    single = x.astype(np.float32) + np.float32(0)  # one zero in the place of two
+    bits = single.view(np.int32)
+    keys = (bits ^ (bits >> 31 | np.int32(-(1 << 31)))).view(np.uint32)
+    keys[np.isnan(single)] = np.iinfo(np.uint32).max
+    return keys
+
+
+def _sort(x: Any, axis: int, descending: bool) -> Any:
+    """Elements in order; those that compare equal, zeros of both signs and nans, in the order they had."""
+    if x.dtype.kind == "c":
+        raise TypeError("sort takes real numbers")
+    rows = np.moveaxis(x, axis, -1)
+    found = np.sort(rows, -1)
+    found = found[..., ::-1] if descending else found
+    if x.dtype.kind == "f":
+        for same in (lambda a: a == 0, np.isnan):
+            there = same(found)
+            if there.any():
+                found[there] = rows[same(rows)]
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
 
 
 ARGSORT = register(
@@ -48,6 +108,26 @@ ARGSORT = register(
         kernel=_argsort,
         form=Opaque("NumPy sorts"),
         rows=ALONG,
+        samples=tuple(
+            Sample((Domain(-5, 5, "fi", (3, 7)),), {"axis": axis, "descending": descending})
+            for axis in (0, 1)
+            for descending in (False, True)
+        ),
+    )
+)
+
+
+SORT = register(
+    Op(
+        name="sort",
+        doc="""The elements in order along ``axis``; nan counts as largest.""",
+        infer=_sort_infer,
+        kernel=_sort,
+        form=Opaque("NumPy sorts"),
+        rows=ALONG,
+        vjp=(
+            lambda g, out, x, axis, descending: _add_rows(_positions(x, axis, descending), g, axis, x.shape),
+        ),
         samples=tuple(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"axis": axis, "descending": descending})
             for axis in (0, 1)
@@ -122,6 +202,10 @@ ADD_ALONG = register(
 )
 
 
+def _positions(x: Any, axis: int, descending: bool) -> Any:
+    return dispatch.current().apply(ARGSORT, (x,), {"axis": axis, "descending": descending})
+
+
 def _add_rows(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
     return dispatch.current().apply(ADD_ALONG, (indices, updates), {"axis": axis, "shape": shape})
 
@@ -152,11 +236,14 @@ def argsort(
     >>> df.argsort([3, 1, 2]).numpy()
     array([1, 2, 0], dtype=int32)
     """
+    return dispatch.current().apply(ARGSORT, (values,), _way(values, axis, direction))
+
+
+def _way(values: Any, axis: Any, direction: str) -> dict[str, Any]:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(f"direction is 'ASCENDING' or 'DESCENDING', not {direction!r}.")
     where = normalize_axis(static_int(axis, "axis"), len(shape_of(values)))
-    attrs = {"axis": where, "descending": direction == "DESCENDING"}
-    return dispatch.current().apply(ARGSORT, (values,), attrs)
+    return {"axis": where, "descending": direction == "DESCENDING"}
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
@@ -166,40 +253,4 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
     >>> df.sort([3, 1, 2], direction="DESCENDING").numpy()
     array([3, 2, 1], dtype=int32)
     """
-    values = convert_to_tensor(values)
-    return take_along_axis(values, argsort(values, axis, direction), static_int(axis, "axis"))
-
-
-class TopK(NamedTuple):
-    """The largest elements of each row, and where they were."""
-
-    values: Any
-    indices: Any
-
-
-def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
-) -> TopK:
-    """The ``k`` largest elements of each row of the last axis, largest first, and their positions.
-
-    Args:
-        input: real numbers, of one axis or more.
-        k: how many.
-        sorted: ignored: they are always in order.
-        index_type: the dtype of the positions.
-        name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: ``k`` is more than there are.
-
-    >>> import dualflow as df
-    >>> values, indices = df.math.top_k([3, 9, 5], 2)
-    >>> values.numpy(), indices.numpy()
-    (array([9, 5], dtype=int32), array([1, 2], dtype=int32))
-    """
-    x = convert_to_tensor(input)
-    count, size = static_int(k, "k"), x.shape[-1]
-    if not 0 <= count <= size:
-        raise InvalidArgumentError(f"top_k({count}) of rows of {size} elements; k is 0..{size}.")
-    indices = argsort(x, -1, "DESCENDING")[..., :count]
-    return TopK(take_along_axis(x, indices, -1), cast(indices, index_type))
+    return dispatch.current().apply(SORT, (values,), _way(values, axis, direction))

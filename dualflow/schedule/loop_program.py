@@ -114,7 +114,7 @@ class Place(NamedTuple):
     terms: tuple[tuple[int, Number | None], ...]
     picked: tuple[Register, Number] | None = None
     offset: Number | None = None
-    begin: Edge | None = None
+    begins: tuple[Edge, ...] = ()
 
 
 class For(NamedTuple):
@@ -252,6 +252,21 @@ class Guarded(NamedTuple):
     inside: Register
 
 
+class Turned(NamedTuple):
+    """A tile of a buffer in a row of the kernel's own, with its two axes exchanged.
+
+    The tile is of the present stretches of two loops, from one :class:`Edge` to the other. Neighbours along
+    ``down`` are neighbours at ``place``; in buffer ``row``, ``side`` elements apart, while those along
+    ``across`` are neighbours.
+    """
+
+    row: int
+    place: Place
+    down: tuple[Edge, Edge]
+    across: tuple[Edge, Edge]
+    side: Number
+
+
 class FoldStart(NamedTuple):
     """The accumulator of a fold at its beginning, one register for each of its elements."""
 
@@ -340,6 +355,7 @@ Statement = (
     | Store
     | Bounds
     | Guarded
+    | Turned
     | FoldStart
     | FoldStep
     | FoldMerge

@@ -21,7 +21,7 @@ import numpy as np
 from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
-from dualflow.graph.compiled import MemoryBlock, Footprint
+from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import has_extents
@@ -203,7 +203,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
 
 
 def footprint(graph: Graph, *, strided_products: bool, window_products: bool) -> Footprint:
-    """The memory that ``graph``, whose sizes are numbers, takes by its :func:`plan`, which has the same arguments."""
+    """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments."""
     table = _Table(strided_products, window_products)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
@@ -226,7 +226,7 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 

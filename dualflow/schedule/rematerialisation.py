@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dualflow.graph.axes import base_of, is_view
-from dualflow.graph.compiled import MemoryBlock, Footprint
+from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, work

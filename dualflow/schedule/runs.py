@@ -7,6 +7,7 @@ from dualflow.schedule.column_kernels import ColumnWriter
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Nest
+from dualflow.schedule.tiles import TileWriter, tiling
 
 
 def run_of(nest: Nest, lanes: int) -> Run:
@@ -14,5 +15,8 @@ def run_of(nest: Nest, lanes: int) -> Run:
 
     ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
     """
-    by = column_stretches(nest)
-    return KernelWriter(nest, lanes).run() if by is None else ColumnWriter(nest, lanes).columns(by)
+    columns = column_stretches(nest)
+    if columns is not None:
+        return ColumnWriter(nest, lanes).columns(columns)
+    tiles = tiling(nest)
+    return KernelWriter(nest, lanes).run() if tiles is None else TileWriter(nest, lanes).tiles(tiles)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.graph.loop_dtypes import computed_in_loops
+from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.forms import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
@@ -32,7 +32,7 @@ def bounds_node(scatter: Node) -> Node:
 
 def scatters(form: Scatter, dtype: DType) -> bool:
     """Whether the routine works on elements of ``dtype``."""
-    return computed_in_loops(dtype) and (form.join == "put" or not dtype.is_bool)
+    return in_loops(dtype) and (form.join == "put" or not dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:

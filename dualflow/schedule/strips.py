@@ -212,7 +212,7 @@ def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:
     for statement in run.body:
         needed.update({r: None for r in read(statement) if r not in made})
         made.update(dict.fromkeys(written(statement)))
-    places = {r: Place(slot, terms=((loop, None),), begin=begin) for r, slot in slots.items()}
+    places = {r: Place(slot, terms=((loop, None),), begins=(begin,)) for r, slot in slots.items()}
     loads = [lp.Load(r, places[r]) for r in needed if r in places]
     stores = [lp.Store(places[r], r) for r in made if r in places]
     return lp.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))

@@ -207,6 +207,18 @@ FRACTIONS: Table = ARRANGEMENTS | {
     "centred": along_an_axis(lambda x, y, axis, k: (x - df.reduce_mean(x, axis, True)) * 0.5),
     "product": along_an_axis(lambda x, y, axis, k: product(x, y, axis, k) * 0.01),
 }
+# One operation of IEEE 754 each, so that rounding is the same in whatever order they run.
+HALVES: Table = ARRANGEMENTS | {
+    "add": binary(df.add),
+    "subtract": binary(df.subtract),
+    "multiply": binary(df.multiply),
+    "divide": binary(df.divide),
+    "root": lambda x, y, z, k: df.sqrt(df.abs(x)),
+    "maximum": binary(df.maximum),
+    "by way of float32": lambda x, y, z, k: df.cast(df.cast(x, df.float32) * 0.3, df.float16),
+    "chosen": chosen,
+    "whole": lambda x, y, z, k: df.floor(x),
+}
 
 
 # Programs
@@ -263,6 +275,10 @@ def whole_numbers(shape: tuple[int, ...], seed: int) -> Array:
     return np.asarray(np.random.default_rng(seed).integers(-9, 10, shape), np.int32)
 
 
+def halves(shape: tuple[int, ...], seed: int) -> Array:
+    return np.asarray(np.random.default_rng(seed).uniform(-9, 9, shape), np.float16)
+
+
 def fractions(shape: tuple[int, ...], seed: int) -> Array:
     return np.asarray(np.random.default_rng(seed).uniform(-2, 2, shape))
 
@@ -281,7 +297,11 @@ def outcomes(function: Callable[..., Any], arrays: Sequence[Array]) -> list[list
 
 def check_whole_numbers(program: Program, sizes: Sequence[tuple[int, ...]], seed: int) -> None:
     arrays = [whole_numbers(shape, seed + i) for i, shape in enumerate(sizes)]
-    expected, *others = outcomes(lambda *xs: program.run(WHOLE_NUMBERS, xs), arrays)
+    check_to_the_bit(program, WHOLE_NUMBERS, arrays)
+
+
+def check_to_the_bit(program: Program, table: Table, arrays: Sequence[Array]) -> None:
+    expected, *others = outcomes(lambda *xs: program.run(table, xs), arrays)
     for results in others:
         for found, wanted in zip(results, expected, strict=True):
             assert found.dtype == wanted.dtype
@@ -306,6 +326,15 @@ def test_however_loops_are_shared_between_threads(
     monkeypatch.setattr(blocking, "STRETCH", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)
+
+
+@given(programs(list(HALVES)), shapes(), SEEDS)
+@settings(PROPERTY, max_examples=25)
+def test_programs_over_float16_agree_to_the_bit(
+    program: Program, sizes: list[tuple[int, ...]], seed: int
+) -> None:
+    note(str(program))
+    check_to_the_bit(program, HALVES, [halves(shape, seed + i) for i, shape in enumerate(sizes)])
 
 
 @given(programs(list(FRACTIONS)), shapes(), SEEDS)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,21 +17,28 @@ import dualflow as df
 Dataset = df.data.Dataset
 
 
-def workers() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name.startswith("dualflow")]
+KINDS = "dualflow map", "dualflow prefetch"
+"""What threads of pipelines are named for; those of the Numba backend's pool stay."""
+
+
+@pytest.fixture
+def assert_all_end() -> Callable[[], None]:
+    """``assert_all_end()`` waits for the workers that the test has started, which end by themselves."""
+    others = set(threading.enumerate())
+
+    def check() -> None:
+        gc.collect()
+        for thread in set(threading.enumerate()) - others:
+            if thread.name.startswith(KINDS):
+                thread.join(60)
+                assert not thread.is_alive()
+
+    return check
 
 
 def output_of(program: str) -> str:
     command = [sys.executable, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout
-
-
-def assert_all_end() -> None:
-    """Wait for the workers, which end by themselves."""
-    gc.collect()
-    for thread in workers():
-        thread.join(20)
-    assert workers() == []
 
 
 def slowly(x: Any) -> Any:
@@ -52,14 +60,14 @@ def pipeline(request: pytest.FixtureRequest) -> Any:
     return PIPELINES[request.param]
 
 
-def test_all_elements_come(pipeline: Any) -> None:
+def test_all_elements_come(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
     found = [int(x) for x in pipeline(Dataset.range(20))]
     shift = min(found)
     assert sorted(found) == [x + shift for x in range(20)]
     assert_all_end()
 
 
-def test_a_loop_that_is_left_leaves_no_thread(pipeline: Any) -> None:
+def test_a_loop_that_is_left_leaves_no_thread(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
     for x in pipeline(Dataset.range(1000).repeat()):
         if int(x) > 5:
             break
@@ -67,7 +75,9 @@ def test_a_loop_that_is_left_leaves_no_thread(pipeline: Any) -> None:
     assert_all_end()
 
 
-def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(pipeline: Any) -> None:
+def test_an_iterator_that_is_dropped_or_closed_leaves_no_thread(
+    pipeline: Any, assert_all_end: Callable[[], None]
+) -> None:
     iterator = iter(pipeline(Dataset.range(1000).repeat()))
     next(iterator)
     del iterator
@@ -90,7 +100,9 @@ def failing(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("threads", [None, 2])
-def test_a_workers_error_comes_with_the_users_line(threads: int | None) -> None:
+def test_a_workers_error_comes_with_the_users_line(
+    threads: int | None, assert_all_end: Callable[[], None]
+) -> None:
     dataset = Dataset.range(6).map(failing, num_parallel_calls=threads).prefetch(2)
     iterator = iter(dataset)
     assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]

@@ -323,7 +323,7 @@ waiting = threading.Thread(target=lambda: v.assign_add(np.ones(10, np.float32)))
 waiting.start()
 child = os.fork()
 if child == 0:
-    signal.alarm(30)
+    signal.alarm(100)
     v.assign_add(np.ones(10, np.float32))
     os._exit(int(v.numpy().tolist() != [2.0] * 10))
 status = os.waitpid(child, 0)[1]

@@ -290,8 +290,8 @@ def handler(*_):
     except RuntimeError as error:
         errors.append(str(error))
 
-signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.02)
+signal.signal(signal.SIGVTALRM, handler)
+signal.setitimer(signal.ITIMER_VIRTUAL, 0.02)  # of its own work: the call has begun, however busy the machine
 f(df.constant(100_000_000))
 print(len(seen), all((t.numpy() == begun).all() for t in seen), len(errors), (v.numpy() == begun + 2.0).all())
 """
@@ -345,7 +345,7 @@ failed = 0
 for _ in range(8):
     child = os.fork()
     if child == 0:
-        signal.alarm(30)
+        signal.alarm(100)
         before = v.numpy()
         v.assign_add(ones)
         whole = before.min() == before.max() and (v.numpy() == before + 1.0).all()

@@ -1,8 +1,7 @@
-"""Graphs for tests, traced from Python; and a count of the work that a call takes."""
+"""Graphs for tests, traced from Python."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -48,26 +47,3 @@ def keeps() -> Callable[..., Graph]:
         return found
 
     return check
-
-
-@pytest.fixture
-def lines_run() -> Callable[[Callable[[], Any]], int]:
-    """``lines_run(call)`` is how many lines of Python run in ``call()``: its work, without a clock."""
-
-    def count(call: Callable[[], Any]) -> int:
-        lines = 0
-
-        def listen(frame: Any, event: str, arg: Any) -> Any:
-            nonlocal lines
-            lines += event == "line"
-            return listen
-
-        before = sys.gettrace()
-        sys.settrace(listen)
-        try:
-            call()
-        finally:
-            sys.settrace(before)
-        return lines
-
-    return count

@@ -23,6 +23,7 @@ from dualflow.schedule.loop_program import (
     Shares,
     Statement,
     Store,
+    Turned,
     walk,
 )
 from dualflow.schedule.runs import run_of
@@ -103,3 +104,34 @@ def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> 
 def test_a_long_sum_runs_by_blocks_and_a_maximum_does_not() -> None:
     assert Blocks in kinds(run(lambda x: df.reduce_sum(x, 1), [4, 100_000]).kernel.body)
     assert Blocks not in kinds(run(lambda x: df.reduce_max(x, 1), [4, 100_000]).kernel.body)
+
+
+def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
+    made = run(lambda x, y: df.transpose(x) + y, [40, 50], [50, 40])
+    *_, shares = made.kernel.body
+    assert isinstance(shares, Shares)
+    (stretches,) = shares.body
+    assert isinstance(stretches, Blocks)
+    turned, rows = stretches.body
+    assert isinstance(turned, Turned)
+    assert isinstance(rows, For)
+    (lanes,) = rows.body
+    assert isinstance(lanes, For)
+    assert lanes.kind is LoopKind.LANES
+    own, other = (s.place.buffer for s in lanes.body if isinstance(s, Load))
+    assert own == turned.row
+    assert other < len(made.kernel.buffers)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + 1.0,
+        lambda x: df.transpose(x[:, :8]) + 1.0,
+        lambda x: df.transpose(x, [1, 0])[:8] + 1.0,
+        lambda x: x[:, ::2] + 1.0,
+        lambda x: df.reduce_sum(df.transpose(x), 1),
+    ],
+)
+def test_short_rows_and_strides_along_them_are_read_as_they_lie(f: Callable[..., Any]) -> None:
+    assert Turned not in kinds(run(f, [40, 50]).kernel.body)

@@ -85,7 +85,7 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
     lanes = [loop for loop in loops(made.body) if loop.kind is LoopKind.LANES]
     for loop in lanes:
         assert not any(isinstance(s, For | Blocks) for s in walk(loop.body))
-        slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begin is not None}
+        slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
         for step in loop.body:
             if isinstance(step, FoldStep) and len(step.accumulator) > 1:
                 assert slots.issuperset(step.accumulator)

@@ -47,7 +47,7 @@ thread.start()
 inside.wait()
 child = os.fork()
 if child == 0:
-    signal.alarm(20)  # stops a child that hangs
+    signal.alarm(100)  # stops a child that hangs
     do()
     os._exit(0)
 thread.join()

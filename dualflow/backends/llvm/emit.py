@@ -17,6 +17,7 @@ import numpy as np
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.product.gemm_pack import transposed
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
@@ -35,6 +36,8 @@ from dualflow.schedule.loop_program import (
     Statement,
 )
 
+TURNED = 16
+"""So many rows of a tile are transposed at a time."""
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars looks whether a signal has come; a power of two."""
 OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
@@ -347,6 +350,40 @@ class KernelEmitter:
         else:
             self.b.scatter(value, pointer, steps + index, self.mask)
 
+    def _turned(self, turned: lp.Turned) -> None:
+        """A tile by squares that are transposed in registers, its last rows once more where it is cut short.
+
+        Where it ends within a square, more elements are written than the tile has; its memory has room.
+        """
+        (across, end), (down, last) = (
+            [self._bound(edge) for edge in e] for e in (turned.across, turned.down)
+        )
+        loops = turned.across[0].loop, turned.down[0].loop
+        type, side = self._memory_type(turned.place), self._given.numbers[turned.side.place]
+        width, pointer = 128 // type.bits, self._given.pointers[turned.row]
+
+        def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
+            pieces = []
+            for i in range(TURNED):
+                at = column + i
+                self._index[loops[0]] = (at < end).select(at, end - 1)
+                self._index[loops[1]] = row
+                source, index, _ = self._place(turned.place)
+                pieces.append(self.b.load(source, index, type.vector(width), mask))
+            for i, piece in enumerate(transposed(pieces)):
+                self.b.store(piece, pointer, (row - down + i) * side + (column - across))
+
+        with self.b.loop(across, end, TURNED) as outer:
+            full = down + ((last - down) & -width)
+            with self.b.loop(down, full, width) as inner:
+                square(outer.index, inner.index, None)
+            with self.b.loop(full, last, width) as inner:
+                square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
+
+    def _memory_type(self, place: Place) -> Type:
+        """What the elements at ``place`` are in memory."""
+        return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
+
     def _row(self, row: lp.ScratchRow) -> None:
         """The row's address is among those that the function begins with."""
 
@@ -388,8 +425,9 @@ class KernelEmitter:
         """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
         numbers, steps = self._given.numbers, None
         index = None if place.offset is None else numbers[place.offset.place]
+        begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in place.terms:
-            term = self._index[loop]
+            term = self._index[loop] - begins[loop] if loop in begins else self._index[loop]
             if stride is not None:
                 distance = numbers[stride.place]
                 term = term * distance
@@ -443,6 +481,7 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.Store: KernelEmitter._store,
     lp.Bounds: KernelEmitter._bounds,
     lp.Guarded: KernelEmitter._guarded,
+    lp.Turned: KernelEmitter._turned,
     lp.FoldStart: KernelEmitter._fold_start,
     lp.FoldStep: KernelEmitter._fold_step,
     lp.FoldMerge: KernelEmitter._fold_merge,

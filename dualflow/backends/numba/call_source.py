@@ -30,6 +30,8 @@ LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
+_ARRAYS = "?bBhHiIlLqQfdFD"
+"""The characters of the dtypes that Numba's arrays have."""
 
 Reads = Sequence[tuple[Layout, Value]]
 """What a check's error is made of, and where it lies."""
@@ -100,6 +102,11 @@ def renders(node: Node) -> bool:
     body: Graph = node.attrs["body"]
     values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
     return all(v.spec.dtype.char != "e" and not v.spec.dtype.narrow for v in values)
+
+
+def has_arrays(node: Node) -> bool:
+    """Whether Numba has arrays of all that a node reads and makes."""
+    return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
 def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> NumbaNest:
@@ -248,6 +255,9 @@ class CallWriter(ABC):
 
     def scatter(self, call: PlannedCall) -> None:
         """Rows put where integers say, onto a copy of the first input or zeros."""
+        if not has_arrays(call.node):
+            self.host(call)
+            return
         self.nests(call)
         node, (out,) = call.node, call.outputs
         dtype = node.output.spec.dtype

@@ -263,6 +263,17 @@ class _Writer:
         element = self._element(guarded.load.place)
         self.lines.add(f"r{register.number} = {element} if r{guarded.inside.number} else {zero}")
 
+    def _turned(self, turned: lp.Turned) -> None:
+        """The tile element by element, neighbours in its own memory first."""
+        (across, end), (down, last) = turned.across, turned.down
+        target = Place(turned.row, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
+        heads = [
+            f"for {_index(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
+            for edge, stop in ((across, end), (down, last))
+        ]
+        with self.lines.block(heads[0]), self.lines.block(heads[1]):
+            self.lines.add(f"{self._element(target)} = {self._element(turned.place)}")
+
     def _row(self, row: lp.ScratchRow) -> None:
         length = " * ".join(f"n{n.place}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
@@ -406,13 +417,14 @@ class _Writer:
 
     def _place(self, place: Place) -> str:
         terms = [f"n{place.offset.place}"] if place.offset is not None else []
+        begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in place.terms:
-            terms.append(_index(loop) if stride is None else f"{_index(loop)} * n{stride.place}")
-        less = f" - {self._bound(place.begin)}" if place.begin is not None else ""
+            index = f"({_index(loop)} - {begins[loop]})" if loop in begins else _index(loop)
+            terms.append(index if stride is None else f"{index} * n{stride.place}")
         if place.picked is not None:
             position, stride = place.picked
             terms.append(f"r{position.number} * n{stride.place}")
-        return f"u({' + '.join(terms) or '0'}{less})"
+        return f"u({' + '.join(terms) or '0'})"
 
 
 def _index(loop: int) -> str:
@@ -446,6 +458,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.Store: _Writer._store,
     lp.Bounds: _Writer._bounds,
     lp.Guarded: _Writer._guarded,
+    lp.Turned: _Writer._turned,
     lp.FoldStart: _Writer._fold_start,
     lp.FoldStep: _Writer._fold_step,
     lp.FoldMerge: _Writer._fold_merge,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.backends.numba.call_source import Shelf
+from dualflow.backends.numba.call_source import Shelf, has_arrays
 from dualflow.graph.axes import sizes
 from dualflow.graph.control_spec import loop_of
 from dualflow.schedule.loop_program import Run
@@ -16,8 +16,6 @@ SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
 HEAVY_PRODUCT = 1 << 18
 """Multiplications from which on BLAS is worth more than a call of Python."""
-_ARRAYS = "?bBhHiIlLqQfdFD"
-"""The characters of the dtypes that Numba's arrays have."""
 _CALL_WORK = 30.0
 _ASSUMED_TURNS = 64
 
@@ -34,7 +32,7 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
     """
     for inner in call.walk():
         nests = shelf.nests(inner)
-        if any(nest.run is None for nest in nests) or not _has_arrays(inner):
+        if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
             return "Numba computes with no float16"
         if any(is_shared(nest.run) for nest in nests if nest.run is not None):
             return "its turns share their work between threads"
@@ -43,11 +41,6 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
         if inner.kind is CallKind.POSITIONS:
             return "NumPy finds the places of its elements"
     return None
-
-
-def _has_arrays(call: PlannedCall) -> bool:
-    values = (*call.node.inputs, *call.node.outputs)
-    return all(v.spec.dtype.char in _ARRAYS for v in values)
 
 
 def multiplications(product: PlannedCall) -> int:

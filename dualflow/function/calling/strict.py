@@ -44,6 +44,6 @@ def _remedy(node: Node) -> str:
     dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}
     if "string" in dtypes:
         return "compute with strings outside of the function"
-    if isinstance(node.op.form, Opaque) and not dtypes & {"float16", "complex64", "complex128"}:
+    if isinstance(node.op.form, Opaque) and not dtypes & {"complex64", "complex128"}:
         return "compute it outside of the function and give it the result"
     return "cast to float32 or float64 before, or compute it outside of the function"

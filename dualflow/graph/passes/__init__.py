@@ -20,6 +20,7 @@ from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.fusion import fuse
+from dualflow.graph.passes.halves import widen_halves
 from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
@@ -96,6 +97,7 @@ SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (
 
 _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
     *SIMPLIFICATIONS,
+    Pass("halves", widen_halves, "algebra and gradients see each op once, all that follow see no float16"),
     RoomyPass(
         "products", batch_products, "many small products are slower than one, and hold what could be fused"
     ),

@@ -32,7 +32,7 @@ class Orthogonal(Initializer):
 
     >>> import dualflow as df
     >>> q = df.initializers.Orthogonal()([2, 3])
-    >>> df.round(df.matmul(q, q, transpose_b=True) * 1000).numpy().tolist()
+    >>> df.abs(df.round(df.matmul(q, q, transpose_b=True) * 1000)).numpy().tolist()
     [[1000.0, 0.0], [0.0, 1000.0]]
     """
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import greater, isfinite, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.ordering.extremes import TopK, extremes
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.shapes import shape
-from dualflow.ops.sorting import TopK, argsort, take_along_axis
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
@@ -101,7 +101,7 @@ def approx_max_k(
     >>> values.numpy(), indices.numpy()
     (array([3., 2.], dtype=float32), array([1, 2], dtype=int32))
     """
-    return _extremes(operand, k, reduction_dimension, "DESCENDING")
+    return _along(operand, k, reduction_dimension, descending=True)
 
 
 def approx_min_k(
@@ -122,15 +122,16 @@ def approx_min_k(
     >>> values.numpy(), indices.numpy()
     (array([1., 2.], dtype=float32), array([0, 2], dtype=int32))
     """
-    return _extremes(operand, k, reduction_dimension, "ASCENDING")
+    return _along(operand, k, reduction_dimension, descending=False)
 
 
-def _extremes(operand: Any, k: Any, axis: int, direction: str) -> TopK:
+def _along(operand: Any, k: Any, axis: int, *, descending: bool) -> TopK:
     x = convert_to_tensor(operand)
     where_axis, count = normalize_axis(axis, len(x.shape)), static_int(k, "k")
     size = x.shape[where_axis]
     if count < 0 or (size is not None and count > size):
         raise InvalidArgumentError(f"{count} of the {size} elements of axis {where_axis}; k is 0..{size}.")
-    first = (slice(None),) * where_axis + (slice(count),)
-    indices = argsort(x, where_axis, direction)[first]
-    return TopK(take_along_axis(x, indices, where_axis), indices)
+    perm = list(range(len(x.shape)))
+    perm[where_axis], perm[-1] = perm[-1], perm[where_axis]
+    values, places = extremes(transpose(x, perm), count, descending=descending)
+    return TopK(transpose(values, perm), transpose(places, perm))

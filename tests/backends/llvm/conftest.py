@@ -22,9 +22,11 @@ def elementwise() -> Callable[..., ArrayFunction]:
     return compile_elementwise
 
 
-def compile_elementwise(code: ElementCode, dtypes: Sequence[Any], out: Any, lanes: int) -> ArrayFunction:
+def compile_elementwise(
+    code: ElementCode, dtypes: Sequence[Any], out: Any, lanes: int, bits: int = 512
+) -> ArrayFunction:
     """A function of arrays (broadcast together) that applies `code(module)` to so many lanes at a time."""
-    module = LlvmModule()
+    module = LlvmModule(bits)
     element = code(module)
     arguments = [*[(f"x{i}", PTR) for i in range(len(dtypes))], ("out", PTR), ("n", I64)]
     made = module.function("apply", VOID, arguments)

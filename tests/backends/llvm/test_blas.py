@@ -94,9 +94,13 @@ def test_a_negative_stride_is_read_at_its_full_width(found: blas.Blas) -> None:
 def test_the_number_of_threads_can_be_set(found: blas.Blas) -> None:
     if found.set_num_threads is None:
         pytest.skip(f"{found.name} has no such function")
-    ctypes.CFUNCTYPE(None, ctypes.c_int)(found.set_num_threads)(1)
-    a = np.random.default_rng(0).normal(size=(200, 200))
-    assert np.allclose((a @ a)[0], a[0] @ a)
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    with threadpoolctl.threadpool_limits(2, "blas"):  # which sets back what there was
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(found.set_num_threads)(1)
+        libraries = threadpoolctl.threadpool_info()
+        a = np.random.default_rng(0).normal(size=(200, 200))
+        assert np.allclose((a @ a)[0], a[0] @ a)
+    assert 1 in [library["num_threads"] for library in libraries if library["user_api"] == "blas"]
 
 
 def test_it_has_a_name(found: blas.Blas) -> None:

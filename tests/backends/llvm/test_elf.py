@@ -161,16 +161,19 @@ def test_a_symbol_that_is_not_found_stops_the_load() -> None:
 def test_a_failed_load_leaves_no_memory_behind() -> None:
     far = 1 << 46  # a relative address can't reach it
 
-    def mapped_bytes() -> int:
+    def mapped_pages() -> int:
         return int(Path("/proc/self/statm").read_text().split()[0])
+
+    def growth() -> int:
+        before = mapped_pages()
+        for _ in range(100):
+            with pytest.raises(UnsupportedObject, match="beyond 2 GiB"):
+                elf.load(code, lambda _: far)
+        return mapped_pages() - before
 
     text = "@far = external hidden global i64\ndefine i64 @f() { %x = load i64, ptr @far  ret i64 %x }"
     code = compiler.build(text, 128).code
-    before = mapped_bytes()
-    for _ in range(100):
-        with pytest.raises(UnsupportedObject, match="beyond 2 GiB"):
-            elf.load(code, lambda _: far)
-    assert mapped_bytes() - before < 100
+    assert min(growth() for _ in range(3)) < 100  # now and then Python maps memory of its own
 
 
 @pytest.mark.parametrize("content", [b"", b"text", bytes(64), b"\x7fELF\x01\x01\x01" + bytes(100)])

@@ -252,16 +252,15 @@ def test_dropped_libraries_give_their_memory_back() -> None:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
-    def rounds(count: int) -> None:
+    def growth(count: int) -> int:
+        before = resident_kilobytes()
         for _ in range(count):
             compiled(TWICE, "twice")
+        gc.collect()
+        return resident_kilobytes() - before
 
-    rounds(200)
-    gc.collect()
-    before = resident_kilobytes()
-    rounds(1000)
-    gc.collect()
-    assert resident_kilobytes() - before < 2000
+    growth(200)
+    assert min(growth(400) for _ in range(3)) < 800  # now and then Python asks for more memory of its own
 
 
 @LINUX_ONLY

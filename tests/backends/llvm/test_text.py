@@ -189,6 +189,23 @@ def test_double_to_half_rounds_once(elementwise):
 
 
 @pytest.mark.parametrize("lanes", [1, 16])
+def test_halves_are_cast_alike_without_instructions_for_it(lanes, elementwise):
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        ties = (halves.astype(np.float32) + np.nextafter(halves, np.float16(np.inf)).astype(np.float32)) / 2
+        singles = np.concatenate([ties, np.nextafter(ties, np.float32(0)), any_bits(np.dtype("f4"), 20000)])
+        doubles = np.concatenate([singles.astype(np.float64), any_bits(np.dtype("f8"), 20000)])
+        for x, target in (
+            (halves, np.float32),
+            (halves, np.float64),
+            (singles, np.float16),
+            (doubles, np.float16),
+        ):
+            plain = elementwise(lambda _: lambda v: v, [x.dtype], target, lanes, bits=128)
+            same(plain(x), x.astype(target))
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
 def test_float_beyond_the_integers_is_still_a_number(lanes, elementwise):
     x = np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, -1.0], np.float32)
     to_i32 = elementwise(lambda _: lambda v: v, [np.float32], np.int32, lanes)

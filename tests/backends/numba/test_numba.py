@@ -207,8 +207,8 @@ def stop(number, frame):
 
 endless.get_concrete_function(df.ones({shape})).parts  # compiled
 signal.signal(signal.SIGALRM, stop)
-signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
     endless(df.ones({shape}))
 except KeyboardInterrupt:
     print("stopped")

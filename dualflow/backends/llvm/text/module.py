@@ -47,7 +47,7 @@ class LlvmModule(Symbols):
     """
 
     def __init__(self, vector_bits: int = 512) -> None:
-        super().__init__()
+        super().__init__(converts_halves=vector_bits > 128)
         self.vector_bits = vector_bits
         self.functions: dict[str, LlvmFunction] = {}
         self._data: dict[str, str] = {}

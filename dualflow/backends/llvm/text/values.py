@@ -32,9 +32,14 @@ def _counted(type: Type) -> str:
 
 
 class Symbols:
-    """The names that a module's code may call, with their types, and the declarations of external ones."""
+    """The names that a module's code may call, with their types, and the declarations of external ones.
 
-    def __init__(self) -> None:
+    Attributes:
+        converts_halves: whether the processor has instructions that cast float16.
+    """
+
+    def __init__(self, *, converts_halves: bool = True) -> None:
+        self.converts_halves = converts_halves
         self.signatures: dict[str, tuple[Type, tuple[Type, ...]]] = {}
         self.declarations: dict[str, str] = {}
 
@@ -149,15 +154,25 @@ class EmittedValue:
         if right.type is not left.type:
             left, right = _matched(left, right)
         type = left.type
+        if type.bits == 16 and type.kind == "f":
+            return left._in_float32(opcodes, right).cast(type)
         opcode = opcodes.get(type.kind)
         if opcode is None:
             raise DTypeError(f"no such operation on {type} values: it takes kinds {sorted(opcodes)}")
         return self.emitter.emit(type, f"{opcode} {type.text} {left.text}, {right.text}")
 
     def _compare(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
-        result = self._binary(opcodes, other)
+        half = self.type.bits == 16 and self.type.kind == "f"
+        result = self._in_float32(opcodes, other) if half else self._binary(opcodes, other)
         result.type = BOOL.vector(result.type.lanes)
         return result
+
+    def _in_float32(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
+        """An operation on float16, which float32 computes with."""
+        right = other if isinstance(other, EmittedValue) else self._constant(other)
+        left, right = _matched(self, right)
+        wide = F32.vector(left.type.lanes)
+        return left.cast(wide)._binary(opcodes, right.cast(wide))
 
     def _constant(self, number: float) -> EmittedValue:
         return EmittedValue(self.emitter, self.type, self.type.literal(number))
@@ -345,11 +360,36 @@ class EmittedValue:
         quiet = (bits | 0x400000) >> 16
         return number.ne(number).select(quiet, (bits + even + 0x7FFF) >> 16)._convert("trunc", type)
 
+    def _from_half(self, type: Type) -> EmittedValue:
+        """The float of a float16."""
+        if self.emitter.symbols.converts_halves:
+            return self._convert("fpext", type)
+        wide = F32.vector(type.lanes)
+        bits = self.bitcast(self.type.as_int)._convert("zext", wide.as_int)
+        size = (bits & 0x7FFF) << 13
+        scaled = (size.bitcast(wide) * 2.0**112).bitcast(size.type)
+        number = (size >= 0x7C00 << 13).select(size | 0x7F800000, scaled) | ((bits & 0x8000) << 16)
+        return number.bitcast(wide).cast(type)
+
+    def _to_half(self, type: Type) -> EmittedValue:
+        """The float16 nearest to a float32, of two the even one."""
+        if self.emitter.symbols.converts_halves:
+            return self._convert("fptrunc", type)
+        bits = self.bitcast(self.type.as_int)
+        size = bits & 0x7FFFFFFF
+        normal = (size - ((127 - 15 << 23) - 0xFFF) + ((size >> 13) & 1)) >> 13
+        tiny = (size.bitcast(self.type) + 0.5).bitcast(size.type) - (126 << 23)  # the sum rounds
+        large = (size > 0x7F800000).select((size >> 13) & 0x3FF | 0x7E00, 0x7C00)
+        rounded = (size < 113 << 23).select(tiny, (size < 143 << 23).select(normal, large))
+        return (rounded | ((bits >> 16) & 0x8000))._convert("trunc", type.as_int).bitcast(type)
+
     def _as_float(self, type: Type) -> EmittedValue:
+        if self.type.bits == 16:
+            return self._from_half(type)
         if type.bits > self.type.bits:
             return self._convert("fpext", type)
         if (self.type.bits, type.bits) != (64, 16):
-            return self._convert("fptrunc", type)
+            return self._convert("fptrunc", type) if type.bits > 16 else self._to_half(type)
         # Through float32 rounded to odd, or the second rounding would see what the first one made.
         middle = F32.vector(type.lanes)
         rounded = self._convert("fptrunc", middle)
@@ -357,7 +397,7 @@ class EmittedValue:
         bits = rounded.bitcast(middle.as_int)
         odd = (bits - (abs(back) > abs(self)).cast(bits.type)) | 1
         inexact = (back < self) | (back > self)
-        return inexact.select(odd, bits).bitcast(middle)._convert("fptrunc", type)
+        return inexact.select(odd, bits).bitcast(middle)._to_half(type)
 
     def _as_integer(self, type: Type) -> EmittedValue:
         lanes = type.lanes

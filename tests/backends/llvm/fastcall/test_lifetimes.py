@@ -116,6 +116,7 @@ def test_an_output_that_can_not_be_made_frees_the_others(fast: Any) -> None:
     huge = ArraySpec(np.dtype(np.float64), (1 << 40, 1 << 10))
     call = fast.function("plus_one", outputs=[fast.vector_spec, huge], result="tuple")
     dtype = fast.vector_spec.dtype
+    gc.collect()  # arrays of that dtype that others have left
     before = sys.getrefcount(dtype)
     for _ in range(1000):
         assert call(fast.tensor())[0] == "fallback"
@@ -133,12 +134,16 @@ def test_no_memory_drifts_over_many_calls(fast: Any) -> None:
         "nothing", inputs=[spec], outputs=[spec] * 3, result="packed", pack=len, arena_bytes=size
     )
     x = fast.Tensor(np.zeros(size))
-    for _ in range(100):
-        assert call(x) == 3
-    before = resident_kilobytes()
-    for _ in range(2000):
-        call(x)
-    assert resident_kilobytes() - before < 4000
+    assert call(x) == 3
+
+    def growth() -> int:
+        before = resident_kilobytes()
+        for _ in range(1000):
+            call(x)
+        return resident_kilobytes() - before
+
+    growth()
+    assert min(growth() for _ in range(2)) < 2000
 
 
 # Calls within calls, and threads.

@@ -1,0 +1,80 @@
+"""Ops on float16 become casts to float32, the op in float32, and a cast back that rounds once.
+
+So loops, folds and products know float16 only as what is cast, moved and rounded. An op that depends on the
+digits of its own dtype stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.core.dtypes import DType, float16, float32
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.bodies import inside_out
+from dualflow.graph.passes.constant_folding import fold_constants
+from dualflow.graph.passes.invariants import hoist_invariants
+from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.ops.conversion import CAST
+from dualflow.ops.forms import Contraction, Element, Fold
+
+
+def widen_halves(graph: Graph) -> Graph:
+    """``graph`` where float32 is computed with in the place of float16, each result rounded to float16."""
+    widened = _widen_everywhere(graph)
+    return graph if widened is graph else hoist_invariants(widened)
+
+
+def _widen(graph: Graph) -> Graph:
+    if not any(map(_computes_with_halves, graph.nodes)):
+        return graph
+    return fold_constants(rebuild(graph, _Widened()))
+
+
+_widen_everywhere = inside_out(_widen)
+
+
+def _computes_with_halves(node: Node) -> bool:
+    form = node.op.form
+    if not isinstance(form, Element | Fold | Contraction) or node.op is CAST:
+        return False
+    if isinstance(form, Element) and form.own_digits:
+        return False
+    return any(v.spec.dtype is float16 for v in node.inputs)
+
+
+class _Widened:
+    """The rule of :func:`rebuild`; a value is cast once for all that read it."""
+
+    def __init__(self) -> None:
+        self._wide: dict[Value, Value] = {}
+
+    def __call__(self, node: Node, current: Node) -> Expansion | None:
+        if not _computes_with_halves(node):
+            return None
+        made: list[Node] = []
+        inputs = [self._in_float32(value, current, made) for value in current.inputs]
+        specs = node.op.specs([v.spec for v in inputs], dict(node.attrs))
+        wide = Node(node.op, inputs, node.attrs, specs, node.origin, node.also)
+        made.append(wide)
+        return Expansion(made, _rounded(wide, node.specs, made))
+
+    def _in_float32(self, value: Value, reader: Node, made: list[Node]) -> Value:
+        if value.spec.dtype is not float16:
+            return value
+        if value not in self._wide:
+            self._wide[value] = _cast(value, float32, reader, made)
+        return self._wide[value]
+
+
+def _rounded(wide: Node, specs: Sequence[TensorSpec], made: list[Node]) -> list[Value]:
+    return [
+        new if new.spec.dtype is spec.dtype else _cast(new, spec.dtype, wide, made)
+        for new, spec in zip(wide.outputs, specs, strict=True)
+    ]
+
+
+def _cast(value: Value, dtype: DType, for_node: Node, made: list[Node]) -> Value:
+    spec = TensorSpec.of(value.spec.shape, dtype)
+    made.append(Node(CAST, [value], {"dtype": dtype}, [spec], for_node.origin, for_node.also))
+    return made[-1].output

@@ -1,0 +1,125 @@
+"""Nests that read some tensor across its rows go by tiles, as a transpose does.
+
+Neighbours in the vector loop are then far apart in that tensor, and neighbours in memory are in another loop.
+Each tile is first copied with these two axes exchanged into memory of the kernel's own, where neighbours in
+the vector loop are neighbours:
+
+    For each stretch of the other loop
+        For the loops that are left
+            For each stretch of the vector loop
+                Turned tile
+                For the other loop
+                    For the vector loop
+                        Load tile, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dualflow.core.extent import typical
+from dualflow.ops.forms import Take
+from dualflow.schedule.kernels import KernelWriter
+from dualflow.schedule.loop_program import (
+    SHARE,
+    Blocks,
+    Edge,
+    End,
+    For,
+    Load,
+    LoopKind,
+    Number,
+    Place,
+    Run,
+    ScratchRow,
+    Shares,
+    Statement,
+    Turned,
+)
+from dualflow.schedule.nest import Access, Nest
+
+SIDE = 64
+"""Elements of a tile along each of its two axes."""
+SHORTEST = 16
+"""Shorter axes are not worth it."""
+
+
+class Tiling(NamedTuple):
+    """The loop along which ``accesses`` have their neighbours, which are read by tiles."""
+
+    loop: int
+    accesses: tuple[Access, ...]
+
+
+def tiling(nest: Nest) -> Tiling | None:
+    """How ``nest`` goes by tiles; None for one that reads along its vector loop, or keeps values by loop."""
+    vector, last = nest.vector, len(nest.loops) - 1
+    if vector is None or vector != last or nest.kept != len(nest.loops) or not last:
+        return None
+    if any(s.level not in (0, len(nest.loops)) or isinstance(s.node.op.form, Take) for s in nest.steps):
+        return None
+    if any(s.level != len(nest.loops) for s in nest.stores):
+        return None
+    found: dict[int, dict[Access, None]] = {}
+    for access in (o.access for step in nest.steps for o in step.operands if o.access is not None):
+        if access.strides[vector] in (0, 1) or access.dtype.kind == "c":
+            continue
+        for loop in range(last):
+            if access.strides[loop] == 1:
+                found.setdefault(loop, {})[access] = None
+    long = [loop for loop in found if typical(nest.loops[loop].extent) >= SHORTEST]
+    if not long or typical(nest.loops[vector].extent) < SHORTEST:
+        return None
+    loop = max(long, key=lambda loop: len(found[loop]))
+    return Tiling(loop, tuple(found[loop]))
+
+
+class TileWriter(KernelWriter):
+    """Writes a nest by tiles."""
+
+    def tiles(self, by: Tiling) -> Run:
+        nest, vector = self.nest, len(self.nest.loops) - 1
+        first = self._buffers_used()
+        side = self.given.number("side", SIDE)
+        rows = {access: first + i for i, access in enumerate(by.accesses)}
+        memory = [ScratchRow(row, access.dtype, (side, side)) for access, row in rows.items()]
+        before = tuple(self._steps_at(0))
+        level = SHARE if by.loop == 0 else 0
+        down = Edge(by.loop, level, False), Edge(by.loop, level, True)
+        across = Edge(vector, 0, False), Edge(vector, 0, True)
+        inner = self._tile(rows, down, across, side)
+        stretches: tuple[Statement, ...] = (Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),)
+        if by.loop:
+            stretches = (Blocks(by.loop, 0, End.ZERO, self._extent(by.loop), side, stretches),)
+        for loop in reversed([i for i in range(vector) if i != by.loop]):
+            begin, end = (End.LOW, End.HIGH) if loop == 0 else (End.ZERO, self._extent(loop))
+            stretches = (For(loop, begin, end, LoopKind.SERIAL, stretches),)
+        total = nest.loops[0].extent
+        if by.loop == 0:
+            stretches = (Shares(0, side, self._extent(0), stretches),)
+            total = -(-total // SIDE)
+        if any(loop.extent == 0 for loop in nest.loops):
+            total = 0
+        return self._made((*memory, *before, *stretches), total)
+
+    def _tile(
+        self, rows: dict[Access, int], down: tuple[Edge, Edge], across: tuple[Edge, Edge], side: Number
+    ) -> tuple[Statement, ...]:
+        """The copies of one tile, and the nest's own loops over it."""
+        nest, (first, _), (along, _) = self.nest, down, across
+        copies = [Turned(row, self._place(access), down, across, side) for access, row in rows.items()]
+
+        def turn() -> Iterator[Statement]:
+            for access, row in rows.items():
+                register = self._register(access.dtype)
+                self.known[access] = register
+                terms = (first.loop, side), (along.loop, None)
+                yield Load(register, Place(row, terms, begins=(first, along)))
+            for step in nest.steps:
+                if step.level:
+                    yield from self._step(step, 0)
+            yield from self._stores(nest.stores)
+
+        lanes = self._loop(first.loop, *down, lambda: (self._loop(along.loop, *across, turn),))
+        return (*copies, lanes)

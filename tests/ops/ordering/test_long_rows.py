@@ -1,0 +1,81 @@
+"""Rows so long that they are sorted by other ways than short ones: the results are NumPy's stable sort's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+LONG = 1500
+RNG = np.random.default_rng(3)
+FEW = RNG.integers(-4, 5, (2, LONG))
+ROWS = {
+    "few floats": FEW / np.float32(2),
+    "float16": (FEW / 2).astype(np.float16),
+    "float64": RNG.normal(size=(2, LONG)),
+    "special": RNG.choice(
+        np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1.0], "f4"), (2, LONG)
+    ),
+    "int8": FEW.astype(np.int8),
+    "few integers": FEW * 1000 - 2_000_000_000,
+    "any int32": RNG.integers(-(1 << 31), 1 << 31, (2, LONG), np.int32),
+    "any uint32": RNG.integers(0, 1 << 32, (2, LONG), np.uint32),
+    "any int64": RNG.integers(-(1 << 63), (1 << 63) - 1, (2, LONG), np.int64),
+    "large uint64": RNG.integers((1 << 64) - 100, (1 << 64) - 1, (2, LONG), np.uint64),
+    "bools": FEW > 0,
+}
+
+
+def stable(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    if not descending:
+        return x.argsort(axis, kind="stable")
+    back = np.flip(x, axis).argsort(axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(back, axis)
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
+
+
+@pytest.mark.parametrize("direction", ["ASCENDING", "DESCENDING"])
+@pytest.mark.parametrize("name", ROWS)
+def test_equal_elements_keep_their_order(name, direction):
+    for x, axis in ((ROWS[name], 1), (ROWS[name].T, 0)):
+        places = stable(x, axis, direction == "DESCENDING")
+        np.testing.assert_array_equal(df.argsort(x, axis, direction), places)
+        expected = np.take_along_axis(x, places, axis)
+        np.testing.assert_array_equal(bits(df.sort(x, axis, direction).numpy()), bits(expected))
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+@pytest.mark.parametrize("name", ROWS)
+def test_the_largest_are_the_first_of_the_sorted_row(name, count):
+    x = ROWS[name]
+    places = stable(x, 1, True)[:, :count]
+    values, indices = df.math.top_k(x, count)
+    np.testing.assert_array_equal(indices, places)
+    np.testing.assert_array_equal(bits(values.numpy()), bits(np.take_along_axis(x, places, 1)))
+
+
+def test_the_smallest_are_the_first_of_the_sorted_row_too():
+    x = ROWS["special"]
+    values, indices = df.math.approx_min_k(x.T, 9, 0)
+    places = stable(x, 1, False)[:, :9]
+    np.testing.assert_array_equal(indices, places.T)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1).T)
+
+
+def test_no_rows_have_no_largest(mode):
+    values, indices = mode(lambda x: df.math.top_k(x, 2))(df.zeros([0, LONG]))
+    assert values.shape == indices.shape == (0, 2)
+
+
+def test_the_gradient_of_a_sort_goes_where_elements_came_from(mode):
+    def gradient(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.sort(x, 0, "DESCENDING") * [1.0, 2.0, 3.0]
+        return tape.gradient(y, x)
+
+    np.testing.assert_array_equal(mode(gradient)(df.constant([5.0, 7.0, 5.0])), [2, 1, 3])
