@@ -18,7 +18,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from keras_dualflow.startup import NAME
+from keras_dualflow.all_or_none import loading_all_or_none
+from keras_dualflow.choice import NAME
 
 RELEASE: Final = "3.15"
 """The release of Keras whose modules are known."""
@@ -67,8 +68,7 @@ class _ChangingLoader(SourceFileLoader):
             admit(names["DynamicBackend"], import_module("keras.src.backend"))
             names["in_tf_graph"] = in_graph_of_tensorflow(names["in_tf_graph"])
         elif "load_weights" in names:
-            whole = import_module("keras_dualflow.src.training.all_or_none")
-            names["load_weights"] = whole.loading_all_or_none(names["load_weights"])
+            names["load_weights"] = loading_all_or_none(names["load_weights"])
         elif "LazyModule" in names:
             names["tensorflow"] = tensorflow_itself(names["LazyModule"])
         elif "TensorBoard" in names:

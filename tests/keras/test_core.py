@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.function.autograph.do_not_convert import python_function
 
 MODES = pytest.mark.parametrize("mode", [lambda f: f, df.function], ids=["eager", "graph"])
 
@@ -171,6 +170,20 @@ def test_a_scan_carries_and_stacks(keras: Any, mode: Any, reverse: bool) -> None
     np.testing.assert_allclose(found.numpy(), expected[::-1] if reverse else expected)
 
 
+def test_rows_may_be_as_many_as_the_run_brings(keras: Any) -> None:
+    def doubled_and_summed(x: Any) -> Any:
+        ops = keras.ops
+        return ops.vectorized_map(lambda r: 2 * r, x), ops.scan(lambda c, r: (c + r, c), np.zeros(2, "f"), x)
+
+    trace = df.function(doubled_and_summed, input_signature=[df.TensorSpec([None, 2])])
+    for count in (1, 3, 40):
+        x = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
+        doubled, (last, before) = trace(x)
+        np.testing.assert_array_equal(doubled, 2 * x)
+        np.testing.assert_array_equal(last, x.sum(0))
+        np.testing.assert_array_equal(before, x.cumsum(0) - x)
+
+
 @given(st.integers(1, 20), st.booleans(), st.integers(0, 1))
 def test_an_associative_scan_is_a_running_sum(size: int, reverse: bool, axis: int) -> None:
     shape = (size, 2) if axis == 0 else (2, size)
@@ -222,20 +235,3 @@ def test_python_s_floats_take_floatx(keras: Any) -> None:
 def test_sparse_and_ragged_tensors_are_refused(backend: Any, kind: str) -> None:
     with pytest.raises(ValueError, match=f"`{kind}=True` is not supported with the dualflow backend"):
         backend.convert_to_tensor([1.0], **{kind: True})
-
-
-# Conversion
-
-
-def test_keras_s_own_code_is_not_converted_and_a_function_that_calls_a_model_is(keras: Any) -> None:
-    layer = keras.layers.Dense(2, kernel_initializer="ones")
-    assert python_function(layer) is None
-
-    @df.function
-    def f(x: Any) -> Any:
-        if df.reduce_sum(x) > 0.0:
-            return layer(x)
-        return layer(-2.0 * x)
-
-    assert f(df.ones([1, 2])).numpy().tolist() == [[2.0, 2.0]]
-    assert f(-df.ones([1, 2])).numpy().tolist() == [[4.0, 4.0]]

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-import dualflow as df
-
 
 @contextmanager
 def all_or_none(model: Any) -> Iterator[None]:
     """Give each variable of ``model`` back the value that it had, where the block raises."""
-    held = [(v._value, df.convert_to_tensor(v._value)) for v in model.variables if v._value is not None]
+    held = [(v._value, v._value.read_value()) for v in model.variables if v._value is not None]
     try:
         yield
     except BaseException:
