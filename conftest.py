@@ -21,7 +21,9 @@ settings.register_profile("brief", max_examples=20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", metavar="I/N", help="only files of the I-th of N parts; each is in one of them")
+    parser.addoption(
+        "--part", metavar="I/N", help="only files of the I-th of N parts; each is in one of them"
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -40,7 +40,7 @@ PROPERTY = settings(
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_object_cache() -> Iterator[None]:
-    """Random programs are worth nothing to later processes, unless those draw the same in a folder of theirs."""
+    """Random programs are worth nothing to later processes, but to those that share a folder on purpose."""
     with pytest.MonkeyPatch.context() as patch:
         if "DUALFLOW_CACHE_DIR" not in os.environ:
             patch.setenv("DUALFLOW_CACHE_DIR", "")
