@@ -18,7 +18,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from keras_dualflow.startup import NAME
+from keras_dualflow.choice import NAME
 
 RELEASE: Final = "3.15"
 """The release of Keras whose modules are known."""
