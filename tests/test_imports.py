@@ -93,6 +93,7 @@ LATE = {
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
+    "dualflow.core.blas": "only products and solutions by NumPy's BLAS need it",
     "dualflow.core.absent": "only a name that is not there needs it",
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
