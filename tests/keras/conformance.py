@@ -234,13 +234,15 @@ def reasons() -> str:
     tests: dict[str, list[str]] = defaultdict(list)
     for name, reason in known_failures().items():
         tests[reason].append(name)
-    return "".join(f"* {len(names)}: {reason} ({_shortened(names)}).\n" for reason, names in tests.items())
+    return "".join(f"* {_shortened(names)}: {reason}.\n" for reason, names in tests.items())
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """The names of tests without their parameters, each once."""
-    found = Counter(re.sub(r"_?[-(].*|_(?:none|true|false)_.*", "", name.split("::")[-1]) for name in names)
-    return ", ".join(f"`{name}`" for name in found)
+    """A test by its name, and several by how many there are in which classes."""
+    if len(names) == 1:
+        return f"`{names[0].split('::', 1)[1]}`"
+    counts = Counter(name.split("::")[1] for name in names)
+    return ", ".join(f"{count} of `{name}`" for name, count in counts.items())
 
 
 def rewritten(page: str, rows: Iterable[Row]) -> str:
