@@ -46,6 +46,8 @@ from dualflow.eager.scope import name_scope as name_scope
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
+from dualflow.function import control_gradients as _control_gradients  # noqa: F401
+from dualflow.function import eager_kernels as _eager_kernels  # noqa: F401
 from dualflow.function import function as function
 from dualflow.function import row_map as _row_map  # noqa: F401
 from dualflow.function.control.control_flow import case as case

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from dualflow.core.errors import MissingNameError
+from keras_dualflow.choice import NAME
 from keras_dualflow.hook import install
-from keras_dualflow.startup import NAME
 
 
 def tf_keras() -> ModuleType:

@@ -3,8 +3,9 @@
 Four of its modules choose a backend at their top level, such as ``elif backend() == "numpy": from
 keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
 the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
-and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the function ``set_random_seed``
-and the callback ``TensorBoard``, which asks for TensorFlow, are changed once they are there.
+and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the function ``set_random_seed``,
+the callback ``TensorBoard``, which asks for TensorFlow, and what tells whether TensorFlow is there are
+changed once they are loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from keras_dualflow.startup import NAME
+from keras_dualflow.choice import NAME
 
 RELEASE: Final = "3.15"
 """The release of Keras whose modules are known."""
@@ -40,6 +41,7 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
 _CHANGED: Final = (
     "keras.src.callbacks.tensorboard",
     "keras.src.utils.backend_utils",
+    "keras.src.utils.module_utils",
     "keras.src.utils.rng_utils",
 )
 
@@ -62,6 +64,9 @@ class _ChangingLoader(SourceFileLoader):
         names = vars(module)
         if "DynamicBackend" in names:
             admit(names["DynamicBackend"], import_module("keras.src.backend"))
+            names["in_tf_graph"] = in_graph_of_tensorflow(names["in_tf_graph"])
+        elif "LazyModule" in names:
+            names["tensorflow"] = tensorflow_itself(names["LazyModule"])
         elif "TensorBoard" in names:
             names["TensorBoard"].summary = property(lambda callback: import_module("dualflow.summary"))
             names["keras_model_summary"] = model_summary
@@ -151,6 +156,30 @@ def admit(dynamic_backend: Any, present: ModuleType) -> None:
             others_choice(self, backend)
 
     dynamic_backend.__getattr__, dynamic_backend.set_backend = attribute, choose
+
+
+def in_graph_of_tensorflow(in_tf_graph: Callable[[], bool]) -> Callable[[], bool]:
+    """``in_tf_graph``, for which a trace of dualflow's is none, where dualflow stands in for TensorFlow."""
+    return lambda: not _is_stand_in() and in_tf_graph()
+
+
+def tensorflow_itself(lazy_module: Any) -> Any:
+    """Keras's module ``tensorflow``, which is not ``available`` where dualflow stands in for it.
+
+    Keras asks so before it looks for types of TensorFlow's; the names are there in either case.
+    """
+
+    class TensorFlow(lazy_module):  # type: ignore[misc]  # Keras has no types
+        @property
+        def available(self) -> bool:
+            return bool(super().available) and not _is_stand_in()
+
+    return TensorFlow("tensorflow")
+
+
+def _is_stand_in() -> bool:
+    """Whether ``import tensorflow`` has given dualflow."""
+    return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
 
 
 def seeding(set_random_seed: Callable[[int], None]) -> Callable[[int], None]:

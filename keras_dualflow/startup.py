@@ -6,16 +6,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from keras_dualflow.choice import NAME, chosen
 
 TYPE_CHECKING = False  # as type checkers know it: importing typing would take Python's start several ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-
-NAME = "dualflow"
 
 
 class _AwaitingKeras:
@@ -35,22 +34,3 @@ def watch() -> None:
     """Look out for the import of Keras, from now on."""
     if not any(type(finder) is _AwaitingKeras for finder in sys.meta_path):
         sys.meta_path.insert(0, _AwaitingKeras())
-
-
-def chosen() -> str:
-    """The backend that Keras will take: ``KERAS_BACKEND``, else its settings file's; "" for its default."""
-    named = os.environ.get("KERAS_BACKEND")
-    if named:
-        return named
-    folder = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
-    path = os.path.join(folder, "keras.json")
-    if not os.path.exists(path):
-        return ""
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            settings = json.load(file)
-    except ValueError:  # which Keras ignores, too
-        return ""
-    return str(settings.get("backend", "")) if isinstance(settings, dict) else ""

@@ -20,7 +20,8 @@ import dualflow
 from dualflow.ops.families import load_families
 from dualflow.ops.record import REGISTRY, Op
 
-PACKAGE = Path(dualflow.__file__).parent
+ROOT = Path(dualflow.__file__).parents[1]
+PACKAGES = ("dualflow", "keras_dualflow")
 MAX_LINES = 500
 
 ORDER = [
@@ -44,9 +45,14 @@ ORDER = [
     ["function"],
     ["function.inspect", "graph_mode"],
     ["data", "profiler", "summary", "train"],
+    ["keras_dualflow.choice"],
+    ["keras_dualflow.hook"],
+    ["keras_dualflow.startup", "keras_dualflow.front", "keras_dualflow.src.core"],
+    ["keras_dualflow.src.ops", "keras_dualflow.src.training"],
+    ["keras_dualflow.src.random", "keras_dualflow.src.rnn", "keras_dualflow.src.trainer"],
 ]
 """The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
-is a front: it may import every room."""
+is a front: it may import every room. Keras's backend stands on dualflow as its users do, fronts included."""
 
 APART = {
     ("eager", room) for row in ORDER for room in row if room.startswith(("graph.", "schedule", "backends"))
@@ -93,6 +99,11 @@ LATE = {
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
     "PIL": "0.05 s, and no dependency: only files of images need it",
     "dualflow.core.strings": "registers the dtype of strings, which ops then look for: only strings need it",
+    "keras": "1 to 2 s, and no dependency: only models need it",
+    "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
+    "dualflow.random": "only keras.utils.set_random_seed needs it",
+    "dualflow.summary": "only Keras's callback TensorBoard needs it",
+    "json": "5 ms at each start of Python: only a settings file of Keras needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
 
@@ -109,11 +120,11 @@ class Import:
 
 
 def module_name(path: Path) -> str:
-    parts = ("dualflow", *path.relative_to(PACKAGE).with_suffix("").parts)
+    parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = {module_name(path): path for package in PACKAGES for path in sorted(ROOT.glob(f"{package}/**/*.py"))}
 
 
 @cache
@@ -167,8 +178,12 @@ def imports() -> list[Import]:
 
 def room(module: str) -> str | None:
     """The room a module of ours is in, the innermost; None for the fronts."""
-    inside = [r for r in ROOMS if f"{module}.".startswith(f"dualflow.{r}.")]
+    inside = [r for r in ROOMS if f"{module}.".removeprefix("dualflow.").startswith(f"{r}.")]
     return max(inside, key=len, default=None)
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] in PACKAGES
 
 
 def graph_of(imports: list[Import]) -> nx.DiGraph:
@@ -186,11 +201,20 @@ def test_rooms_import_only_from_rooms_below() -> None:
     wrong = []
     for found in imports():
         here, there = room(found.importer), room(found.imported)
-        if here is None or not found.imported.startswith("dualflow") or here == there:
+        if here is None or not is_ours(found.imported) or here == there:
             continue
+        if there is None and here.startswith("keras_dualflow.") and found.imported.startswith("dualflow"):
+            continue  # a front
         if there not in BELOW[here] and not is_excepted(found):
             wrong.append(f"{found.importer}:{found.line} imports {found.imported}")
     assert wrong == []
+
+
+def test_dualflow_knows_of_keras_backend_what_loads_neither() -> None:
+    """``keras_dualflow.src`` imports Keras, which then has chosen its backend."""
+    doors = {"keras_dualflow.startup", "keras_dualflow.front"}
+    imported = {i.imported for i in imports() if i.importer.startswith("dualflow")}
+    assert {name for name in imported if name.startswith("keras_dualflow")} == doors
 
 
 def is_excepted(found: Import) -> bool:
@@ -252,12 +276,15 @@ def test_no_room_is_called_after_nothing() -> None:
 
 
 def test_each_class_name_is_defined_once() -> None:
-    """A name in a traceback or a search says which class is meant; public names may be aliases."""
+    """A name in a traceback or a search says which class is meant; public names may be aliases.
+
+    Keras's convention names some classes of its backend as dualflow's own are named.
+    """
     classes = defaultdict(list)
     for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                classes[node.name].append(f"{name}:{node.lineno}")
+                classes[name.partition(".")[0], node.name].append(f"{name}:{node.lineno}")
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 

@@ -78,8 +78,8 @@ NAMESPACES: dict[str, Any] = {
     "df.types.experimental": df.types.experimental,
     "df.version": df.version,
 }
-MODULES = {path.rpartition(".")[2] for path in NAMESPACES}
-"""The namespaces that other namespaces show."""
+MODULES = {path.rpartition(".")[2] for path in NAMESPACES} | {"v2"}
+"""The namespaces that other namespaces show; ``compat.v2`` is dualflow itself."""
 KERAS = {"keras", "losses", "metrics", "optimizers"}
 """The namespaces of Keras."""
 

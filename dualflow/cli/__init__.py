@@ -1,4 +1,4 @@
-"""The command line, ``python -m dualflow``: ``compare``, ``graph``, ``export`` and ``info``."""
+"""The command line, ``python -m dualflow``: ``run``, ``compare``, ``graph``, ``export`` and ``info``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,23 @@ from collections.abc import Sequence
 
 import dualflow
 from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
+from dualflow.cli.program import MainModule, program_of_module, program_of_path
+from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
 from dualflow.core.errors import DualflowError
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function, function
+
+_RUN = """\
+Run a program that was written for TensorFlow 2, with Keras or without: in its process, and in those that
+multiprocessing starts for it, `import tensorflow` gives dualflow, and `import keras` takes dualflow as its
+backend. Otherwise the program runs as `python PROGRAM` runs it.
+
+  python -m dualflow run train.py --epochs 3
+  python -m dualflow run -m package.train --epochs 3
+  python -m dualflow run -m pdb train.py
+"""
 
 _COMPARE = f"""\
 Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and
@@ -58,13 +70,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after the program's name; those of the process by default.
     """
     parser = _parser()
-    options = parser.parse_args(argv)
+    words, following = _split(sys.argv[1:] if argv is None else list(argv))
+    options = parser.parse_args(words, argparse.Namespace(following=following))
     try:
-        print(options.run(options))
+        result = options.run(options)
     except (CommandError, DualflowError) as error:
         print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
         return 2
+    if isinstance(result, MainModule):
+        result.run()
+    else:
+        print(result)
     return 0
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words of a command, and those that follow the name of a program to run, which are the program's."""
+    count = len(words)
+    if words[:1] == ["run"]:
+        count = 3 if words[1:2] == ["-m"] else 2
+    return words[:count], words[count:]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +99,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dualflow {dualflow.version.DUALFLOW}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "run",
+        help="a program for TensorFlow, with dualflow in its place",
+        usage=f"{parser.prog} run (FILE | -m MODULE) [ARGUMENT ...]",
+        description=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    program = run.add_mutually_exclusive_group(required=True)
+    program.add_argument("file", metavar="FILE", nargs="?", help="the program, with its arguments behind it")
+    program.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
+    run.set_defaults(run=_run)
     compare = commands.add_parser(
         "compare",
         help="a function run eagerly beside its compiled graph",
@@ -111,6 +147,13 @@ def _parser() -> argparse.ArgumentParser:
     about.add_argument("--json", action="store_true", help="print the same as JSON")
     about.set_defaults(run=_info)
     return parser
+
+
+def _run(options: argparse.Namespace) -> MainModule:
+    stand_in_for_tensorflow()
+    if options.module is not None:
+        return program_of_module(options.module, options.following)
+    return program_of_path(options.file, options.following)
 
 
 def _compare(options: argparse.Namespace) -> str:

@@ -12,8 +12,10 @@ from dualflow.eager.devices import list_physical_devices as list_physical_device
 from dualflow.eager.devices import set_soft_device_placement as set_soft_device_placement
 from dualflow.eager.devices import set_visible_devices as set_visible_devices
 from dualflow.function.options import get_backend as get_backend
+from dualflow.function.options import get_eager_kernels as get_eager_kernels
 from dualflow.function.options import loop_memory as loop_memory
 from dualflow.function.options import set_backend as set_backend
+from dualflow.function.options import set_eager_kernels as set_eager_kernels
 from dualflow.function.options import set_loop_memory as set_loop_memory
 from dualflow.function.run_eagerly import functions_run_eagerly as functions_run_eagerly
 from dualflow.function.run_eagerly import run_functions_eagerly as run_functions_eagerly

@@ -12,7 +12,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.function.calling.backend_door import facilities, machine
 from dualflow.function.inspect.compare_report import size
-from dualflow.function.options import backend_choice
+from dualflow.function.options import backend_choice, eager_kernels_choice
 from dualflow.version import DUALFLOW
 
 if TYPE_CHECKING:
@@ -32,16 +32,18 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     """Print what dualflow runs on: what to send along with a question about speed or a fault.
 
     It has the versions of all packages, the processor and the width of the vectors that kernels use, the
-    backend and who chose it, each fast part with whether it works in this process and why not, the cache
-    folder and what it holds, and the environment variables of dualflow that are set.
+    backend and who chose it, what computes large eager ops and why, each fast part with whether it works in
+    this process and why not, the cache folder and what it holds, and the environment variables of dualflow
+    that are set.
 
     Args:
         mode: ``"stdout"`` prints a line for each; ``"dicts"`` returns the same as plain data.
 
     Returns:
         None, or a dict: the ``folder`` of the package, and dicts ``versions``, ``optional`` (None for what is
-        not installed), ``backend``, ``processor``, ``threads``, ``llvm``, ``blas`` (None where none is
-        found), ``cache``, ``parts`` by their names in ``DUALFLOW_DISABLE``, and ``environment``.
+        not installed), ``backend``, ``eager_kernels``, ``processor``, ``threads``, ``llvm``, ``blas`` (None
+        where none is found), ``cache``, ``parts`` by their names in ``DUALFLOW_DISABLE``, and
+        ``environment``.
 
     Raises:
         InvalidArgumentError: there is no such mode, or an environment variable has a value that it can't
@@ -70,12 +72,14 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
 def configuration() -> dict[str, Any]:
     """See :func:`show_config`."""
     backend, reason = backend_choice()
+    kernels, why = eager_kernels_choice()
     needed = {name: _version(name) or "not installed" for name in _NEEDED}
     return {
         "folder": _FOLDER,
         "versions": {"dualflow": DUALFLOW, "python": platform.python_version(), **needed},
         "optional": {name: _version(name) for name in _OPTIONAL},
         "backend": {"name": backend, "chosen_by": reason},
+        "eager_kernels": {"name": kernels, "chosen_by": why},
         **machine(),
         "parts": {facility.switch: _part(facility) for facility in facilities()},
         "environment": {n: v for n, v in sorted(os.environ.items()) if n.startswith("DUALFLOW_")},
@@ -96,6 +100,7 @@ def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "LLVM", llvm["installed"] + ("" if fits else f" (kernels are written for {llvm['needed']})")
     yield "optional", ", ".join(f"{name} {v or '(not installed)'}" for name, v in found["optional"].items())
     yield "backend", f"{found['backend']['name']} ({found['backend']['chosen_by']})"
+    yield "large eager ops", f"{found['eager_kernels']['name']} ({found['eager_kernels']['chosen_by']})"
     yield "processor", f"{processor['name']}, {processor['logical']} logical"
     yield "vectors", _vectors(processor["vector_bits"], processor["widest_vector_bits"])
     yield from ((part["name"], part["state"]) for part in found["parts"].values())

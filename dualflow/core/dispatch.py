@@ -131,6 +131,13 @@ class Engine:
         """
         raise NotImplementedError
 
+    def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
+        """``rule(x, **attrs)``: a pure function of a tensor, made of ops, which may run as one.
+
+        ``rule`` is a function of a module, and the attributes are plain data: both are a key.
+        """
+        return rule(x, **attrs)
+
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """A tensor that holds ``array``, which nobody else will change."""
         raise NotImplementedError

@@ -119,6 +119,15 @@ class MissingAttributeError(DualflowError, AttributeError):
 class MissingNameError(DualflowError, ImportError):
     """A name that ``from dualflow import name`` does not find."""
 
+    def __init__(self, *args: object, name: str | None = None, **kwargs: object) -> None:
+        """``name`` is the name that is missing."""
+        super().__init__(*args, **kwargs)
+        self.name = name
+
+
+class MissingModuleError(MissingNameError, ModuleNotFoundError):
+    """A module of TensorFlow's that nothing here stands for."""
+
 
 class InternalError(DualflowError, AssertionError):
     """A broken promise inside dualflow: please report it, with the message."""

@@ -19,3 +19,9 @@ _silent.run(np.seterr, all="ignore")
 
 quiet: Final = _silent.copy
 """``quiet().run(kernel, *arrays, **attrs)`` calls a kernel; no context is entered twice."""
+
+run_quietly: Final = _silent.run
+"""``run_quietly(kernel, *arrays)`` calls a kernel without making a context, which takes its time.
+
+There is one such context: a RuntimeError may say that another call is in it.
+"""

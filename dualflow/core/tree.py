@@ -115,6 +115,17 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
     return Structure(kind, keys, tuple([_flatten(c, leaves, is_leaf) for c in children]))
 
 
+def consists_of(tree: Any, structure: Structure, leaves: Iterator[Any]) -> bool:
+    """Whether ``tree`` has this structure and these very objects as its leaves; it may contain itself."""
+    opened = None if isinstance(tree, TENSORS) else _open(tree)
+    if opened is None:
+        return structure.kind is None and next(leaves, _END) is tree
+    kind, keys, children = opened
+    return (kind, keys, len(children)) == (structure.kind, structure.keys, len(structure.children)) and all(
+        consists_of(c, s, leaves) for c, s in zip(children, structure.children, strict=True)
+    )
+
+
 def leaves(tree: Any) -> list[Any]:
     """The leaves of ``tree`` from left to right."""
     return flatten(tree)[0]

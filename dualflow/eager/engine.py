@@ -17,18 +17,19 @@ from dualflow.core.convert import Array, as_result
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
 from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
-from dualflow.core.numpy_warnings import quiet
+from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import updates
+from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.ops.record import Op, Promotion, operand
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
-_new: Final = object.__new__
 _asarray: Final = np.asarray
 _ndarray: Final = np.ndarray
 _float32: Final = np.dtype("float32")
 _object: Final = np.dtype(object)
+_NO_ATTRS: Final[dict[str, Any]] = {}
 _FLOATS: Final = "efdFD"
 """The characters of NumPy's own floating and complex dtypes."""
 
@@ -53,12 +54,13 @@ class EagerEngine(Engine):
                 or dtype.char in _FLOATS
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
+                if array.size > LARGE and (found := KERNELS(op, (x,), _NO_ATTRS)) is not None:
+                    return found
                 try:
-                    result = quiet().run(op.kernel, array)
+                    result = run_quietly(op.kernel, array)
                 except Exception as error:
-                    explain(error, op, (x,), {})
-                    raise
-                tensor = _new(EagerTensor)
+                    result = run_apart(error, op, (x,))
+                tensor = EagerTensor()
                 tensor._array = result if type(result) is _ndarray else _asarray(result)
                 return tensor
         return op.run_on(self, (x,), {})
@@ -75,12 +77,13 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
+            if (a.size > LARGE or b.size > LARGE) and (found := KERNELS(op, (x, y), _NO_ATTRS)) is not None:
+                return found
             try:
-                result = quiet().run(op.kernel, a, b)
+                result = run_quietly(op.kernel, a, b)
             except Exception as error:
-                explain(error, op, (x, y), {})
-                raise
-            tensor = _new(EagerTensor)
+                result = run_apart(error, op, (x, y))
+            tensor = EagerTensor()
             tensor._array = result if type(result) is _ndarray else _asarray(result)
             return tensor
         return op.run_on(self, (x, y), {})
@@ -94,6 +97,12 @@ class EagerEngine(Engine):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
+        for array in arrays:
+            if array.size > LARGE:
+                found = KERNELS(op, inputs, attrs)
+                if found is not None:
+                    return found
+                break
         if op.effect is not None:
             result = op.kernel(*arrays, **attrs)
         else:
@@ -107,6 +116,12 @@ class EagerEngine(Engine):
         if isinstance(result, tuple | list):
             return tuple(wrap(as_result(r)) for r in result)
         return wrap(as_result(result))
+
+    def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
+        large = type(x) is EagerTensor and x._array.size > LARGE
+        if large and (found := KERNELS(rule, (x,), attrs)) is not None:
+            return found
+        return rule(x, **attrs)
 
     def constant(self, array: Array) -> AbstractTensor:
         return wrap(array)
@@ -215,6 +230,17 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
             table.clear()
         table[number] = tensor
     return tensor
+
+
+def run_apart(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
+    """The op's result where another call was in the one quiet context; else what is wrong is raised."""
+    if type(error) is RuntimeError:
+        try:
+            return quiet().run(op.kernel, *[x._array for x in inputs])
+        except Exception as again:
+            error = again
+    explain(error, op, inputs, _NO_ATTRS)
+    raise error
 
 
 def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]) -> None:

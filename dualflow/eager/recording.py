@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -133,6 +133,11 @@ class Recording(DelegatingEngine):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self._note(op, inputs, attrs, self.base.run(op, inputs, attrs))
+
+    def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
+        if any(id(x) in tape.watched for tape in self.tapes):
+            return rule(x, **attrs)
+        return self.base.composite(rule, x, attrs)
 
     def _note(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
         """Record the op on the tapes that watch one of its inputs."""

@@ -25,6 +25,7 @@ from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.joining import stack
+from dualflow.ops.shapes import shape
 
 if TYPE_CHECKING:
     from dualflow.eager.variable import Variable
@@ -378,7 +379,9 @@ def _is_composite(value: Any) -> bool:
 
 def _weight(weight: Any, target: Any) -> Any:
     tensor = convert_to_tensor(weight, dtype_hint=target.dtype)
-    return tensor if tensor.shape == target.shape else broadcast_to(tensor, target.shape)
+    if tensor.shape == target.shape:
+        return tensor
+    return broadcast_to(tensor, target.shape if target.shape.is_static else shape(target))
 
 
 def _connected(found: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:

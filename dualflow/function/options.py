@@ -11,6 +11,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.options import CompileOptions
 
 BACKENDS: Final = ("llvm", "numba", "numpy")
+EAGER_KERNELS: Final = ("compiled", "numpy")
 
 
 class _Settings:
@@ -18,6 +19,9 @@ class _Settings:
 
     backend: str | None = None
     kept_by_loops: int | None = None
+    eager_kernels: str | None = None
+    eager_obstacle: str = ""
+    eager_kernels_on: bool | None = None
 
 
 _settings: Final = _Settings()
@@ -63,6 +67,7 @@ def set_backend(name: str | None) -> None:
     >>> df.config.set_backend(None)
     """
     _settings.backend = None if name is None else known_backend(name)
+    _settings.eager_kernels_on = None
 
 
 @entry
@@ -83,6 +88,69 @@ def backend_choice() -> tuple[str, str]:
     if named:
         return known_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
     return BACKENDS[0], "the default"
+
+
+@entry
+def set_eager_kernels(name: str | None) -> None:
+    """Choose what computes ops on large tensors where they run eagerly.
+
+    Args:
+        name: ``"compiled"``, the default: an op of which an input has more than 32,768 elements runs the
+            kernel that a compiled function of this one op has, on all threads, if the backend is ``"llvm"``;
+            ``"numpy"``: NumPy computes all of them, on one thread. None leaves the choice to the environment
+            variable ``DUALFLOW_EAGER_KERNELS``.
+
+    Raises:
+        InvalidArgumentError: there is no such choice.
+
+    The last digits of floats may differ between the two, and hence between small and large tensors. With
+    ``"compiled"`` a large tensor has the bits that a compiled function of the op gives.
+
+    >>> import dualflow as df
+    >>> df.config.set_eager_kernels("numpy")
+    >>> df.config.get_eager_kernels()
+    'numpy'
+    >>> df.config.set_eager_kernels(None)
+    """
+    _settings.eager_kernels = None if name is None else _known_kernels(name)
+    _settings.eager_kernels_on, _settings.eager_obstacle = None, ""
+
+
+@entry
+def get_eager_kernels() -> str:
+    """What computes ops on large tensors where they run eagerly: ``"compiled"`` or ``"numpy"``.
+
+    Raises:
+        InvalidArgumentError: ``DUALFLOW_EAGER_KERNELS`` or ``DUALFLOW_BACKEND`` names nothing that there is.
+    """
+    return eager_kernels_choice()[0]
+
+
+def eager_kernels_choice() -> tuple[str, str]:
+    """What computes large eager ops, and what chose it."""
+    if _settings.eager_obstacle:
+        return "numpy", _settings.eager_obstacle
+    found, reason = EAGER_KERNELS[0], "the default"
+    if _settings.eager_kernels is not None:
+        found, reason = _settings.eager_kernels, "df.config.set_eager_kernels"
+    elif named := os.environ.get("DUALFLOW_EAGER_KERNELS"):
+        found, reason = _known_kernels(named, " in DUALFLOW_EAGER_KERNELS"), "DUALFLOW_EAGER_KERNELS"
+    backend = get_backend()
+    if found == "compiled" and backend != BACKENDS[0]:
+        return "numpy", f"the backend is {backend}"
+    return found, reason
+
+
+def eager_kernels_on() -> bool:
+    """Whether large eager ops run compiled kernels; the environment is read once for each setting."""
+    if _settings.eager_kernels_on is None:
+        _settings.eager_kernels_on = eager_kernels_choice()[0] == "compiled"
+    return _settings.eager_kernels_on
+
+
+def without_eager_kernels(obstacle: str) -> None:
+    """Leave large eager ops to NumPy from now on, until the user chooses anew."""
+    _settings.eager_obstacle, _settings.eager_kernels_on = obstacle, False
 
 
 @entry
@@ -122,5 +190,13 @@ def known_backend(name: str, where: str = "") -> str:
     if name not in BACKENDS:
         raise InvalidArgumentError(
             f"There is no backend {name!r}{where}; it is one of {', '.join(BACKENDS)}."
+        )
+    return name
+
+
+def _known_kernels(name: str, where: str = "") -> str:
+    if name not in EAGER_KERNELS:
+        raise InvalidArgumentError(
+            f"There are no eager kernels {name!r}{where}; they are one of {', '.join(EAGER_KERNELS)}."
         )
     return name

@@ -97,13 +97,17 @@ def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
         return _run_while(loop, loop.condition, arrays)
     carry, given, rest = loop.parts(arrays)
     count = loop.length if loop.length is not None else len(given[0])
-    stacks = [np.empty((count, *v.spec.shape), v.spec.dtype.dtype) for v in loop.rows]
+    stacks: list[Any] = [
+        np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if v.spec.shape.is_static else [None] * count
+        for v in loop.rows
+    ]
     for t in reversed(range(count)) if loop.reverse else range(count):
         found = evaluate(loop.body, [*carry, *[x[t, ...] for x in given], *rest])
         carry = found[: loop.carried]
         for stack, row in zip(stacks, found[loop.carried :], strict=True):
             stack[t] = row
-    return (*carry, *stacks)
+    rows = zip(loop.rows, stacks, strict=True)
+    return (*carry, *[_stacked(v.spec, stack) if type(stack) is list else stack for v, stack in rows])
 
 
 def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -124,7 +128,21 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
 
 
 def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Array:
-    return np.stack(rows) if rows else np.empty((0, *spec.shape), spec.dtype.dtype)
+    """One array of rows, of which there may be none.
+
+    Raises:
+        InvalidArgumentError: they differ in size.
+    """
+    if not rows:
+        return np.empty((0, *[size or 0 for size in spec.shape]), spec.dtype.dtype)
+    other = next((row.shape for row in rows if row.shape != rows[0].shape), None)
+    if other is not None:
+        raise InvalidArgumentError(
+            "A loop keeps a tensor of every turn for its gradient, and these differ in size: "
+            f"{rows[0].shape} and {other}. Carry tensors of one size and mask what is not used yet, or take "
+            "the gradient of the loop without df.function."
+        )
+    return np.stack(rows)
 
 
 def memory_message(each: int) -> str:

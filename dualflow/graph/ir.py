@@ -151,16 +151,14 @@ def _inside(attrs: Mapping[str, Any]) -> Effect | None:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Capture:
+class Capture(NamedTuple):
     """Where a captured input comes from: ``source`` is a variable (read at each call) or a tensor."""
 
     source: Any
     variable: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Update:
+class Update(NamedTuple):
     """The graph gives the variable captured by ``input`` the value ``value``."""
 
     input: Value

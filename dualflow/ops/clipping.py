@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core import dispatch
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import maximum, minimum, multiply
 from dualflow.ops.broadcasting import reduce_sum
@@ -18,6 +20,8 @@ from dualflow.ops.statistics import as_float, squared_magnitude
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
+_NUMBERS: Final = (int, float)
+
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
     """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by those.
@@ -28,7 +32,13 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     >>> df.clip_by_value([-3, 2, 9], 0, 5).numpy()
     array([0, 2, 5], dtype=int32)
     """
-    return maximum(minimum(t, clip_value_max), clip_value_min)
+    if type(clip_value_min) in _NUMBERS and type(clip_value_max) in _NUMBERS and isinstance(t, TENSORS):
+        return dispatch.current().composite(_clip, t, {"low": clip_value_min, "high": clip_value_max})
+    return _clip(t, clip_value_min, clip_value_max)
+
+
+def _clip(t: Any, low: Any, high: Any) -> Any:
+    return maximum(minimum(t, high), low)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:

@@ -83,7 +83,12 @@ def reduce_variance(
     Of complex numbers it is real.
     """
     x = as_float(input_tensor)
-    return reduce_mean(squared_magnitude(x - reduce_mean(x, axis, keepdims=True)), axis, keepdims)
+    attrs = {"axes": reduction_axes(x, axis), "keepdims": bool(keepdims)}
+    return dispatch.current().composite(_variance, x, attrs)
+
+
+def _variance(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return reduce_mean(squared_magnitude(x - reduce_mean(x, axes, keepdims=True)), axes, keepdims)
 
 
 def reduce_std(
@@ -115,7 +120,11 @@ def reduce_logsumexp(
     1000.6931...
     """
     x = as_float(input_tensor)
-    axes = reduction_axes(x, axis)
+    attrs = {"axes": reduction_axes(x, axis), "keepdims": bool(keepdims)}
+    return dispatch.current().composite(_logsumexp, x, attrs)
+
+
+def _logsumexp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     high = reduce_max(x, axes, keepdims=True)
     high = stop_gradient(masked(isfinite(high), high))
     found = log(reduce_sum(exp(x - high), axes, keepdims))
@@ -126,7 +135,13 @@ def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of squares over ``axis`` (all axes by default)."""
-    return sqrt(reduce_sum(square(abs(input_tensor)), axis, keepdims))
+    x = convert_to_tensor(input_tensor)
+    attrs = {"axes": reduction_axes(x, axis), "keepdims": bool(keepdims)}
+    return dispatch.current().composite(_euclidean_norm, x, attrs)
+
+
+def _euclidean_norm(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return sqrt(reduce_sum(square(abs(x)), axes, keepdims))
 
 
 def count_nonzero(

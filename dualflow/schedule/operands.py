@@ -189,7 +189,7 @@ def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
     return by_rows or (down == 1 and (across >= rows or columns == 1))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Resolver:
     strided_products: bool
     lies: Mapping[Value, tuple[int, ...]]

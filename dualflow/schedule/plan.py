@@ -200,7 +200,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 

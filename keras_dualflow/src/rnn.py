@@ -34,9 +34,6 @@ def rnn(
         The last output, all outputs (or the last one alone), and the last states.
     """
     rows = [_time_first(x, time_major) for x in tree.flatten(inputs)]
-    steps = rows[0].shape[0]
-    if steps is None:
-        raise ValueError(f"A recurrent layer needs to know the number of time steps: {rows[0].shape}.")
     kept = None if mask is None else _time_first(_column(mask), time_major)
     constants = [] if constants is None else list(constants)
     states = tree.map_structure(tensor, tuple(initial_states) if unroll else initial_states)
@@ -55,6 +52,7 @@ def rnn(
         other = df.zeros_like(output) if zero_output_for_mask else _first_state(before)
         return made, [_chosen(seen, output, other)]
 
+    steps = rows[0].shape[0]
     last_states, (outputs,) = repeat(step, flat, [*rows, kept] if has_mask else rows, steps, go_backwards)
     if go_backwards:
         outputs = df.reverse(outputs, [0])

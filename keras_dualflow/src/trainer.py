@@ -13,6 +13,7 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dualflow as df
+from dualflow.eager import updates
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.training import loops
 from keras_dualflow.src.training.batches import batches_of, without_validation
@@ -242,12 +243,25 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
     compiled = _compiled(model, step)
 
     def repeated(batches: Sequence[Batch]) -> Logs:
+        if updates.waiting:
+            _clear_what_is_built_late(model, batches[0])
         logs: Logs = {}
         for batch in batches:
             logs = compiled(batch)
         return logs
 
     return repeated
+
+
+def _clear_what_is_built_late(model: Any, batch: Batch) -> None:
+    """Build the metrics of ``compile``, which Keras builds in the first step, and let them begin at zero.
+
+    A checkpoint that waits for objects gives new variables the counts that it has of them.
+    """
+    compiled = [part for part in (model._compile_metrics, model._compile_loss) if part is not None]
+    if not all(part.built for part in compiled):
+        model._symbolic_build(data_batch=batch)
+        model.reset_metrics()
 
 
 def _on_batch(model: Any, function: Any, batch: Batch, return_dict: bool) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.core.tree import flatten, leaves, map_structure, unflatten
+from dualflow.core.tree import consists_of, flatten, leaves, map_structure, unflatten
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -127,3 +127,20 @@ def test_dicts_in_another_order_have_equal_structures():
     assert one == other
     assert hash(one) == hash(other)
     assert one.orders != other.orders
+
+
+def test_a_tree_consists_of_its_own_leaves_and_of_no_others():
+    tree = {"b": [1.5, (2.5, None)], "a": Point(df.constant(1.0), [])}
+    found, structure = flatten(tree)
+    assert consists_of(tree, structure, iter(found))
+    assert not consists_of(tree, structure, iter([*found[:-1], object()]))
+    assert not consists_of(tree, structure, iter(found[:-1]))
+    tree["b"].append(3.5)
+    assert not consists_of(tree, structure, iter(found))
+
+
+def test_a_list_within_itself_consists_of_nothing_else():
+    tree: list[object] = [1.5]
+    found, structure = flatten(tree)
+    tree[0] = tree
+    assert not consists_of(tree, structure, iter(found))

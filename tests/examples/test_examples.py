@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dualflow as df
+from dualflow.train.state_file import update_checkpoint_state
 
 ROOT = Path(__file__).parents[2]
 
@@ -126,6 +128,79 @@ def test_digits_losses_are_summaries(digits: tuple[str, Path]) -> None:
         found = [(e.step, e.value) for e in events.Scalars("loss")]
         losses = losses_in(digits[1].parent / name)
         assert found == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
+
+
+@pytest.fixture(scope="module")
+def mnist(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The output of the convolutional network's trainings, and their folder."""
+    folder = tmp_path_factory.mktemp("mnist")
+    options = ["--examples", "320", "--epochs", "3", "--out", str(folder / "curves.png")]
+    return run_example("mnist.py", *options, "--checkpoints", str(folder)), folder
+
+
+def test_a_convolutional_network_learns_the_same_in_three_ways(mnist: tuple[str, Path]) -> None:
+    cells = re.search(r"^held-out accuracy +([\d.]+)% +([\d.]+)% +([\d.]+)%$", mnist[0], re.MULTILINE)
+    assert cells is not None
+    assert min(map(float, cells.groups())) > 80
+    assert number(r"losses of the first epoch agree within ([\de.+-]+) relative", mnist[0]) < 1e-4
+    steps = [number(rf"time per step{' +[0-9.]+ ms' * way} +([\d.]+) ms", mnist[0]) for way in range(3)]
+    ratio = number(r"eager time / time +1.00 +([\d.]+)", mnist[0])
+    assert ratio == pytest.approx(steps[0] / steps[1], rel=0.1)
+    assert (mnist[1] / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_convolutional_network_goes_on_to_the_same_losses(mnist: tuple[str, Path], tmp_path: Path) -> None:
+    """As if the process had died in the third epoch."""
+    for way in ("eager", "graph", "fit"):
+        shutil.copytree(mnist[1] / way, tmp_path / way)
+        shutil.rmtree(tmp_path / way / "ckpt-3")
+        update_checkpoint_state(tmp_path / way, str(tmp_path / way / "ckpt-2"))
+    options = ["--examples", "320", "--epochs", "3", "--out", str(tmp_path / "curves.png")]
+    output = run_example("mnist.py", *options, "--checkpoints", str(tmp_path))
+    for way in ("eager", "graph", "fit"):
+        assert f"{way}  goes on after epoch 2, from {tmp_path / way / 'ckpt-2'}" in output
+        assert losses_in(tmp_path / way) == losses_in(mnist[1] / way)
+
+
+def test_mnist_is_read_from_its_file(tmp_path: Path) -> None:
+    path, random = tmp_path / "mnist.npz", np.random.default_rng(0)
+    images, digits = random.integers(0, 256, (40, 12, 12), np.uint8), random.integers(0, 10, 40)
+    np.savez(path, x_train=images, y_train=digits, x_test=images[:7], y_test=digits[:7])
+    options = ["--data", str(path), "--ways", "fit", "--epochs", "1", "--out", str(tmp_path / "curves.png")]
+    output = run_example("mnist.py", *options)
+    assert "1 batch of 32 digits, 12 x 12, to train on; 7 held out" in output
+
+
+def test_a_file_that_is_not_mnist_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "images.npz"
+    np.savez(path, x_train=np.zeros([32, 8, 8]))
+    command = [sys.executable, str(ROOT / "examples" / "mnist.py"), "--data", str(path)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 1
+    assert f"--data {path} is not an mnist.npz, with the arrays x_train, y_train" in done.stderr
+    assert "y_train is not a file in the archive" in done.stderr
+
+
+def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
+    output = run_example("rnn_colorbot.py", "--epochs", "2", "--words", "light green,dark red")
+    losses = re.findall(r"^(?:eager|graph)  epoch +\d/2  loss ([\d.]+)$", output, re.MULTILINE)
+    assert len(losses) == 4
+    assert [float(x) for x in losses[:2]] == pytest.approx([float(x) for x in losses[2:]], rel=1e-2)
+    average = number(r"where the average colour has ([\d.]+):", output)
+    for name in ("eager", "graph"):
+        assert number(rf"(?m)^{name}  held-out error ([\d.]+)", output) < 0.9 * average
+    assert re.search(r"^light green +eager #[0-9a-f]{6}  graph #[0-9a-f]{6}$", output, re.MULTILINE)
+
+
+def test_a_residual_network_is_measured_in_every_mode() -> None:
+    sizes = ["--size", "8", "--batch", "2", "--steps", "1", "--blocks", "1"]
+    output = run_example("resnet_benchmark.py", *sizes, "--backends", "dualflow")
+    for mode in ("eager", "graph"):
+        assert re.search(rf"^dualflow {mode}(?: +[\d.]+ +[\d.]+ s){{2}}$", output, re.MULTILINE)
+    convolutions = [(7 * 7 * 3, 64), (64, 64), (3 * 3 * 64, 64), (64, 256), (64, 256)]
+    parameters = sum(inputs * filters + filters + 4 * filters for inputs, filters in convolutions)
+    assert f"{parameters + 256 * 1000 + 1000:,} parameters" in output
 
 
 def test_eager_basics_tell_the_story_of_the_guides() -> None:

@@ -177,12 +177,12 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_graph_comes_back_as_it_was(name):
     concrete = FUNCTIONS[name].get_concrete_function(X)
-    x = np.array([5.0, 1.0], np.float32)
     for graph in (concrete.graph, concrete.optimised_graph):
+        arrays = [np.array([5.0, 1.0], np.float32), *(c.source.numpy() for c in graph.captures)]
         loaded = pickle.loads(pickle.dumps(graph))
         verify(loaded)
         assert str(loaded) == str(graph)
-        for found, wanted in zip(evaluate(loaded, [x]), evaluate(graph, [x]), strict=True):
+        for found, wanted in zip(evaluate(loaded, arrays), evaluate(graph, arrays), strict=True):
             assert np.array_equal(found, wanted)
 
 

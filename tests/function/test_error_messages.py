@@ -175,6 +175,12 @@ CASES = {
         "no backend 'cuda'",
         "one of llvm, numba, numpy",
     ),
+    "eager kernels that aren't there": (
+        lambda: df.config.set_eager_kernels("cuda"),
+        Invalid,
+        "no eager kernels 'cuda'",
+        "one of compiled, numpy",
+    ),
     "the source of another backend": (
         lambda: in_place.get_concrete_function(SPEC).source("llvm"),
         Invalid,

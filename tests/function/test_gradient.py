@@ -62,6 +62,43 @@ def test_captured_tensors_and_variables_are_differentiated():
     assert (g.numpy()[0], float(gv)) == (4.0, 100.0)
 
 
+def looped(x, w):
+    total = df.constant(0.0)
+    for _ in df.range(3):
+        total += df.reduce_sum(x * w)
+    return total
+
+
+OF_A_SMALL_CAPTURE = {
+    "captured": lambda w: df.function(lambda x: df.reduce_sum(x * w)),
+    "by a function inside": lambda w: df.function(df.function(lambda x: df.reduce_sum(x * w))),
+    "by a branch": lambda w: df.function(
+        lambda x: df.cond(x[0] > 0.0, lambda: df.reduce_sum(x * w), lambda: 0.0)
+    ),
+    "by a loop": lambda w: df.function(lambda x: looped(x, w) / 3.0),
+}
+
+
+@pytest.mark.parametrize("make", OF_A_SMALL_CAPTURE.values(), ids=OF_A_SMALL_CAPTURE)
+def test_captured_tensors_of_few_elements_are_differentiated_too(make):
+    x, w = df.constant([3.0, 4.0]), df.constant([1.0, 2.0])
+    f = make(w)
+    f(x)  # the trace does not know yet that a tape will ask
+    with df.GradientTape() as tape:
+        tape.watch(w)
+        y = f(x)
+    assert tape.gradient(y, w).numpy().tolist() == [3.0, 4.0]
+    with df.autodiff.ForwardAccumulator(w, df.ones([2])) as accumulator:
+        y = f(x)
+    assert float(accumulator.jvp(y)) == 7.0
+
+
+def test_a_captured_tensor_of_few_elements_decides_sizes_while_tracing():
+    limit = df.constant(2.5)
+    f = df.function(lambda x: df.range(limit) * x)
+    assert f.get_concrete_function(df.constant(1.0)).graph.outputs[0].spec.shape == (3,)
+
+
 def test_a_tensor_that_is_argument_and_captured_gets_both_shares():
     x = df.constant(np.full(20, 3.0, np.float32))
     f = df.function(lambda y: df.reduce_sum(x * x * y))
@@ -270,3 +307,43 @@ def test_a_deep_functions_gradient_needs_no_deep_stack():
         return x
 
     assert gradient(df.function(deep), df.constant(1.0))[0] == pytest.approx(1.0001**3000, rel=1e-3)
+
+
+def powers(x):
+    y = x
+    for _ in df.range(3):
+        y = y * df.sin(x)
+    return df.reduce_sum(y)
+
+
+def halves(x):
+    return df.reduce_sum(x * x) if df.reduce_sum(x) > 0.0 else df.reduce_sum(x * x * x)
+
+
+@pytest.mark.parametrize("function", [powers, halves])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_forward_mode_goes_through_control_flow_of_a_function_that_is_called(function, sign):
+    f, direction = df.function(function), df.constant([0.5, -2.0])
+    x = df.constant([0.25, 0.75]) * sign
+    with df.autodiff.ForwardAccumulator(x, direction) as accumulator:
+        y = f(x)
+    (g,) = gradient(f, x)
+    assert np.allclose(accumulator.jvp(y), np.dot(g, direction.numpy()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", [powers, halves])
+def test_forward_over_reverse_goes_through_control_flow_of_a_function_that_is_called(function):
+    f, direction = df.function(function), df.constant([0.5, -2.0])
+    x = df.constant([0.25, 0.75])
+    with df.autodiff.ForwardAccumulator(x, direction) as accumulator:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        g = tape.gradient(y, x)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        product = df.reduce_sum(inner.gradient(y, x) * direction)
+    assert np.allclose(accumulator.jvp(g), outer.gradient(product, x), rtol=1e-4)

@@ -334,3 +334,19 @@ def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(df.errors.ResourceExhaustedError, match="maximum_iterations"):
         gradient(df.constant(X), df.constant(100_000))
     assert gradient(df.constant(X), df.constant(1000)).shape == (3, 4)
+
+
+def test_a_loop_that_keeps_tensors_of_several_sizes_has_no_gradient_when_compiled() -> None:
+    @df.function
+    def grown(x: Any) -> Any:
+        y = x
+        for _ in df.range(df.cast(x[0], df.int32)):
+            df.autograph.experimental.set_loop_options(shape_invariants=[(y, df.TensorShape([None]))])
+            y = df.concat([y, df.sin(y)], 0)
+        return df.reduce_sum(y * y)
+
+    x = df.constant([2.25, 0.75])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(2,\) and \(4,\)"):
+            grown(x)

@@ -61,3 +61,17 @@ def test_an_open_batch_has_the_gradient_of_a_known_one(name):
     for size in (4, 3):
         x = df.constant(X[:size])
         np.testing.assert_allclose(opened(x), gradient(x), rtol=1e-12)
+
+
+def test_output_gradients_are_given_for_a_target_of_unknown_size():
+    @df.function
+    def gradient(x, limit, weights):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.range(limit) * x  # as many elements as the data say
+        return tape.gradient(y, x, weights)
+
+    x = df.constant(2.0)
+    for weights in ([1.0, 10.0, 100.0], 37.0):
+        found = gradient(x, df.constant(2.5), df.constant(weights))
+        assert float(found) == float(df.reduce_sum(df.constant([0.0, 1.0, 2.0]) * weights))

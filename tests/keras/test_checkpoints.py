@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dualflow as df
 
@@ -31,3 +32,28 @@ def test_a_model_that_is_not_built_yet_goes_on_where_the_saved_one_was(keras: An
     assert len(status.pending) >= 4
     assert other.fit(x, y, shuffle=False, verbose=0).history["loss"] == wanted
     status.assert_consumed()
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_what_is_built_after_a_restore_counts_from_zero(keras: Any, tmp_path: Path, eagerly: bool) -> None:
+    """Keras builds the metrics of ``compile``, and the means of several losses, in the first step."""
+
+    def compiled() -> Any:
+        x = keras.Input((3,))
+        outputs = {name: keras.layers.Dense(1, name=name)(x) for name in ("one", "two")}
+        model = keras.Model(x, outputs)
+        model.compile("sgd", "mse", metrics={"one": ["mae"]}, run_eagerly=eagerly)
+        return model
+
+    random = np.random.default_rng(0)
+    x = random.random((40, 3), np.float32)
+    y = {"one": np.full((40, 1), 5, np.float32), "two": np.full((40, 1), -5, np.float32)}
+    first = compiled()
+    first.fit(x, y, verbose=0)
+    path = df.train.Checkpoint(model=first).save(tmp_path / "c")
+    other = compiled()
+    df.train.Checkpoint(model=other).restore(path)
+    logs = other.evaluate(x, y, batch_size=40, verbose=0, return_dict=True)
+    errors = {name: found - y[name] for name, found in other.predict(x, verbose=0).items()}
+    assert logs["one_mae"] == pytest.approx(np.mean(np.abs(errors["one"])))
+    assert logs["two_loss"] == pytest.approx(np.mean(errors["two"] ** 2))

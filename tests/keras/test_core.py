@@ -170,6 +170,20 @@ def test_a_scan_carries_and_stacks(keras: Any, mode: Any, reverse: bool) -> None
     np.testing.assert_allclose(found.numpy(), expected[::-1] if reverse else expected)
 
 
+def test_rows_may_be_as_many_as_the_run_brings(keras: Any) -> None:
+    def doubled_and_summed(x: Any) -> Any:
+        ops = keras.ops
+        return ops.vectorized_map(lambda r: 2 * r, x), ops.scan(lambda c, r: (c + r, c), np.zeros(2, "f"), x)
+
+    trace = df.function(doubled_and_summed, input_signature=[df.TensorSpec([None, 2])])
+    for count in (1, 3, 40):
+        x = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
+        doubled, (last, before) = trace(x)
+        np.testing.assert_array_equal(doubled, 2 * x)
+        np.testing.assert_array_equal(last, x.sum(0))
+        np.testing.assert_array_equal(before, x.cumsum(0) - x)
+
+
 @given(st.integers(1, 20), st.booleans(), st.integers(0, 1))
 def test_an_associative_scan_is_a_running_sum(size: int, reverse: bool, axis: int) -> None:
     shape = (size, 2) if axis == 0 else (2, size)

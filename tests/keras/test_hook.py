@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 import keras_dualflow
-from keras_dualflow import hook, startup
+from keras_dualflow import choice, hook, startup
 
 PACKAGES = str(Path(keras_dualflow.__file__).parents[1])
 STARTUP = Path(startup.__file__).with_name("startup.pth")
@@ -39,7 +39,8 @@ def test_what_waits_for_keras_loads_nothing() -> None:
         "import os; seen = set(sys.modules); import keras_dualflow.startup; print(*set(sys.modules) - seen)"
     )
     ended = run(program, options=("-S",))  # which does not run startup.pth either
-    assert set(ended.stdout.split()) == {"__future__", "keras_dualflow", "keras_dualflow.startup"}
+    own = {"keras_dualflow", "keras_dualflow.choice", "keras_dualflow.startup"}
+    assert set(ended.stdout.split()) == {"__future__", *own}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_the_environment_comes_before_the_settings_file(
         monkeypatch.setenv("KERAS_BACKEND", environment)
     if settings is not None:
         (tmp_path / "keras.json").write_text(settings, encoding="utf-8")
-    assert startup.chosen() == backend
+    assert choice.chosen() == backend
 
 
 def test_the_namespaces_are_those_of_keras(keras: Any) -> None:

@@ -122,6 +122,31 @@ def test_masked_steps_keep_the_state(backend, run, zeros):
     assert states[0].numpy().item() == 2
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_one_trace_serves_any_number_of_time_steps(backend, backwards, masked):
+    spec = df.TensorSpec([None, None, 1])
+
+    @df.function(input_signature=[spec])
+    def sums(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            mask = x[..., 0] > 0 if masked else None
+            start = [df.zeros_like(x[:, 0])]
+            last, outputs, _ = backend.rnn(counting, x, start, mask=mask, go_backwards=backwards)
+            total = df.reduce_sum(last * last)
+        return outputs, tape.gradient(total, x)
+
+    for shape in [(2, 3, 1), (1, 40, 1), (4, 1, 1)]:
+        x = np.where(np.arange(np.prod(shape)) % 3, 1.5, -2.0).astype(np.float32).reshape(shape)
+        seen = x > 0 if masked else np.ones_like(x)
+        added = (x * seen)[:, ::-1] if backwards else x * seen
+        outputs, gradient = sums(x)
+        np.testing.assert_allclose(outputs, added.cumsum(1))
+        np.testing.assert_allclose(gradient, 2 * added.sum(1, keepdims=True) * seen)
+    assert sums.experimental_get_tracing_count() == 1
+
+
 def test_dropout_keeps_the_mean_and_draws_anew(keras):
     seed = keras.random.SeedGenerator(1)
     drop = df.function(lambda x: keras.random.dropout(x, 0.25, seed=seed), reduce_retracing=True)

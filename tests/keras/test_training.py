@@ -63,6 +63,21 @@ def test_a_short_batch_is_served_by_a_trace_of_any_size(keras: Any, trained: Any
     assert step.experimental_get_tracing_count() == 2
 
 
+def test_sequences_of_many_lengths_train_as_they_do_eagerly(keras: Any) -> None:
+    """Once there are three lengths, the number of time steps is open in the trace."""
+
+    def losses(**options: Any) -> list[float]:
+        start = keras.initializers.GlorotUniform
+        layers = keras.layers
+        inner = layers.SimpleRNN(2, kernel_initializer=start(1), recurrent_initializer=start(2))
+        outer = layers.Dense(1, kernel_initializer=start(3))
+        model = keras.Sequential([keras.Input((None, 4)), inner, outer])
+        model.compile("sgd", "mse", **options)
+        return [model.train_on_batch(X[: 2 * n].reshape(2, n, 4), Y[:2]) for n in (2, 3, 4, 5, 6, 3)]
+
+    assert losses() == pytest.approx(losses(run_eagerly=True), rel=1e-4)
+
+
 def test_evaluation_and_prediction_agree(keras: Any, trained: Any) -> None:
     model, _ = trained
     loss, accuracy = model.evaluate(X, Y, verbose=0)

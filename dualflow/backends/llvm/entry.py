@@ -60,7 +60,7 @@ class EmittedKernel(NamedTuple):
     lanes: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Code:
     """What the emitted functions need at run time.
 
@@ -71,7 +71,7 @@ class Code:
     messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unit:
     """A program under construction, and what its entries share.
 
@@ -163,7 +163,7 @@ class Unit:
         return KernelMemory(buffer, starts, sum(sizes))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class EntryFunction:
     """An entry that is a function.
 
@@ -180,7 +180,7 @@ class EntryFunction:
     status: EmittedValue
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """Writes the calls of one entry.
 

@@ -61,7 +61,7 @@ def write_calls(unit: Unit, name: str, calls: Sequence[PlannedCall]) -> Entry:
     return entry
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Control:
     """Writes calls, and what stands around them."""
 

@@ -15,7 +15,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.core.tree import Structure, consists_of, flatten, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.match_structure import as_tensor, match_structure
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
@@ -176,13 +176,7 @@ class Signature:
         remaining = iter(leaves)
         modified = []
         for parameter, value, child in zip(self.parameters, values, structure.children, strict=True):
-            before = list(islice(remaining, child.leaves))
-            try:
-                now, found = flatten(value)
-            except RecursionError:  # a list within itself
-                now, found = [], None
-            same = found == child and all(x is y for x, y in zip(now, before, strict=True))
-            if not same:
+            if not consists_of(value, child, iter(list(islice(remaining, child.leaves)))):
                 modified.append(parameter.name)
         if modified:
             names = ", ".join(modified)

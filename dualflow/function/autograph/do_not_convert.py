@@ -11,7 +11,9 @@ from typing import Any, Final
 _MARK: Final = "_dualflow_as_written"
 _AS_WRITTEN: Final = frozenset(
     {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
+    | {"keras", "keras_dualflow"}
 )
+"""Packages whose functions, and what these call, are written for traces, or see no tensors of ours."""
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:

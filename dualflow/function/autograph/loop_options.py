@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
@@ -16,7 +15,6 @@ from dualflow.function.tracing.symbol import Symbol
 from dualflow.ops.static import static_int
 
 
-@dataclass(slots=True)
 class LoopOptions:
     """What one trace of a body has said.
 
@@ -25,8 +23,9 @@ class LoopOptions:
         most: the most turns; None for any number.
     """
 
-    shapes: list[tuple[Any, Shape]] = field(default_factory=list)
-    most: int | None = None
+    def __init__(self) -> None:
+        self.shapes: list[tuple[Any, Shape]] = []
+        self.most: int | None = None
 
     def invariants(self, leaves: Sequence[Any]) -> list[Shape | None]:
         """The shape that each carried leaf has in all turns; None where nothing was said.

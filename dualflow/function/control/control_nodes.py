@@ -7,9 +7,7 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.control.bodies import Body, aligned, operands
-from dualflow.function.control.choice_gradient import pull_choice
-from dualflow.function.control.loop_gradient import pull_loop
-from dualflow.graph.control import CHOICE_GRADIENT, LOOP_GRADIENT, run_choice, run_loop
+from dualflow.graph.control import run_choice, run_loop
 from dualflow.graph.control_spec import LoopSpec
 
 
@@ -59,7 +57,3 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     for variable, value in zip(written.values(), results[len(initial) :], strict=True):
         dispatch.current().unrecorded.update(variable, value, results)
     return results[: len(initial)]
-
-
-CHOICE_GRADIENT.give(pull_choice)
-LOOP_GRADIENT.give(pull_loop)

@@ -36,13 +36,14 @@ def repeat(
     step: Step,
     carry: Tensors,
     xs: Tensors,
-    length: int,
+    length: int | None,
     reverse: bool,
     results: Sequence[TensorSpec] | None = None,
 ) -> tuple[Tensors, Tensors]:
     """Run ``step`` for each row of ``xs``, from the last one if ``reverse``.
 
-    Eagerly no rows call no step where ``results`` says what it would give.
+    There are ``length`` rows: None for as many as ``xs`` will have when the graph runs. Eagerly no rows call
+    no step where ``results`` says what it would give.
 
     Returns:
         What is carried out of the last step, and the results stacked in the order of the rows of ``xs``.
@@ -51,6 +52,8 @@ def repeat(
         InvalidArgumentError: what is carried changes its shape.
         DTypeError: it changes its dtype.
     """
+    if length is None:
+        return _node(step, carry, xs, length, reverse)
     if dispatch.current().eager:
         if length:
             return _unroll(step, carry, xs, length, reverse)
@@ -168,7 +171,9 @@ def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool
     return _unroll(again, carry, xs, length, reverse)
 
 
-def _node(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
+def _node(
+    step: Step, carry: Tensors, xs: Tensors, length: int | None, reverse: bool
+) -> tuple[Tensors, Tensors]:
     traced = _traced(step, carry, xs)
     state, rest = operands(traced.written), operands(traced.kept)
     return _after(traced, len(carry), _apply(traced.graph, [*carry, *state], xs, rest, length, reverse))
@@ -183,10 +188,12 @@ def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensor
     return found[:count], found[after:]
 
 
-def _apply(graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int, reverse: bool) -> Tensors:
+def _apply(
+    graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int | None, reverse: bool
+) -> Tensors:
     room = tracer_of(dispatch.current()).options.stack_budget
-    draw = None if reverse else only_draw(graph, length, room)
-    if draw is not None:  # so that the loop has no effect, and a gradient
+    draw = None if reverse or length is None else only_draw(graph, length, room)
+    if draw is not None and length is not None:  # so that the loop has no effect, and a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
         xs = [*xs, dispatch.current().run(draw.op, (), for_all_turns(draw, length))]
     return run_loop(LoopSpec(graph, len(carry), len(xs), length, reverse=reverse), [*carry, *xs, *rest])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
@@ -26,8 +25,7 @@ Rows = list[Any]
 """The tensors in their places, None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(NamedTuple):
     """The attributes of an array, without its tensors."""
 
     dtype: DType
@@ -41,8 +39,7 @@ class _Kind:
         return _make(self, rows, set())
 
 
-@dataclass(frozen=True, slots=True)
-class _Same:
+class _Same(NamedTuple):
     """An array that stays the object it is: it has its values, and writing changes it."""
 
     array: TensorArray
@@ -239,7 +236,7 @@ class TensorArray:
         if self.is_unshaped:
             return _Same(self), (), []
         rows = opened(self._dense()) if self.dynamic_size else self._dense()
-        return replace(self._kind, element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
+        return self._kind._replace(element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
 
     @property
     def is_unshaped(self) -> bool:
@@ -249,7 +246,7 @@ class TensorArray:
 
     def shaped(self, element: Shape) -> TensorArray:
         """An array without tensors as one of tensors of that shape."""
-        kind = replace(self._kind, element_shape=element)
+        kind = self._kind._replace(element_shape=element)
         return _make(kind, _make(kind, self._rows, set())._dense(), set())
 
     def __repr__(self) -> str:
@@ -291,7 +288,7 @@ class TensorArray:
             return self._kind
         if shape is not None and shape != value.shape:
             raise InvalidArgumentError(f"Incompatible shape for value ({value.shape}), expected ({shape})")
-        return self._kind if shape is not None else replace(self._kind, element_shape=value.shape)
+        return self._kind if shape is not None else self._kind._replace(element_shape=value.shape)
 
     def _or_zeros(self, row: Any) -> Any:
         if row is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_not
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
@@ -198,8 +197,7 @@ def _all_names(frames: Sequence[FrameType]) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Structure:
+class _Structure(NamedTuple):
     """A list, tuple or dict of what was noted."""
 
     kind: type

@@ -139,9 +139,7 @@ class Tracer(SymbolicEngine):
         if known is not None:
             return known[1]
         if type(tensor) is EagerTensor:
-            array = tensor._array
-            inlined = array.size <= _INLINED and not self.follows(tensor)
-            symbol = self.constant(array) if inlined else self._capture(tensor)
+            symbol = self._constant_or_capture(tensor)
         elif type(tensor) is Symbol and self._is_inside(tensor._tracer):
             symbol = self._inherit(tensor)
         else:
@@ -261,6 +259,17 @@ class Tracer(SymbolicEngine):
         found: Symbol = self.run(ASSIGNED, (self.adopt(made.x), self.adopt(made.ran)), {"name": made.name})
         self.provisional[found._value] = made
         return found
+
+    def _constant_or_capture(self, tensor: EagerTensor) -> Symbol:
+        """A tensor of few elements is a constant, unless a tape may ask for a gradient with respect to it."""
+        array = tensor._array
+        if array.size > _INLINED:
+            return self._capture(tensor)
+        if not tensor.dtype.is_inexact and not self.follows(tensor):
+            return self.constant(array)
+        symbol = self._capture(tensor)
+        self._static[symbol._value] = array
+        return symbol
 
     def _capture(self, tensor: AbstractTensor) -> Symbol:
         return self.symbol(self.builder.capture(tensor.spec, tensor, variable=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -55,8 +54,7 @@ def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
     return count if count is None or most is None else min(count, most)
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """A counter, ``begin + k * step`` in turn ``k``, that is compared, ``more`` added, with ``bound``."""
 
     test: str
@@ -66,7 +64,7 @@ class _Comparison:
     bound: int
     dtype: np.dtype[Any]
 
-    def count(self) -> int | None:
+    def turns(self) -> int | None:
         """How often the comparison holds before it doesn't; None for ever, or where the counter wraps."""
         test, start, step, bound = self.test, self.begin + self.more, self.step, self.bound
         limits = np.iinfo(self.dtype)
@@ -119,14 +117,14 @@ class _Known(NamedTuple):
         asked = _uncast(self.test.outputs[0])
         if asked.node is not None:
             found = self._compared(self.test, asked.node)
-            return None if found is None else found.count()
+            return None if found is None else found.turns()
         flag = self.test.inputs.index(asked)
         going = self.initial[flag] if flag < self.carried else None
         if going is None or not going.any():
             return None
         after = _uncast(self.body.outputs[flag]).node
         found = None if after is None else self._compared(self.body, after)
-        more = None if found is None else found.count()
+        more = None if found is None else found.turns()
         return None if more is None else 1 + more
 
     def _compared(self, graph: Graph, node: Node) -> _Comparison | None:

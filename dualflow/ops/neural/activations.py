@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError
 from dualflow.ops.arithmetic import abs, minimum, negative, square
@@ -63,12 +64,19 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
     x = convert_to_tensor(features)
     x = cast(x, float32) if x.dtype.is_integer else _floating(x, "leaky_relu")
+    return dispatch.current().composite(_leaky_relu, x, {"alpha": alpha})
+
+
+def _leaky_relu(x: Any, alpha: Any) -> Any:
     return where(x > 0, x, alpha * x)
 
 
 def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
     """``x`` where it is not negative, ``alpha * (exp(x) - 1)`` elsewhere; the slope at 0 is 1."""
-    x = _floating(features, "elu")
+    return dispatch.current().composite(_elu, _floating(features, "elu"), {"alpha": alpha})
+
+
+def _elu(x: Any, alpha: Any) -> Any:
     return where(x < 0, alpha * expm1(minimum(x, 0)), x)
 
 
@@ -79,7 +87,11 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled exponential unit, whose outputs tend to mean 0 and variance 1; the slope at 0 is 1.0507."""
-    return _SELU_SCALE * elu(features, alpha=_SELU_ALPHA)
+    return dispatch.current().composite(_selu, _floating(features, "selu"), {})
+
+
+def _selu(x: Any) -> Any:
+    return _SELU_SCALE * _elu(x, _SELU_ALPHA)
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -91,6 +103,10 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         name: ignored; as in TensorFlow.
     """
     x = _floating(features, "gelu")
+    return dispatch.current().composite(_gelu, x, {"approximate": approximate})
+
+
+def _gelu(x: Any, approximate: bool) -> Any:
     if approximate:
         return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
     return 0.5 * x * erfc(x * -math.sqrt(0.5))  # 1 + erf would lose the small values
@@ -98,7 +114,10 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 
 def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """``x * sigmoid(beta * x)``, also called swish."""
-    x = _floating(features, "silu")
+    return dispatch.current().composite(_silu, _floating(features, "silu"), {"beta": beta})
+
+
+def _silu(x: Any, beta: Any) -> Any:
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else beta * x)
 
 
@@ -123,7 +142,10 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     [[0.5, 0.5], [1.0, 0.0]]
     """
     x = _floating(logits, "softmax")
-    along = -1 if axis is None else axis
+    return dispatch.current().composite(_softmax, x, {"along": -1 if axis is None else axis})
+
+
+def _softmax(x: Any, along: Any) -> Any:
     powers = exp(x - stop_gradient(reduce_max(x, along, keepdims=True)))
     return powers / reduce_sum(powers, along, keepdims=True)
 
@@ -131,7 +153,10 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
     x = _floating(logits, "log_softmax")
-    along = -1 if axis is None else axis
+    return dispatch.current().composite(_log_softmax, x, {"along": -1 if axis is None else axis})
+
+
+def _log_softmax(x: Any, along: Any) -> Any:
     shifted = x - stop_gradient(reduce_max(x, along, keepdims=True))
     return shifted - log(reduce_sum(exp(shifted), along, keepdims=True))
 

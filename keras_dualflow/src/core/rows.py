@@ -58,7 +58,7 @@ def scan(
         flat = [convert_to_tensor(x) for x in tree.flatten(following)]
         return flat, [convert_to_tensor(x) for x in tree.flatten(y)]
 
-    count = int(rows[0].shape[0]) if length is None else int(length)
+    count = rows[0].shape[0] if length is None else int(length)
     last, columns = repeat(step, carry, [x[:count] for x in rows], count, reverse)
     return tree.pack_sequence_as(init, last), tree.pack_sequence_as(given[0], columns) if given else columns
 

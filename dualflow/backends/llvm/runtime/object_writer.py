@@ -35,7 +35,7 @@ _ABOUT_ANOTHER = 0x40
 """That a section is about another one, which its header names."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class WrittenSection:
     """Sections of one kind, one behind another, with the relocations in them."""
 

@@ -1,0 +1,92 @@
+"""``import tensorflow`` gives dualflow, in this process.
+
+One finder at the head of ``sys.meta_path`` serves ``tensorflow`` and all below it: a module there is the
+namespace that dualflow has under the same name. Keras, which may be imported by its own name, takes dualflow
+as its backend where TensorFlow would have been.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Final
+
+import dualflow
+from dualflow.core.after_import import import_after
+from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
+from dualflow.version import DUALFLOW
+from keras_dualflow import startup
+
+_NAME: Final = "tensorflow"
+
+
+def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
+    """Let ``import tensorflow`` give dualflow from now on, also in processes that multiprocessing starts.
+
+    Args:
+        quiet: whether the first import says nothing on stderr.
+
+    Raises:
+        FailedPreconditionError: TensorFlow itself is in this process already.
+    """
+    if any(type(finder) is _StandInFinder for finder in sys.meta_path):
+        return
+    if _NAME in sys.modules:
+        raise FailedPreconditionError(
+            "TensorFlow is imported in this process already: dualflow stands in from the start, or not."
+        )
+    sys.meta_path.insert(0, _StandInFinder(quiet))
+    import_after("multiprocessing.spawn", "dualflow.cli.children")
+
+
+class _StandInFinder:
+    """Finds TensorFlow's modules here."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._loader = _NamespaceLoader(quiet)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == "keras" and startup.chosen() in ("", _NAME):
+            os.environ["KERAS_BACKEND"] = startup.NAME
+        if fullname.partition(".")[0] != _NAME:
+            return None
+        return ModuleSpec(fullname, self._loader)
+
+
+class _NamespaceLoader(Loader):
+    """Puts dualflow's namespace in the place of the module that is being imported."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = _namespace(module.__name__)
+        if not self._quiet:
+            self._quiet = True
+            print(f"dualflow {DUALFLOW} stands in for {_NAME} in this process.", file=sys.stderr)
+
+
+def _namespace(name: str) -> ModuleType:
+    """What dualflow has under the full name of a module of TensorFlow's."""
+    parent, _, child = name.rpartition(".")
+    if not parent:
+        return dualflow
+    try:
+        found = getattr(sys.modules[parent], child)
+    except AttributeError as error:
+        advice = f": {error}" if isinstance(error, MissingAttributeError) else "."
+        raise MissingModuleError(f"No module named {name!r}{advice}", name=name) from None
+    if not isinstance(found, ModuleType):
+        raise MissingModuleError(
+            f"No module named {name!r}: it is an object, from {parent} import {child}.", name=name
+        )
+    return found

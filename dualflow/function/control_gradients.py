@@ -1,0 +1,52 @@
+"""Gives choices and loops their gradients, which trace graphs.
+
+A gradient that is asked for inside a trace extends that trace. Elsewhere, where a traced function runs op by
+op, as under a ``ForwardAccumulator``, it is a trace of its own, which is replayed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.spec import TensorSpec
+from dualflow.function.control.choice_gradient import pull_choice
+from dualflow.function.control.loop_gradient import pull_loop
+from dualflow.function.options import compile_options
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.graph.control import CHOICE, CHOICE_GRADIENT, LOOP, LOOP_GRADIENT
+from dualflow.graph.interpret import replay
+from dualflow.ops.record import Op
+
+Flows = Sequence[Any]
+_NAME: Final = "gradient"
+
+
+def _pull(
+    op: Op, rule: Callable[..., Flows], needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any
+) -> Flows:
+    """The cotangents of the inputs of ``op`` that ``rule`` gives."""
+    if isinstance(dispatch.current().unrecorded, Tracer):
+        return rule(needed, g, out, *inputs, **attrs)
+    gs, outs = (g, out) if isinstance(out, tuple) else ((g,), (out,))
+    tracer = Tracer(_NAME, options=compile_options())
+    taken = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
+    made = op.specs(taken, attrs)  # a loop may have changed sizes: those are open
+    with tracing(tracer):
+        traced_inputs = list(map(tracer.argument, taken))
+        traced_outs = tuple(map(tracer.argument, made))
+        traced_gs = tuple([x if x is None else tracer.argument(s) for x, s in zip(gs, made, strict=True)])
+        flows = rule(needed, traced_gs, traced_outs, *traced_inputs, **attrs)
+    flowing = [i for i, flow in enumerate(flows) if flow is not None]
+    graph = tracer.builder.finish([tracer.adopt(flows[i])._value for i in flowing])
+    results = replay(graph, [*inputs, *outs, *(x for x in gs if x is not None)])
+    found: list[Any] = [None] * len(flows)
+    for i, result in zip(flowing, results, strict=True):
+        found[i] = result
+    return found
+
+
+CHOICE_GRADIENT.give(partial(_pull, CHOICE, pull_choice))
+LOOP_GRADIENT.give(partial(_pull, LOOP, pull_loop))

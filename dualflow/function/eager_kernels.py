@@ -1,0 +1,209 @@
+"""Large eager ops run the kernel that a graph of the op has: threads, vector code, one pass.
+
+Which ops have one follows from their records and from what the backend makes of them: an op whose graph is
+not all native, or whose result is an input as it is, stays with NumPy. The choice depends on the op, its
+attributes and its inputs' dtypes, shapes and layouts, so equal calls give equal bits. The text of a kernel
+holds no sizes: the first op of a kind compiles it, or finds it in the cache; another size only plans.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextvars import Context
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType, of_array
+from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.warning import warn_user
+from dualflow.eager.kernels import KERNELS, LARGE, Computation
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.options import compile_options, eager_kernels_on, without_eager_kernels
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.graph.exact_equality import exact_attrs
+from dualflow.graph.ir import Graph, Value
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.ops.arrangement import TRANSPOSE
+from dualflow.ops.forms import Assemble, Element, Fold, Scatter, Take
+from dualflow.ops.record import Op
+
+Array = np.ndarray[Any, Any]
+Run = Callable[..., EagerTensor]
+
+_FORMS: Final = (Element, Fold, Take, Assemble, Scatter)
+_NUMBERS: Final = "biufc"
+_PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
+_MOST: Final = 512
+"""So many kinds of calls are remembered, of some ten kilobytes each."""
+_MISSING: Final = object()
+_known: Final[dict[Hashable, Any]] = {}
+
+
+class _Building(threading.local):
+    """Whether this thread makes a kernel: what runs meanwhile runs on NumPy."""
+
+    on = False
+
+
+_building: Final = _Building()
+
+
+@KERNELS.give
+def run_kernel(
+    what: Computation, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]
+) -> EagerTensor | None:
+    """The result of an op, or of a function of ops, by its compiled kernel.
+
+    None where it has none, and where that fails: NumPy then says in the op's own words what is wrong.
+    """
+    if not eager_kernels_on():
+        return None
+    arrays = [x._array for x in inputs]
+    key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays]
+    run = _known.get(key, _MISSING)
+    if run is _MISSING:
+        run = _found(key, what, arrays, attrs)
+    if run is None:
+        return None
+    try:
+        made: EagerTensor = run(*inputs)
+    except (InvalidArgumentError, ResourceExhaustedError):
+        return None
+    return made
+
+
+def _found(key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any]) -> Run | None:
+    """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
+    if _building.on or not all(map(_plain, attrs.values())):
+        return None
+    run = None
+    if not isinstance(what, Op) or _eligible(what, arrays):
+        _building.on = True
+        try:
+            run = Context().run(_made, what, arrays, attrs)
+        except _UnfitError:
+            return None
+        except Exception as error:
+            _switch_off(what, error)
+        finally:
+            _building.on = False
+    if len(_known) >= _MOST:
+        for oldest in list(_known)[: _MOST // 8]:
+            _known.pop(oldest, None)
+    _known[key] = run
+    return run
+
+
+class _UnfitError(Exception):
+    """The op can't take its inputs, as NumPy will say."""
+
+
+def _switch_off(what: Computation, error: Exception) -> None:
+    name = _name(what)
+    without_eager_kernels(f"no kernel for {name}: {type(error).__name__}: {error}")
+    warn_user(
+        f"Large tensors are computed by NumPy on one thread, since the kernel of {name} could not be made: "
+        f'{error} Where this is meant, df.config.set_eager_kernels("numpy") says so.'
+    )
+
+
+def _name(what: Computation) -> str:
+    return what.name if isinstance(what, Op) else what.__name__.strip("_")
+
+
+def _plain(value: Any) -> bool:
+    """Whether an attribute can be part of a key that outlives it."""
+    return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(_plain, value)))
+
+
+def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
+    """Whether the form of ``op`` is one of kernels, and its inputs are numbers."""
+    if op.outputs != 1 or op.effect is not None or not isinstance(op.form, _FORMS):
+        return False
+    return all(a.dtype.kind in _NUMBERS for a in arrays)
+
+
+def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> Run | None:
+    """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it."""
+    orders = [_memory_order(a) for a in arrays]
+    laid_out = _order_of_result(what, arrays, orders)
+    options = compile_options()
+    tracer = Tracer(_name(what), options=options)
+    try:
+        graph = _graph(tracer, what, arrays, orders, laid_out, attrs)
+    except (InvalidArgumentError, DTypeError) as error:
+        raise _UnfitError from error
+    (result,) = graph.outputs
+    if isinstance(what, Op) and isinstance(what.form, Take) and result.spec.size <= LARGE:
+        return None
+    compiled = CompiledGraph(graph, options)
+    if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
+        return None
+    if all(a.flags.c_contiguous for a in arrays):
+        return lambda *inputs: compiled(*inputs)[0]
+    perm = laid_out and _inverse(laid_out)
+
+    def run(*inputs: EagerTensor) -> EagerTensor:
+        found: EagerTensor = compiled(*map(_in_order, inputs, orders))[0]
+        return wrap(found._array.transpose(perm)) if perm else found
+
+    return run
+
+
+def _order_of_result(
+    what: Computation, arrays: Sequence[Array], orders: Sequence[tuple[int, ...]]
+) -> tuple[int, ...] | None:
+    """The order of axes that an elementwise result has as its inputs do, as with NumPy; None for its own."""
+    if not isinstance(what, Op) or not isinstance(what.form, Element):
+        return None
+    shapes = {a.shape for a in arrays if a.ndim}
+    found = {order for a, order in zip(arrays, orders, strict=True) if a.ndim}
+    return found.pop() if len(shapes) == len(found) == 1 and list(*found) != sorted(*found) else None
+
+
+def _graph(
+    tracer: Tracer,
+    what: Computation,
+    arrays: Sequence[Array],
+    orders: Sequence[tuple[int, ...]],
+    laid_out: tuple[int, ...] | None,
+    attrs: Mapping[str, Any],
+) -> Graph:
+    """The graph of the op or function, whose arguments, and whose result, lie in row-major order."""
+    with tracing(tracer):
+        inputs = tuple([_argument(tracer, a, order) for a, order in zip(arrays, orders, strict=True)])
+        found = tracer.run(what, inputs, dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
+        if laid_out is not None:
+            found = tracer.run(TRANSPOSE, (found,), {"perm": laid_out})
+    result: Value = found._value
+    return eliminate_dead_code(tracer.builder.finish([result]))
+
+
+def _argument(tracer: Tracer, array: Array, order: tuple[int, ...]) -> Any:
+    """What the op reads: an argument, whose axes are put in another order where ``order`` says so."""
+    symbol = tracer.argument(TensorSpec.of(Shape([array.shape[a] for a in order]), of_array(array.dtype)))
+    perm = _inverse(order)
+    return symbol if list(perm) == sorted(perm) else tracer.run(TRANSPOSE, (symbol,), {"perm": perm})
+
+
+def _memory_order(array: Array) -> tuple[int, ...]:
+    """The order of axes in which the array is row-major; its own where there is none."""
+    own = tuple(range(array.ndim))
+    if array.flags.c_contiguous:
+        return own
+    order = tuple(sorted(own, key=lambda a: (-array.strides[a], a)))
+    return order if array.transpose(order).flags.c_contiguous else own
+
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _in_order(tensor: EagerTensor, order: tuple[int, ...]) -> EagerTensor:
+    """The tensor with its axes in ``order``, in row-major order: a copy where memory has them otherwise."""
+    return wrap(np.ascontiguousarray(tensor._array.transpose(order)))

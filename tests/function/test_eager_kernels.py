@@ -1,0 +1,218 @@
+"""Ops on large tensors that run eagerly: the kernel that a compiled function of the op has, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.eager.engine import EAGER
+from dualflow.eager.kernels import LARGE
+from dualflow.ops.families import load_families
+from dualflow.ops.forms import Element, Fold
+from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.samples import Sample
+from dualflow.ops.testing.cases import draw
+
+load_families()
+pytestmark = pytest.mark.llvm
+MORE = LARGE + 3
+RNG = np.random.default_rng(5)
+X = df.constant(RNG.standard_normal(MORE).astype(np.float32))
+M = df.constant(RNG.standard_normal((190, 180)).astype(np.float32))
+
+
+@pytest.fixture(autouse=True)
+def _kernels() -> Iterator[None]:
+    df.config.set_eager_kernels("compiled")
+    yield
+    df.config.set_eager_kernels(None)
+
+
+def same(x: Any, y: Any) -> None:
+    """Equal to the bit, whatever the signs of zeros and the bits of nan."""
+    a, b = np.asarray(x), np.asarray(y)
+    assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    assert a.tobytes() == b.tobytes()
+
+
+def large_samples() -> Iterator[tuple[Op, Sample, tuple[int, ...] | None]]:
+    """One sample of each elementwise op and fold, and a shape that makes it large."""
+    for op in REGISTRY.values():
+        sample = next((s for s in op.samples if s.inputs), None)
+        if sample is None or any(d.values is not None for d in sample.inputs):
+            continue
+        if isinstance(op.form, Element) and all(d.shape is None for d in sample.inputs):
+            yield op, sample, (MORE,)
+        elif isinstance(op.form, Fold):
+            own = sample.inputs[0].shape or ()
+            yield op, sample, tuple([d * round((2 * LARGE) ** (1 / len(own)) / d + 1) for d in own])
+
+
+SAMPLES = list(large_samples())
+
+
+@pytest.mark.parametrize(("op", "sample", "shape"), SAMPLES, ids=[op.name for op, _, _ in SAMPLES])
+def test_a_large_op_gives_the_bits_of_its_compiled_function(
+    op: Op, sample: Sample, shape: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(1)
+    kinds = [d.kinds[0] for d in sample.inputs]
+    arrays = [
+        draw(d, rng, {"f": "f4", "i": "i4", "b": "?", "c": "c8", "u": "u1"}[k], shape)
+        for d, k in zip(sample.inputs, kinds, strict=True)
+    ]
+    inputs = op.prepare(arrays, EAGER)
+    found = EAGER.apply(op, inputs, sample.attrs)
+    compiled = df.function(lambda *xs: dispatch.current().apply(op, xs, sample.attrs))
+    same(found, compiled(*inputs))
+
+
+def softmax(x: Any) -> Any:
+    return df.nn.softmax(x)
+
+
+COMPOSITIONS: dict[str, Callable[[Any], Any]] = {
+    "softmax": softmax,
+    "log_softmax": lambda x: df.nn.log_softmax(x, axis=0),
+    "gelu": df.nn.gelu,
+    "gelu through tanh": lambda x: df.nn.gelu(x, approximate=True),
+    "silu": df.nn.silu,
+    "elu": df.nn.elu,
+    "selu": df.nn.selu,
+    "leaky_relu": df.nn.leaky_relu,
+    "clip_by_value": lambda x: df.clip_by_value(x, -1, 0.5),
+    "logsumexp": lambda x: df.reduce_logsumexp(x, 1, keepdims=True),
+    "variance": lambda x: df.math.reduce_variance(x, 0),
+    "euclidean_norm": lambda x: df.math.reduce_euclidean_norm(x, 1),
+}
+
+
+@pytest.mark.parametrize("function", COMPOSITIONS.values(), ids=COMPOSITIONS)
+def test_a_function_of_several_ops_runs_as_it_does_compiled(function: Callable[[Any], Any]) -> None:
+    same(function(M), df.function(function)(M))
+
+
+def test_a_composition_under_a_tape_has_the_gradient_of_its_ops() -> None:
+    with df.GradientTape() as tape:
+        tape.watch(M)
+        found = softmax(M) * M
+    small = df.constant(M.numpy()[:3])
+    with df.GradientTape() as few:
+        few.watch(small)
+        rows = softmax(small) * small
+    np.testing.assert_allclose(
+        tape.gradient(found, M).numpy()[:3], few.gradient(rows, small).numpy(), rtol=1e-4, atol=1e-7
+    )
+
+
+def test_up_to_the_size_and_where_it_is_chosen_numpy_computes() -> None:
+    values = RNG.uniform(-5, 5, LARGE).astype(np.float32)
+    same(df.exp(values), np.exp(values))
+    df.config.set_eager_kernels("numpy")
+    same(df.exp(X), np.exp(X.numpy()))
+
+
+def test_with_another_backend_numpy_computes() -> None:
+    df.config.set_backend("numpy")
+    try:
+        assert df.config.get_eager_kernels() == "numpy"
+        same(df.exp(X), np.exp(X.numpy()))
+    finally:
+        df.config.set_backend(None)
+
+
+def test_the_environment_chooses_where_the_program_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    df.config.set_eager_kernels(None)
+    monkeypatch.setenv("DUALFLOW_EAGER_KERNELS", "numpy")
+    assert df.config.get_eager_kernels() == "numpy"
+    assert df.show_config(mode="dicts")["eager_kernels"]["chosen_by"] == "DUALFLOW_EAGER_KERNELS"
+    monkeypatch.setenv("DUALFLOW_EAGER_KERNELS", "fast")
+    with pytest.raises(df.errors.InvalidArgumentError, match="'fast' in DUALFLOW_EAGER_KERNELS"):
+        df.config.get_eager_kernels()
+
+
+LAYOUTS: dict[str, np.ndarray] = {
+    "transposed": M.numpy().T,
+    "three axes in another order": RNG.standard_normal((30, 40, 50)).astype(np.float32).transpose(2, 0, 1),
+    "every other element": RNG.standard_normal(2 * MORE).astype(np.float32)[::2],
+    "backwards": X.numpy()[::-1],
+    "broadcast": np.broadcast_to(X.numpy()[:200], (200, 200)),
+    "one element in all places": np.broadcast_to(np.float32(2.5), (200, 200)),
+    "of other bytes": X.numpy().astype(">f4"),
+}
+
+
+@pytest.mark.parametrize("array", LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts_change_no_value(array: np.ndarray) -> None:
+    x = df.constant(array)
+    np.testing.assert_array_equal((x + x).numpy(), array + array)
+    np.testing.assert_array_equal((x * df.constant(array.copy())).numpy(), array * array)
+    np.testing.assert_array_equal(df.reduce_max(x, 0).numpy(), array.max(0))
+
+
+def test_an_elementwise_result_lies_in_memory_as_its_inputs_do() -> None:
+    x = df.transpose(M)
+    assert (x + x).numpy().strides == x.numpy().strides
+
+
+def test_a_scalar_beside_a_large_tensor_stays_one_and_the_other_way_round() -> None:
+    same(X - df.constant(2.0), X.numpy() - np.float32(2))
+    same(2.0 - X, np.float32(2) - X.numpy())
+    same(df.where(X > 0, X, 0.0), np.where(X.numpy() > 0, X.numpy(), np.float32(0)))
+
+
+FAILURES: dict[str, Callable[[Any], Any]] = {
+    "a divisor of 0": lambda n: df.range(n) // df.zeros([n], df.int32),
+    "an index beyond the axis": lambda n: df.gather(df.zeros([n]), df.range(1, n + 1)),
+    "shapes that don't broadcast": lambda n: df.zeros([n]) + df.zeros([n + 1]),
+    "a dtype that the op refuses": lambda n: df.bitwise.bitwise_and(df.zeros([n]), df.zeros([n])),
+    "an axis that is not there": lambda n: df.nn.softmax(df.zeros([n]), axis=3),
+}
+
+
+@pytest.mark.parametrize("call", FAILURES.values(), ids=FAILURES)
+def test_what_fails_for_small_tensors_fails_alike_for_large_ones(call: Callable[[int], Any]) -> None:
+    with pytest.raises(df.errors.DualflowError) as small:
+        call(3)
+    with pytest.raises(type(small.value)) as large:
+        call(MORE)
+    assert type(large.value) is type(small.value)
+    shown = str(large.value)
+    for beyond in (1, 0, -1):
+        shown = shown.replace(str(MORE + beyond), str(3 + beyond))
+    assert shown == str(small.value)
+
+
+def test_an_identity_copies_nothing() -> None:
+    assert np.shares_memory(df.identity(X).numpy(), X.numpy())
+
+
+def test_pieces_are_put_together_and_rows_are_picked() -> None:
+    a, rows = M.numpy(), [3, 1, 189] * 80
+    same(df.concat([M, M], 1), np.concatenate([a, a], 1))
+    same(df.stack([M, M], 2), np.stack([a, a], 2))
+    same(df.gather(M, rows), a[rows])
+
+
+def test_a_tape_follows_large_ops() -> None:
+    def slope(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.tanh(x)
+        return tape.gradient(y, x)
+
+    y = df.tanh(X).numpy()
+    np.testing.assert_allclose(slope(X).numpy(), 1 - y * y, rtol=1e-5, atol=1e-6)
+
+
+def test_large_ops_make_tensors_in_traces_and_maps_too() -> None:
+    assert isinstance(df.function(lambda x: df.exp(x))(X), AbstractTensor)
+    np.testing.assert_array_equal(
+        df.vectorized_map(lambda row: row + 1.0, M).numpy(), M.numpy() + np.float32(1)
+    )

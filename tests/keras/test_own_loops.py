@@ -1,0 +1,75 @@
+"""Training loops that people write themselves, around models and optimizers of Keras."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+X = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
+Y = X.sum(axis=1, keepdims=True)
+
+
+def step_of(keras: Any) -> Any:
+    """A step of gradient descent on a new model, the same each time."""
+    start = keras.initializers.GlorotUniform(1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, kernel_initializer=start)])
+    optimizer, loss_of = keras.optimizers.Adam(0.1), keras.losses.MeanSquaredError()
+    optimizer.build(model.trainable_weights)
+
+    def step(x: Any, y: Any) -> Any:
+        with df.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        weights = model.trainable_weights
+        optimizer.apply(tape.gradient(loss, weights), weights)
+        return loss
+
+    return step
+
+
+def test_a_step_is_the_same_compiled(keras: Any) -> None:
+    eager, compiled = step_of(keras), df.function(step_of(keras))
+    losses = np.array([[eager(X, Y).numpy(), compiled(X, Y).numpy()] for _ in range(20)])
+    np.testing.assert_allclose(losses[:, 1], losses[:, 0], rtol=1e-4)
+    assert losses[-1, 0] < 0.5 * losses[0, 0]
+
+
+def test_conversion_leaves_keras_as_it_is_written(keras: Any) -> None:
+    """To convert a function takes many times as long as to trace it, and Keras has hundreds of them."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    def traced(step: Any, **options: Any) -> int:
+        """The calls of Python functions in a trace."""
+        nonlocal calls
+        calls, before = 0, sys.getprofile()
+        sys.setprofile(count)
+        try:
+            df.function(step, **options).get_concrete_function(df.TensorSpec([16, 4]), df.TensorSpec([16, 1]))
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    step = step_of(keras)
+    as_written = traced(step, autograph=False)
+    assert traced(step) < 2 * as_written
+
+
+def test_a_layer_that_tests_a_tensor_says_where(keras: Any) -> None:
+    class Folded(keras.layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types
+        def call(self, x: Any) -> Any:
+            return -x if df.reduce_sum(x) < 0.0 else x
+
+    folded = Folded()
+    np.testing.assert_array_equal(folded(df.constant([-1.0])).numpy(), [1.0])
+    np.testing.assert_array_equal(df.function(lambda x: folded.call(x))(df.constant([-1.0])).numpy(), [1.0])
+    with pytest.raises(df.errors.OperatorNotAllowedInGraphError, match=r"(?s)test_own_loops.*df\.cond"):
+        df.function(lambda x: folded(x))(df.constant([-1.0]))
