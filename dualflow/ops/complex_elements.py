@@ -1,8 +1,8 @@
 """Element code on complex numbers, which are pairs of reals there.
 
 What a record's ``code(m, x, ...)`` computes of complex elements it computes of :class:`Pair` values, given
-the functions of :class:`PairMaths`. Both stand on the maths namespace of the parts. Products and quotients are
-rounded as NumPy's are, and special values are those of C's functions.
+the functions of :class:`PairMaths`. Both stand on the maths namespace of the parts. Products and quotients
+are rounded as NumPy's are, and special values are those of C's functions.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ class PairMaths:
             return m.log(x)
         big, small = m.maximum(m.abs(x.re), m.abs(x.im)), m.minimum(m.abs(x.re), m.abs(x.im))
         square, other = big * big, small * small
-        above_one, lost = square - 1, (square - 1 - square) + 1
+        above_one = square - 1
+        lost = square - (above_one + 1)
         for term in (other, m.fma(big, big, -square), m.fma(small, small, -other)):
             above_one, more = _exact_sum(above_one, term)
             lost = lost + more
@@ -295,15 +296,15 @@ class NoPairs(TypeError):
     """A function of element code takes no complex numbers."""
 
 
-class _Traced:
+class _ReadElement:
     """What stands for an element, or for a namespace, where only the elements that code reads matter."""
 
     def __init__(self, reads: frozenset[int] = frozenset()) -> None:
         self.reads = reads
         self.checked: frozenset[int] = frozenset()
 
-    def _with(self, *operands: Any) -> _Traced:
-        return _Traced(self.reads.union(*[x.reads for x in operands if isinstance(x, _Traced)]))
+    def _with(self, *operands: Any) -> _ReadElement:
+        return _ReadElement(self.reads.union(*[x.reads for x in operands if isinstance(x, _ReadElement)]))
 
     __add__ = __sub__ = __mul__ = __truediv__ = __radd__ = __rsub__ = __rmul__ = __rtruediv__ = _with
     __neg__ = __invert__ = __and__ = __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = _with
@@ -316,7 +317,7 @@ class _Traced:
         """What is checked is read for every part."""
         self.checked |= ok.reads
 
-    def __getattr__(self, name: str) -> Callable[..., _Traced]:
+    def __getattr__(self, name: str) -> Callable[..., _ReadElement]:
         return self._with
 
 
@@ -338,9 +339,9 @@ def reads_of(
     >>> reads_of(lambda m, x: m.abs(x), (True,), {})
     {'real': (0, 1)}
     """
-    m, count, given = _Traced(), 0, []
+    m, count, given = _ReadElement(), 0, []
     for is_complex in which:
-        parts = [_Traced(frozenset([count + i])) for i in range(1 + is_complex)]
+        parts = [_ReadElement(frozenset([count + i])) for i in range(1 + is_complex)]
         given.append(Pair(m, *parts) if is_complex else parts[0])
         count += len(parts)
     try:
