@@ -16,8 +16,8 @@ from benchmarks.backends import Compared
 from benchmarks.first_call import OTHER_SIZES, Figures
 from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
-from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.runtime import threads
+from dualflow.core import blas
 
 MIB = 1 << 20
 LARGE = 100_000

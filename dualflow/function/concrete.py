@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -29,6 +29,7 @@ from dualflow.function.calling.subtrace import Subtrace
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
+    from dualflow.function.calling.memory_budget import MemoryReport
     from dualflow.graph.compiled import PartReport
 
 
@@ -141,6 +142,31 @@ class ConcreteFunction:
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
         return self._compiled.executable.parts
+
+    @property
+    @entry
+    def memory(self) -> MemoryReport:
+        """The memory that a call takes beside its arguments, variables and constants, by its plan.
+
+        Raises:
+            FailedPreconditionError: sizes of tensors depend on data, or are open and have not been called.
+            ResourceExhaustedError: the function has a memory budget that no plan can keep.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.cumsum(df.exp(x)), memory_budget="1MB")
+        >>> print(f.get_concrete_function(df.TensorSpec([1000])).memory)
+        8 KB at the peak of a call, of a budget of 1 MB; nothing is computed again
+        """
+        if not self.sized:
+            raise FailedPreconditionError(
+                f"{self!r} leaves sizes open: its memory is planned for those of a call. Call it first."
+            )
+        return self._compiled.memory
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether it has a memory budget."""
+        return self.subtrace.options.memory_budget is not None
 
     @entry
     def status(self) -> str:

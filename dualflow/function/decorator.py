@@ -22,7 +22,7 @@ from dualflow.function.calling.status import status
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.debugging.debug import debug
 from dualflow.function.debugging.stepping import Step
-from dualflow.function.options import known_backend
+from dualflow.function.options import bytes_of, known_backend
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import DETOURS
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
@@ -58,6 +58,7 @@ class Function(Copied, Generic[P, R]):
         jit_compile: bool | None = None,
         strict: bool = False,
         backend: str | None = None,
+        memory_budget: int | str | None = None,
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -72,6 +73,7 @@ class Function(Copied, Generic[P, R]):
             "jit_compile": jit_compile,
             "strict": strict,
             "backend": None if backend is None else known_backend(backend),
+            "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
         }
         self._tracer = FunctionTracer(
             python_function,
@@ -80,6 +82,7 @@ class Function(Copied, Generic[P, R]):
             autograph=autograph,
             backend=self._options["backend"],
             strict=strict,
+            memory_budget=self._options["memory_budget"],
         )
         self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
@@ -339,6 +342,7 @@ class _FunctionOptions(TypedDict, total=False):
     reduce_retracing: bool | Literal["batch"]
     experimental_relax_shapes: bool
     strict: bool
+    memory_budget: int | str | None
     name: str | None
 
 
@@ -363,6 +367,7 @@ def function(
     *,
     strict: bool = False,
     backend: str | None = None,
+    memory_budget: int | str | None = None,
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -390,6 +395,15 @@ def function(
             is an error, when it is made; for open sizes, when it is first called with some.
         backend: what runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default what
             :func:`dualflow.config.set_backend` has chosen.
+        memory_budget: the most memory that a call may take beside its arguments, variables and constants, in
+            bytes or as text such as ``"2GB"`` or ``"512MiB"``. Where the plan of a trace takes more, values
+            that wait long for a reader, such as those that a gradient needs, are computed again in the place
+            of being kept: the cheapest work for the most bytes first, until the plan fits. Results are the
+            same to the bit. It holds for the trace that is called, and what other traced functions add to
+            it; bodies of loops count, but only whole loops and branches are left out or computed again (see
+            :func:`dualflow.config.set_loop_memory` for what loops keep of their turns). Where an eager tape
+            watches, it holds for the way forward and for the way back, each by itself.
+            ``get_concrete_function(...).memory`` tells what was done.
         name: shown in errors and graphs; by default the function's.
 
     The other arguments are TensorFlow's, and ignored.
@@ -401,7 +415,9 @@ def function(
         DTypeError: an argument without a hash, a result that is no tensor, or an async or generator function.
         InvalidArgumentError: a variable is created after the first call.
         OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
-        FailedPreconditionError: the function is strict, and a part of it would not run natively.
+        FailedPreconditionError: the function is strict, and a part of it would not run natively; or it has a
+            memory budget, and sizes of tensors that its data decide.
+        ResourceExhaustedError: at the first call: no plan keeps the memory budget; it says the smallest one.
 
     >>> import dualflow as df
     >>> @df.function
@@ -418,6 +434,7 @@ def function(
         reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
         strict=strict,
         backend=backend,
+        memory_budget=memory_budget,
         name=name,
     )
     try:

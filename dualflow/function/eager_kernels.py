@@ -22,6 +22,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import warn_user
 from dualflow.eager.kernels import KERNELS, LARGE, Computation
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.calling.backend_door import any_length
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.options import compile_options, eager_kernels_on, without_eager_kernels
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -29,19 +30,24 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Element, Fold, Scatter, Take
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scatter, Take
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor]
 
-_FORMS: Final = (Element, Fold, Take, Assemble, Scatter)
+_FORMS: Final = (Element, Fold, Take, Assemble, Scatter, Contraction)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
 _MOST: Final = 512
 """So many kinds of calls are remembered, of some ten kilobytes each."""
+_MOST_SIZES: Final = 1 << 14
 _MISSING: Final = object()
 _known: Final[dict[Hashable, Any]] = {}
+_lengths: Final[dict[Hashable, Any]] = {}
+"""Elementwise kernels for vectors of any length, by all of their key but the shapes."""
+_once: Final[set[Hashable]] = set()
+"""What has been computed by one of these: a call that comes again gets a kernel of its own, a shorter way."""
 
 
 class _Building(threading.local):
@@ -81,22 +87,44 @@ def _found(key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dic
     """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
     if _building.on or not all(map(_plain, attrs.values())):
         return None
-    run = None
+    run, kind = None, _kind(key, arrays)
+    if kind in _lengths and key not in _once:
+        if len(_once) >= _MOST_SIZES:
+            _once.clear()
+        _once.add(key)
+        return _of_length(_lengths[kind], arrays)
     if not isinstance(what, Op) or _eligible(what, arrays):
         _building.on = True
         try:
-            run = Context().run(_made, what, arrays, attrs)
+            run = Context().run(_made, what, arrays, attrs, kind)
         except _UnfitError:
             return None
         except Exception as error:
             _switch_off(what, error)
         finally:
             _building.on = False
-    if len(_known) >= _MOST:
-        for oldest in list(_known)[: _MOST // 8]:
-            _known.pop(oldest, None)
-    _known[key] = run
+    _remember(_known, key, run)
     return run
+
+
+def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
+    """Keep ``value``, in the place of what has been kept longest where there is too much."""
+    if len(table) >= _MOST:
+        for oldest in list(table)[: _MOST // 8]:
+            table.pop(oldest, None)
+    table[key] = value
+
+
+def _kind(key: Any, arrays: Sequence[Array]) -> Hashable:
+    """The key without shapes; None where not all arrays are row-major and of one shape, or scalars."""
+    if len({a.shape for a in arrays if a.ndim}) > 1 or not all(a.flags.c_contiguous for a in arrays):
+        return None
+    return *key[:2], *[(a.dtype, not a.ndim) for a in arrays]
+
+
+def _of_length(compute: Callable[..., Array], arrays: Sequence[Array]) -> Run:
+    """One call of a kernel for vectors of any length."""
+    return lambda *inputs: wrap(compute(arrays, max(arrays, key=np.ndim).shape))
 
 
 class _UnfitError(Exception):
@@ -107,8 +135,8 @@ def _switch_off(what: Computation, error: Exception) -> None:
     name = _name(what)
     without_eager_kernels(f"no kernel for {name}: {type(error).__name__}: {error}")
     warn_user(
-        f"Large tensors are computed by NumPy on one thread, since the kernel of {name} could not be made: "
-        f'{error} Where this is meant, df.config.set_eager_kernels("numpy") says so.'
+        f"Large tensors are computed by NumPy on one thread, as no kernel of {name} could be made "
+        f'({type(error).__name__}: {error}). Where this is meant, say df.config.set_eager_kernels("numpy").'
     )
 
 
@@ -128,7 +156,7 @@ def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
     return all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
-def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> Run | None:
+def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], kind: Hashable) -> Run | None:
     """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it."""
     orders = [_memory_order(a) for a in arrays]
     laid_out = _order_of_result(what, arrays, orders)
@@ -144,6 +172,10 @@ def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any]) 
     compiled = CompiledGraph(graph, options)
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
         return None
+    if kind is not None and kind not in _lengths and result.spec.shape == max(arrays, key=np.ndim).shape:
+        found = any_length(compiled.executable)
+        if found is not None:
+            _remember(_lengths, kind, found)
     if all(a.flags.c_contiguous for a in arrays):
         return lambda *inputs: compiled(*inputs)[0]
     perm = laid_out and _inverse(laid_out)

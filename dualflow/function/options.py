@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
@@ -27,7 +28,9 @@ class _Settings:
 _settings: Final = _Settings()
 
 
-def compile_options(backend: str | None = None, strict: bool = False) -> CompileOptions:
+def compile_options(
+    backend: str | None = None, strict: bool = False, memory_budget: int | None = None
+) -> CompileOptions:
     """The options of a compile that begins now: what the function says, else what holds for the process.
 
     ``DUALFLOW_CHECK_PASSES=1`` turns :attr:`CompileOptions.checking` on.
@@ -40,6 +43,7 @@ def compile_options(backend: str | None = None, strict: bool = False) -> Compile
         strict=strict,
         memory=available_bytes(),
         kept_by_loops=_settings.kept_by_loops,
+        memory_budget=memory_budget,
         checking=os.environ.get("DUALFLOW_CHECK_PASSES") == "1",
     )
 
@@ -179,6 +183,29 @@ def set_loop_memory(nbytes: int | None) -> None:
 def loop_memory() -> int:
     """How many bytes the gradient of a loop may keep; see :func:`set_loop_memory`."""
     return compile_options().loop_budget
+
+
+def bytes_of(size: int | str) -> int:
+    """A number of bytes, as an int or as text such as ``"2GB"`` or ``"1.5 GiB"``.
+
+    KB, MB, GB and TB are powers of 1000; KiB, MiB, GiB and TiB powers of 1024.
+
+    Raises:
+        InvalidArgumentError: it says no positive number of bytes.
+
+    >>> bytes_of("2GB"), bytes_of("1.5 KiB"), bytes_of(4096)
+    (2000000000, 1536, 4096)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT]?)(i?)B)?", str(size).strip(), re.IGNORECASE)
+    if found is not None and isinstance(size, str | int) and not isinstance(size, bool):
+        number, prefix, binary = found.groups()
+        power = " KMGT".index((prefix or " ").upper())
+        nbytes = int(float(number) * (1024 if binary else 1000) ** power) if power else int(float(number))
+        if nbytes > 0:
+            return nbytes
+    raise InvalidArgumentError(
+        f"A memory budget is a positive number of bytes, such as 2 << 30, '2GB' or '512 MiB', not {size!r}."
+    )
 
 
 def known_backend(name: str, where: str = "") -> str:

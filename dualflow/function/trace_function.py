@@ -50,6 +50,7 @@ class FunctionTracer:
         autograph: whether it may be converted.
         backend: what compiles its traces; None for the process's own choice at each trace.
         strict: whether all of a trace must run natively.
+        memory_budget: the most bytes that a call may take; None for any.
 
     Attributes:
         attempts: how many traces were asked for, those that failed included.
@@ -64,6 +65,7 @@ class FunctionTracer:
         autograph: bool,
         backend: str | None,
         strict: bool,
+        memory_budget: int | None,
     ) -> None:
         self.attempts = 0
         self._function = function
@@ -72,6 +74,7 @@ class FunctionTracer:
         self._autograph = autograph
         self._backend = backend
         self._strict = strict
+        self._memory_budget = memory_budget
         self._converted: Converted | None = None
         self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
         self._creation = VariableCreation(name)
@@ -145,7 +148,7 @@ class FunctionTracer:
         A variable that is an argument and also captured must be one input of the graph: the first run shows
         which are.
         """
-        options = compile_options(self._backend, self._strict)
+        options = compile_options(self._backend, self._strict, self._memory_budget)
         concrete = self._run(function, call, options, _NO_IDS, builder)
         captured = {id(source) for source in concrete.subtrace.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]

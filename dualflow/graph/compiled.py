@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Trail
 
@@ -78,6 +78,48 @@ class Figures(NamedTuple):
     arena_stays: bool
 
 
+class MemoryBlock(NamedTuple):
+    """Memory for an intermediate value.
+
+    Attributes:
+        value: the value of the graph; None for what the plan adds, such as copies.
+        birth: the step that makes it.
+        reads: the steps that read it, in order.
+        nbytes: how much it is.
+    """
+
+    value: Value | None
+    birth: int
+    reads: tuple[int, ...]
+    nbytes: int
+
+
+class Footprint(NamedTuple):
+    """The memory that a call of a graph takes, by the plan of its values.
+
+    Arguments, variables and constants are there before and after, and not part of it; neither are the few
+    rows that kernels keep for themselves.
+
+    Attributes:
+        steps: the node of the graph that each step runs; None for what the plan adds.
+        blocks: the intermediate values.
+        bent: the values of the graph whose elements don't lie in order.
+        arena: the bytes of all blocks, which use memory again once a value is dead.
+        held: the bytes that are taken from the first step to the last: results, and arrays of host calls.
+    """
+
+    steps: tuple[Node | None, ...]
+    blocks: tuple[MemoryBlock, ...]
+    bent: frozenset[Value]
+    arena: int
+    held: int
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that are taken at a time."""
+        return self.arena + self.held
+
+
 class CodeSource(StrEnum):
     """Where compiled code came from, the cheapest first."""
 
@@ -137,6 +179,10 @@ class Backend(Protocol):
 
     def build(self, graph: Graph, options: CompileOptions) -> Compiled:
         """Compile ``graph``, whose sizes are static and whose passes have run."""
+        ...
+
+    def footprint(self, graph: Graph) -> Footprint:
+        """The memory that a call takes of ``graph``, whose sizes are numbers and whose passes have run."""
         ...
 
     def figures(self, compiled: Any) -> Figures:

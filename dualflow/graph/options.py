@@ -23,6 +23,7 @@ class CompileOptions:
         memory: the bytes that the process may take.
         kept_by_loops: the most bytes that loops may keep of their turns, where the user has said it; see
             :attr:`loop_budget`.
+        memory_budget: the most bytes that a call may take beside what it is given, by its plan; None for any.
         threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
             uses. Where all graphs share the threads, any other number is taken for the process's own.
         vector_bits: the width of the vectors that code is written for; None for what the process uses.
@@ -38,6 +39,7 @@ class CompileOptions:
     strict: bool = False
     memory: int = 8 << 30
     kept_by_loops: int | None = None
+    memory_budget: int | None = None
     threads: int | None = None
     vector_bits: int | None = None
     checking: bool = False

@@ -67,9 +67,7 @@ def rsqrt(x: Any) -> Any:
 
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``, from the side where the exponential can't overflow."""
-    decay = np.exp(-np.abs(x))
-    upper = 1 / (1 + decay)
-    return np.where(x < 0, decay * upper, upper)
+    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
 
 
 def cast(x: Any, dtype: DType) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dualflow.core.extent import UndecidedSize
 from dualflow.graph.axes import is_view
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.run_time_sizes import depends_on_extents, tells_sizes
 from dualflow.graph.scalars import bodies
@@ -15,8 +15,11 @@ from dualflow.ops.forms import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
-def with_host_fallbacks(graph: Graph) -> Graph:
-    """``graph`` where each choice or loop that can't run natively is opaque, with the reason."""
+def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
+    """``graph`` where each choice or loop that can't run natively is opaque, with the reason.
+
+    ``moved`` learns which values take the place of others.
+    """
     reasons = {n: found for n in graph.nodes if is_control(n) and (found := why_not(n)) is not None}
     reasons |= _separated(graph, reasons)
     if not reasons:
@@ -30,7 +33,7 @@ def with_host_fallbacks(graph: Graph) -> Graph:
         op = replace(node.op, form=Opaque(reasons[node]))
         return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.also))
 
-    return rebuild(graph, opaque)
+    return rebuild(graph, opaque, moved)
 
 
 def why_not(node: Node) -> str | None:

@@ -148,7 +148,7 @@ def lies_chosen(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value,
             base = base_of(value)
             if base in made:
                 made.discard(base)
-                strides = None if base is value or not is_fixed(sizes(base)) else _wanted(value)
+                strides = None if base is value or not is_fixed(sizes(base)) else strides_wanted(value)
                 if strides is not None:
                     chosen[base] = strides
         if kind_of(node) is CallKind.KERNEL:
@@ -156,7 +156,7 @@ def lies_chosen(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value,
     return chosen
 
 
-def _wanted(value: Value) -> tuple[int, ...] | None:
+def strides_wanted(value: Value) -> tuple[int, ...] | None:
     """The strides that save a copy of ``value``; None where it needs none, or has none."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []

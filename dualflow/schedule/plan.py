@@ -21,12 +21,14 @@ import numpy as np
 from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
+from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.ops.forms import Choice, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
+from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
     CallKind,
@@ -200,6 +202,30 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
     )
 
 
+def footprint(graph: Graph, *, strided_products: bool, window_products: bool) -> Footprint:
+    """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments."""
+    table = _Table(strided_products, window_products)
+    opaque: dict[Value, Value] = {}
+    scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
+    origin: dict[Value, Value] = {}
+    for value in (v for node in graph.nodes for v in node.outputs):
+        now = opaque.get(value, value)
+        origin[scope.moved.get(now, now)] = value
+    made = (next((origin[v] for v in step.node.outputs if v in origin), None) for step in scope.steps)
+    blocks = [
+        MemoryBlock(origin.get(v), birth, tuple(reads), v.spec.nbytes) for v, (birth, reads) in scope.reads()
+    ]
+    blocks += [MemoryBlock(None, at, (), nbytes) for at, nbytes in scope.inner()]
+    bent = (v for v, home in scope.homes.items() if home.strides is not None)
+    return Footprint(
+        steps=tuple([None if value is None else value.node for value in made]),
+        blocks=tuple(blocks),
+        bent=frozenset(origin[v] for v in bent if v in origin),
+        arena=scope.arena_bytes,
+        held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *table.temporaries)),
+    )
+
+
 @dataclass(slots=True, eq=False)
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
@@ -270,8 +296,9 @@ class _Scope:
     ) -> None:
         self.held = held
         self.table = table
+        self.moved: dict[Value, Value] = {}
         if table.window_products and not held:
-            graph = with_window_products(graph)
+            graph = with_window_products(graph, self.moved)
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.lies = lies_chosen(nodes, self.targets)
         given = {v: home.strides for v, home in self.targets.items() if home.strides is not None}
@@ -308,36 +335,40 @@ class _Scope:
             else:
                 self.homes[value] = Home(BufferKind.ARENA, strides=self.lies.get(value))
 
-    def _fill_arena(self) -> int:
-        """Offsets in the arena, from the steps at which each value is made and last read; returns its bytes.
-
-        The bodies of a step take turns in one block.
-        """
-        birth: dict[Value, int] = {}
-        death: dict[Value, int] = {}
-        inner: list[StridedNode] = []
+    def reads(self) -> list[tuple[Value, tuple[int, list[int]]]]:
+        """The values in the arena: each with the step that makes it, and those that read it."""
+        found: dict[Value, tuple[int, list[int]]] = {}
         for at, step in enumerate(self.steps):
             for value in step.node.outputs:
                 if self.homes[value].kind is BufferKind.ARENA:
-                    birth[value] = death[value] = at
-            for base in map(base_of, step.inputs):
-                if base in birth:
-                    death[base] = at
-            if step in self.bodies:
-                inner.append(step)
+                    found[value] = at, []
+            for base in dict.fromkeys(map(base_of, step.inputs)):
+                if base in found:
+                    found[base][1].append(at)
         for base in map(base_of, self.held):
-            if base in birth:
-                death[base] = len(self.steps)
-        blocks = [Lifetime(birth[v], death[v], v.spec.nbytes) for v in birth]
-        order = {s: i for i, s in enumerate(self.steps)}
-        for step in inner:
-            most = max((b.arena_bytes for b in self.bodies[step]), default=0)
-            blocks.append(Lifetime(order[step], order[step], most))
+            if base in found:
+                found[base][1].append(len(self.steps))
+        return list(found.items())
+
+    def inner(self) -> list[tuple[int, int]]:
+        """The steps with bodies, which take turns in one block, and its bytes."""
+        return [
+            (at, max((b.arena_bytes for b in self.bodies[step]), default=0))
+            for at, step in enumerate(self.steps)
+            if step in self.bodies
+        ]
+
+    def _fill_arena(self) -> int:
+        """Offsets in the arena, from the steps that make each value and read it last; returns its bytes."""
+        values, inner = self.reads(), self.inner()
+        blocks = [Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values]
+        blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
         offsets, size = assign(blocks)
-        for value, offset in zip(birth, offsets, strict=False):
+        for (value, _), offset in zip(values, offsets, strict=False):
             strides = self.homes[value].strides
             self.homes[value] = Home(BufferKind.ARENA, 0, offset // value.spec.dtype.size, strides)
-        self.at = dict(zip(inner, offsets[len(birth) :], strict=True))
+        places = offsets[len(values) :]
+        self.at = {self.steps[at]: offset for (at, _), offset in zip(inner, places, strict=True)}
         return size
 
     def calls(self, places: _Places) -> tuple[PlannedCall, ...]:

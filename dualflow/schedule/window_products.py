@@ -20,8 +20,11 @@ from dualflow.schedule.operands import PRODUCT_CHARS, shows_in_order
 from dualflow.schedule.sliding import LEAST_RUN, MOST_AXES, WINDOW_PRODUCT, SlidingAxis, SlidingWindows
 
 
-def with_window_products(graph: Graph) -> Graph:
-    """``graph`` where products of windows read the tensor; windows and zeros nobody else reads are gone."""
+def with_window_products(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
+    """``graph`` where products of windows read the tensor; windows and zeros nobody else reads are gone.
+
+    ``moved`` learns which values take the place of others.
+    """
 
     def product(node: Node, current: Node) -> Expansion | None:
         found = _of_windows(current)
@@ -29,7 +32,7 @@ def with_window_products(graph: Graph) -> Graph:
 
     if not any(isinstance(n.op.form, View) and n.op.form.sliding for n in graph.nodes):
         return graph
-    changed = rebuild(graph, product)
+    changed = rebuild(graph, product, moved)
     return graph if changed is graph else _used(changed, graph)
 
 

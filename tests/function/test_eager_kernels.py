@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,6 +74,9 @@ def test_a_large_op_gives_the_bits_of_its_compiled_function(
     found = EAGER.apply(op, inputs, sample.attrs)
     compiled = df.function(lambda *xs: dispatch.current().apply(op, xs, sample.attrs))
     same(found, compiled(*inputs))
+    if isinstance(op.form, Element):  # another size, whose kernel is made for any
+        longer = [df.constant(np.concatenate([x.numpy(), x.numpy()[:5]])) for x in inputs]
+        same(EAGER.apply(op, tuple(longer), sample.attrs)[:MORE], found)
 
 
 def softmax(x: Any) -> Any:
@@ -200,6 +206,15 @@ def test_pieces_are_put_together_and_rows_are_picked() -> None:
     same(df.gather(M, rows), a[rows])
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_has_the_bits_of_its_compiled_function(transposed: bool) -> None:
+    def product(x: Any) -> Any:
+        return df.matmul(x, x, transpose_a=transposed, transpose_b=not transposed)
+
+    same(product(M), df.function(product)(M))
+    np.testing.assert_allclose((df.transpose(M) @ M).numpy(), M.numpy().T @ M.numpy(), rtol=1e-3, atol=1e-3)
+
+
 def test_a_tape_follows_large_ops() -> None:
     def slope(x: Any) -> Any:
         with df.GradientTape() as tape:
@@ -216,3 +231,29 @@ def test_large_ops_make_tensors_in_traces_and_maps_too() -> None:
     np.testing.assert_array_equal(
         df.vectorized_map(lambda row: row + 1.0, M).numpy(), M.numpy() + np.float32(1)
     )
+
+
+WITHOUT_LLVM = """
+import sys, warnings
+sys.modules["llvmlite"] = None
+import numpy as np
+import dualflow as df
+x = df.constant(np.linspace(-3, 3, 40_000, dtype=np.float32))
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    found = [df.exp(x), df.exp(x), df.tanh(x)]
+(warning,) = seen
+assert "no kernel of exp could be made (ModuleNotFoundError" in str(warning.message), warning
+assert warning.filename == __file__, warning
+assert np.array_equal(found[1], np.exp(x.numpy()))
+assert df.config.get_eager_kernels() == "numpy"
+"""
+
+
+def test_without_a_compiler_numpy_computes_and_says_so_once(tmp_path: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WITHOUT_LLVM)
+    environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path / "empty")}
+    environment.pop("DUALFLOW_BACKEND", None)
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -175,6 +175,38 @@ CASES = {
         "no backend 'cuda'",
         "one of llvm, numba, numpy",
     ),
+    "a budget that is no number of bytes": (
+        lambda: df.function(lambda x: x, memory_budget="a lot"),
+        Invalid,
+        "positive number of bytes.* not 'a lot'",
+        "'2GB' or '512 MiB'",
+    ),
+    "a budget that can't be kept": (
+        lambda: df.function(lambda x: df.sin(x), memory_budget="3 B")(V),
+        df.errors.ResourceExhaustedError,
+        r"'<lambda>' can't run in a memory_budget of 3 bytes: .*it takes \d+ bytes",
+        "a smaller batch, or compute it in parts.\n.*test_error_messages.py",
+    ),
+    "a budget for sizes that data decide": (
+        lambda: df.function(lambda x: df.boolean_mask(x, x > 0.0), memory_budget="1MB")(V),
+        df.errors.FailedPreconditionError,
+        "memory of '<lambda>' can't be planned: the size of what .* makes depends on data",
+        "Leave memory_budget out",
+    ),
+    "a budget for strings": (
+        lambda: df.function(lambda x: df.strings.length(x), memory_budget="1MB")(df.constant(["a"])),
+        df.errors.FailedPreconditionError,
+        "has strings",
+        "outside of the function",
+    ),
+    "the memory of open sizes": (
+        lambda: (
+            df.function(lambda x: x, input_signature=[df.TensorSpec([None])]).get_concrete_function().memory
+        ),
+        df.errors.FailedPreconditionError,
+        "leaves sizes open",
+        "Call it first",
+    ),
     "eager kernels that aren't there": (
         lambda: df.config.set_eager_kernels("cuda"),
         Invalid,

@@ -7,9 +7,10 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.analysis import Workload, bytes_moved, critical_path, to_networkx, work, workload
+from dualflow.graph.analysis import Workload, critical_path, to_networkx, workload
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.graph.work import bytes_moved, work
 from dualflow.ops.record import REGISTRY
 
 

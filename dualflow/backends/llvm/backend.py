@@ -11,9 +11,10 @@ from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule import plan as planning
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 
@@ -26,6 +27,12 @@ _COST_RUNS = 3
 def build(graph: Graph, options: CompileOptions) -> Executable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
     return Executable(graph, options)
+
+
+def footprint(graph: Graph) -> Footprint:
+    """The memory that a call takes of ``graph``."""
+    own = choice.own()
+    return planning.footprint(graph, strided_products=own, window_products=own)
 
 
 def figures(compiled: Executable) -> Figures:

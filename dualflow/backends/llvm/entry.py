@@ -333,23 +333,11 @@ class Entry:
         unit.asks |= written.asks
         numbers = table(run, memory, len(unit.code.messages) + 1)
         unit.code.messages += written.messages(run.kernel)
-        self._call(written.source, run.total, self._chunk(run, lanes), numbers)
-
-    def _chunk(self, run: Run, lanes: int) -> int:
-        """How many turns of the outermost loop make a chunk for one thread."""
-        total, outermost, threads = run.total, run.kernel.outermost, self.unit.threads
-        if outermost is None:
-            return total
-        work = run.work * ELEMENT_NS
-        self.unit.work_ns += work
-        chunk = max(1, math.ceil(CHUNK_NS * typical(total) / work)) if work else total
-        chunk = largest(chunk, -(-total // (8 * threads)))
-        if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
-            chunk += -chunk % lanes
-        if threads == 1 or (type(total) is int and total <= chunk):
-            return total
-        self.unit.parallel = True
-        return chunk
+        chunk = chunk_of(run, lanes, unit.threads)
+        if run.kernel.outermost is not None:
+            unit.work_ns += run.work * ELEMENT_NS
+            unit.parallel |= chunk != run.total
+        self._call(written.source, run.total, chunk, numbers)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Note a failure of ``node``."""
@@ -401,3 +389,15 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
     """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
     register = vector_bits // 32
     return register * 2 if nest.cost < LIGHT else register
+
+
+def chunk_of(run: Run, lanes: int, threads: int) -> int:
+    """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
+    total, outermost, work = run.total, run.kernel.outermost, run.work * ELEMENT_NS
+    if outermost is None or threads == 1:
+        return total
+    chunk = max(1, math.ceil(CHUNK_NS * typical(total) / work)) if work else total
+    chunk = largest(chunk, -(-total // (8 * threads)))
+    if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
+        chunk += -chunk % lanes
+    return total if type(total) is int and total <= chunk else chunk

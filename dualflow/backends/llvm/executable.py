@@ -41,7 +41,8 @@ KEPT_ARENA = 64 << 20
 
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
-_heavy = ctypes.CFUNCTYPE(*_ENTRY)
+heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
+"""An entry by its address, as a function that lets other threads run meanwhile."""
 _libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
@@ -96,7 +97,7 @@ class Executable:
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
         for place, name in self.program.functions.items():
             self._params[place] = self._functions[name]
-        prototype = _heavy if self.program.heavy else _light
+        prototype = heavy_call if self.program.heavy else _light
         self._calls: list[_Part | PlannedCall] = [
             part.host
             if part.host is not None

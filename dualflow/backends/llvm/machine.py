@@ -6,8 +6,8 @@ import os
 import platform
 from typing import Any
 
-from dualflow.backends.llvm.product import blas
 from dualflow.backends.llvm.runtime import object_cache, target, threads
+from dualflow.core import blas
 from dualflow.core.locks import imported
 
 

@@ -7,9 +7,10 @@ import time
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.backends.numba.requirement import require_numba
-from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule import plan as planning
 from dualflow.schedule.operands import CallKind
 
 
@@ -17,6 +18,11 @@ def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
     require_numba()
     return NumbaExecutable(graph, options)
+
+
+def footprint(graph: Graph) -> Footprint:
+    """The memory that a call takes of ``graph``."""
+    return planning.footprint(graph, strided_products=True, window_products=False)
 
 
 def figures(compiled: NumbaExecutable) -> Figures:

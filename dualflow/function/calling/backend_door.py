@@ -42,6 +42,12 @@ def short_way(
     return found
 
 
+def any_length(executable: Any) -> Callable[[Sequence[Any], tuple[int, ...]], Any] | None:
+    """See ``any_length`` in ``backends/llvm/any_length.py``: its method ``run``."""
+    found = imported("dualflow.backends.llvm.any_length").any_length(executable)
+    return None if found is None else found.run
+
+
 def facilities() -> Sequence[Facility]:
     """See :func:`dualflow.backends.llvm.facilities.facilities`."""
     found: Sequence[Facility] = imported("dualflow.backends.llvm.facilities").facilities(EagerTensor)

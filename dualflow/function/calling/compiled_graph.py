@@ -21,7 +21,7 @@ from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.sized_graph import with_extents
 from dualflow.function.options import compile_options
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
@@ -31,7 +31,9 @@ from dualflow.graph.strings import holds_strings
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
+    from dualflow.function.calling.memory_budget import MemoryReport
     from dualflow.graph.compiled import Backend, Compiled
+    from dualflow.schedule.rematerialisation import WithinBudget
 
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
@@ -64,12 +66,52 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
-        """The graph after all passes; one node that runs all of it where sizes depend on data.
-
-        Where there are strings only what nobody reads is dropped.
+        """The graph after all passes, and within the memory budget if there is one.
 
         Raises:
             InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
+            FailedPreconditionError: there is a memory budget, and sizes that depend on data.
+            ResourceExhaustedError: no plan keeps the memory budget.
+        """
+        return self._passed if self._kept is None else self._kept.graph
+
+    @computed_once(_compiling)
+    def _kept(self) -> WithinBudget | None:
+        """The graph within the memory budget; None where there is none."""
+        if self.options.memory_budget is None:
+            return None
+        budgets = self._budgets
+        found: WithinBudget = budgets.keep_budget(self._passed, self.options.memory_budget, self.backend)
+        if self.options.checking:
+            verify(found.graph)
+        return found
+
+    @property
+    def _budgets(self) -> Any:
+        """What plans memory, for a graph of which that can be done."""
+        budgets = imported("dualflow.function.calling.memory_budget")
+        sized = self._sized if self._cause is not None else self.graph
+        if self._strings or sized is None or has_extents(sized):
+            budgets.refuse_unknown(self.graph, self._cause)
+        return budgets
+
+    @property
+    def memory(self) -> MemoryReport:
+        """What a call takes.
+
+        Raises:
+            FailedPreconditionError: sizes depend on data, or there are strings.
+        """
+        found: MemoryReport = self._budgets.memory_report(
+            self.optimised, self._kept, self.options.memory_budget, self.backend
+        )
+        return found
+
+    @computed_once(_compiling)
+    def _passed(self) -> Graph:
+        """The graph after all passes; one node that runs all of it where sizes depend on data.
+
+        Where there are strings only what nobody reads is dropped.
         """
         graph, cause = self.graph, self._cause
         if self._strings:

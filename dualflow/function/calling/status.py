@@ -17,12 +17,18 @@ class Reporting(Protocol):
     Attributes:
         sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
         parts: how each part runs; read only if ``sized`` holds.
+        budgeted: whether it has a memory budget.
+        memory: what a call takes, which prints as text; read only if both hold.
     """
 
     @property
     def sized(self) -> bool: ...
     @property
     def parts(self) -> Sequence[PartReport]: ...
+    @property
+    def budgeted(self) -> bool: ...
+    @property
+    def memory(self) -> object: ...
 
 
 def status(traces: Sequence[Reporting]) -> str:
@@ -38,3 +44,5 @@ def _trace(trace: Reporting) -> Iterator[str]:
         return
     for part in trace.parts:
         yield f"    {part.kind}: {part.what}" + (f" ({part.reason})" if part.reason else "")
+    if trace.budgeted:
+        yield f"    memory: {trace.memory}"

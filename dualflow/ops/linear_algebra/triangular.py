@@ -13,6 +13,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import band_part
 from dualflow.ops.linear_algebra.matrices import require_matrices, solution
+from dualflow.ops.linear_algebra.triangular_blas import solve
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -33,7 +34,7 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if a.ndim == 2:  # the columns of all right-hand sides at once
         columns_first = np.moveaxis(b, -2, 0)
-        found = _by_blas(a, columns_first.reshape(size, -1), lower)
+        found = solve(a, columns_first.reshape(size, -1), lower)
         return np.moveaxis(found.reshape(columns_first.shape), 0, -2)
     if np.prod(batch) > size:
         return _row_by_row(a, b, lower, (*batch, size, columns))
@@ -41,18 +42,8 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     sides = np.broadcast_to(b, (*batch, size, columns))
     out = np.empty(sides.shape, b.dtype)
     for at in np.ndindex(*batch):
-        out[at] = _by_blas(matrices[at], sides[at], lower)
+        out[at] = solve(matrices[at], sides[at], lower)
     return out
-
-
-def _by_blas(a: Any, b: Any, lower: bool) -> Any:
-    """One system. BLAS reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
-    from scipy.linalg import blas
-
-    if not b.size:
-        return np.empty_like(b)
-    trsm = getattr(blas, {"f": "s", "d": "d", "F": "c", "D": "z"}[a.dtype.char] + "trsm")
-    return trsm(1, a.T, b.T, side=1, lower=not lower).T
 
 
 def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:

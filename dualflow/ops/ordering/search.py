@@ -13,9 +13,14 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.sorting import order
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
+
+
+_WIDE = 1 << 15
+"""In rows so long, so many values are looked for in ascending order."""
 
 
 def _infer(rows: TensorSpec, values: TensorSpec, side: str, dtype: DType) -> TensorSpec:
@@ -41,8 +46,13 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     ):
         raise TypeError("takes rows of real numbers")
     out = np.empty(values.shape, dtype.dtype)
+    wide = rows.shape[-1] >= _WIDE <= values.shape[-1]
     for at in np.ndindex(rows.shape[:-1]):
-        out[at] = rows[at].searchsorted(values[at], side)
+        if wide:  # neighbours are found near each other, and so in a cache
+            ascending = order(values[at], 0, False)
+            out[at][ascending] = rows[at].searchsorted(values[at][ascending], side)
+        else:
+            out[at] = rows[at].searchsorted(values[at], side)
     return out
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.backends.llvm.product import blas, product
+from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.product import Batch
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.steps import BEGINNING, WALK, StepKind, driver
+from dualflow.core import blas
 from dualflow.schedule.nest import Layout
 
 Array = np.ndarray[Any, Any]

@@ -79,3 +79,16 @@ def test_the_gradient_of_a_sort_goes_where_elements_came_from(mode):
         return tape.gradient(y, x)
 
     np.testing.assert_array_equal(mode(gradient)(df.constant([5.0, 7.0, 5.0])), [2, 1, 3])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_many_values_belong_where_each_of_them_does(side):
+    rows = np.sort(RNG.integers(0, 5000, (2, 1 << 15)).astype(np.float32))
+    values = RNG.integers(-3, 5003, (2, 1 << 15)).astype(np.float32)
+    found = df.searchsorted(rows, values, side).numpy()
+    count = [
+        [(row < v).sum() if side == "left" else (row <= v).sum() for v in some]
+        for row, some in zip(rows, values[:, :50], strict=True)
+    ]
+    np.testing.assert_array_equal(found[:, :50], count)
+    np.testing.assert_array_equal(found[0], rows[0].searchsorted(values[0], side))

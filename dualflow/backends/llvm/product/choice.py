@@ -12,7 +12,7 @@ from dualflow.core.locks import imported
 @functools.cache
 def own() -> bool:
     """Whether products run in our own machine code: where it is on, or there is no other."""
-    return not obstacle() or imported("dualflow.backends.llvm.product.blas").find() is None
+    return not obstacle() or imported("dualflow.core.blas").find() is None
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The matrix products that NumPy already has in memory: their addresses, for kernels to call.
+"""The routines of BLAS that NumPy already has in memory: their addresses, for kernels to call.
 
 Builds of BLAS differ in how they decorate names and in the width of their integers. NumPy's wheels bring an
 OpenBLAS with 64-bit integers whose ``cblas_sgemm`` is called ``scipy_cblas_sgemm64_``; a distribution's NumPy
@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-ROUTINES = ("cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv", "cblas_cgemm", "cblas_zgemm")
+ROUTINES = (
+    *("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv"),
+    *("cblas_strsm", "cblas_dtrsm", "cblas_ctrsm", "cblas_ztrsm"),
+)
 """The routines that are looked for, by their plain names."""
 
 

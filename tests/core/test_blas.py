@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualflow.backends.llvm.product import blas
+from dualflow.core import blas
 
 ROW_MAJOR, COLUMN_MAJOR, NO_TRANSPOSE, TRANSPOSE = 101, 102, 111, 112
 Array = np.ndarray[Any, Any]
@@ -114,7 +114,7 @@ import numpy, sys
 def libraries():
     return {line.split("/", 1)[1] for line in open("/proc/self/maps") if ".so" in line and "/" in line}
 before = libraries()
-from dualflow.backends.llvm.product import blas
+from dualflow.core import blas
 before |= libraries()
 found = blas.find()
 sys.exit(libraries() != before)

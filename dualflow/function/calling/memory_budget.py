@@ -1,0 +1,101 @@
+"""``@function(memory_budget=...)``: what a call takes by its plan, and graphs that take no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.graph.compiled import Backend
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node
+from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, within_budget
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """The memory that a call of a trace takes beside its arguments, variables and constants, by its plan.
+
+    What kernels keep for themselves, a few rows for each thread, is not counted, nor is what NumPy takes
+    inside its own functions.
+
+    Attributes:
+        peak: the most bytes that are taken at a time.
+        arena: those of them that intermediate values share.
+        budget: what the function was told to take at most; None for any.
+        recomputed: the steps that compute values again: the ops of each, and the user's line.
+        extra_work: about how much more work they are: 0.25 for a quarter more.
+    """
+
+    peak: int
+    arena: int
+    budget: int | None = None
+    recomputed: tuple[str, ...] = ()
+    extra_work: float = 0.0
+
+    def __str__(self) -> str:
+        told = f"{_shown(self.peak)} at the peak of a call"
+        if self.budget is None:
+            return told
+        told += f", of a budget of {_shown(self.budget)}"
+        if not self.recomputed:
+            return f"{told}; nothing is computed again"
+        return f"{told}; {len(self.recomputed)} steps run again, {self.extra_work:.0%} more work"
+
+
+def keep_budget(graph: Graph, budget: int, backend: Backend) -> WithinBudget:
+    """``graph``, whose sizes are numbers and whose passes have run, computing again what can't be kept.
+
+    Raises:
+        ResourceExhaustedError: no plan takes so little.
+    """
+    found = within_budget(graph, budget, backend.footprint)
+    if isinstance(found, SmallestPossible):
+        where = f"\n  {found.node.origin}" if found.node is not None else ""
+        what = "copies" if found.node is None else _named(found.node)
+        raise ResourceExhaustedError(
+            f"{graph.name!r} can't run in a memory_budget of {budget} bytes: computing again all that may "
+            f"be, it takes {_shown(found.peak)} ({found.peak} bytes), most of it by {what}. Give it so much, "
+            f"or a smaller batch, or compute it in parts.{where}"
+        )
+    return found
+
+
+def refuse_unknown(graph: Graph, cause: Node | None) -> None:
+    """Raise for a graph of which no plan can tell the memory.
+
+    Raises:
+        FailedPreconditionError: ``cause`` makes a size that depends on data; or there are strings.
+    """
+    what = "it has strings, whose bytes are Python's own"
+    where = ""
+    if cause is not None:
+        what = f"the size of what {cause.op.name} makes depends on data"
+        where = "" if cause.origin is None else f"\n  {cause.origin}"
+    raise FailedPreconditionError(
+        f"The memory of {graph.name!r} can't be planned: {what}. Leave memory_budget out, or compute that "
+        f"part outside of the function.{where}"
+    )
+
+
+def memory_report(
+    graph: Graph, kept: WithinBudget | None, budget: int | None, backend: Backend
+) -> MemoryReport:
+    """What a call of the graph takes."""
+    taken = backend.footprint(graph)
+    if kept is None:
+        return MemoryReport(taken.peak, taken.arena, budget)
+    lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in kept.repeated])
+    return MemoryReport(taken.peak, taken.arena, budget, lines, kept.extra)
+
+
+def _named(node: Node) -> str:
+    """A node as people know it: the ops that a kernel computes."""
+    body = body_of(node)
+    return node.op.name if body is None else body.name
+
+
+def _shown(nbytes: int) -> str:
+    for name, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if nbytes >= size:
+            return f"{nbytes / size:.3g} {name}"
+    return f"{nbytes} bytes"

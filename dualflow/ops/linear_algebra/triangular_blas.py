@@ -1,0 +1,55 @@
+"""One triangular system solved by the BLAS that NumPy has loaded, or by SciPy's where that is not found.
+
+Both libraries have threads that stay awake for a while: where a program goes from one to the other, as from a
+factorisation to a solution, they take the processors from each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import blas
+
+_NAMES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+_SCALARS: Final = {"f": ctypes.c_float, "d": ctypes.c_double}
+_ROW_MAJOR, _LEFT, _AS_IT_IS, _ANY_DIAGONAL = 101, 141, 111, 131
+_UPPER, _LOWER = 121, 122
+
+
+def solve(a: Any, b: Any, lower: bool) -> Any:
+    """``x`` in ``a @ x = b``, of two matrices of one dtype."""
+    if not b.size:
+        return np.empty_like(b)
+    routine = _routine(a.dtype.char)
+    if routine is None:
+        return _by_scipy(a, b, lower)
+    matrix, out = np.ascontiguousarray(a), np.array(b, order="C")
+    side = _UPPER, _LOWER
+    one = 1.0 if a.dtype.char in _SCALARS else np.ones(1, a.dtype).ctypes.data
+    sizes = (*out.shape, one, matrix.ctypes.data, len(matrix), out.ctypes.data, out.shape[1])
+    routine(_ROW_MAJOR, _LEFT, side[lower], _AS_IT_IS, _ANY_DIAGONAL, *sizes)
+    return out
+
+
+@functools.cache
+def _routine(char: str) -> Callable[..., None] | None:
+    found = blas.find()
+    if found is None:
+        return None
+    integer = ctypes.c_int64 if found.int_bits == 64 else ctypes.c_int32
+    matrix = ctypes.c_void_p, integer
+    kinds = (*[ctypes.c_int32] * 5, integer, integer, _SCALARS.get(char, ctypes.c_void_p), *matrix, *matrix)
+    return ctypes.CFUNCTYPE(None, *kinds)(found.symbols[f"cblas_{_NAMES[char]}trsm"])
+
+
+def _by_scipy(a: Any, b: Any, lower: bool) -> Any:
+    """It reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
+    from scipy.linalg import blas as scipy_blas
+
+    trsm = getattr(scipy_blas, f"{_NAMES[a.dtype.char]}trsm")
+    return trsm(1, a.T, b.T, side=1, lower=not lower).T
