@@ -19,7 +19,7 @@ import dualflow
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
 from dualflow.version import DUALFLOW
-from keras_dualflow import startup
+from keras_dualflow import choice
 
 _NAME: Final = "tensorflow"
 
@@ -52,8 +52,8 @@ class _StandInFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "keras" and startup.chosen() in ("", _NAME):
-            os.environ["KERAS_BACKEND"] = startup.NAME
+        if fullname == "keras" and choice.chosen() in ("", _NAME):
+            os.environ["KERAS_BACKEND"] = choice.NAME
         if fullname.partition(".")[0] != _NAME:
             return None
         return ModuleSpec(fullname, self._loader)
