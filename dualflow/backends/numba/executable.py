@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dualflow.backends.numba.call_source import ProgramCheck
+from dualflow.backends.numba.call_source import NO_KERNEL, ProgramCheck
 from dualflow.backends.numba.files import function_file, kernel_file, routine_file
 from dualflow.backends.numba.parameters import Parameter
 from dualflow.backends.numba.program_source import ProgramSource, program
@@ -196,7 +196,7 @@ def _report(call: PlannedCall) -> CompiledPart:
     body = body_of(call.node)
     if body is None:
         return host_report(call)
-    return CompiledPart(PartKind.NUMPY, body.name, "Numba computes with no float16", call.node)
+    return CompiledPart(PartKind.NUMPY, body.name, NO_KERNEL, call.node)
 
 
 def _host(call: PlannedCall) -> Callable[..., list[Array]]:
