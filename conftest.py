@@ -1,6 +1,8 @@
 """Imports the package before pytest collects doctests: its importlib mode would import each file anew."""
 
 import gc
+import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,8 +20,31 @@ settings.register_profile("explore", derandomize=False)
 settings.register_profile("brief", max_examples=20)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part", metavar="I/N", help="only files of the I-th of N parts; each is in one of them"
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of other parts. Which files share a process is the same each time."""
+    part = config.getoption("part")
+    if not part or collection_path.suffix != ".py":
+        return None
+    number, count = map(int, part.split("/"))
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return None if zlib.crc32(name.encode()) % count == number - 1 else True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Leave the collected tests out of garbage collection, which takes seconds for so many objects."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_other_files_hold() -> None:
+    """Leave it out of garbage collection, which takes a second where tens of thousands of tests have run."""
     gc.collect()
     gc.freeze()

@@ -38,6 +38,12 @@ def main() -> None:
     run(options)
 
 
+def show(table: str) -> None:
+    """Print a table, if it has rows."""
+    if table:
+        print(f"{table}\n", flush=True)
+
+
 def run(options: argparse.Namespace) -> None:
     """Measure what the options ask for, and print it."""
     from benchmarks import backends, first_call, pipelines, report, steady
@@ -54,21 +60,21 @@ def run(options: argparse.Namespace) -> None:
     chosen = [w for w in every if any(word in w.name for word in words)]
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
     for table in (report.steady_table(rows), report.memory_table(rows)):
-        print(f"{table}\n", flush=True)
+        show(table)
     found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
     piped = pipelines.measure(words, options.quick, rounds, block)
-    print(f"{report.pipeline_table(piped)}\n", flush=True)
+    show(report.pipeline_table(piped))
     found["pipelines"] = [dataclasses.asdict(row) for row in piped]
     if not options.no_first_call:
         found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
-        print(report.first_call_table(cases), flush=True)
+        show(report.first_call_table(cases))
     if not options.no_numba and backends.installed():
         compared = backends.compare(words, options.quick, rounds, block)
-        print(f"\n{report.backend_table(compared)}", flush=True)
+        show(report.backend_table(compared))
         found["backends"] = [dataclasses.asdict(row) for row in compared]
         if not options.no_first_call:
             found["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
-            print(f"\n{report.backend_first_call_table(firsts)}", flush=True)
+            show(report.backend_first_call_table(firsts))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
 

@@ -63,7 +63,7 @@ def memory_table(rows: Sequence[Measured]) -> str:
     """Megabytes at the peak of a call, beside its inputs; calls that hardly need any are left out."""
     large = [row for row in rows if max(row.peak.values()) >= LARGE]
     lines = [[row.name, *(f"{row.peak[engine] / MIB:.1f}" for engine in ENGINES)] for row in large]
-    return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines) if lines else ""
+    return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines)
 
 
 def pipeline_table(rows: Sequence[Piped]) -> str:
@@ -104,7 +104,9 @@ def backend_first_call_table(found: dict[str, dict[str, dict[str, Figures]]]) ->
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose columns also line up as plain text; all but the first are numbers."""
+    """A table whose columns also line up as plain text, all but the first numbers; "" without rows."""
+    if not rows:
+        return ""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

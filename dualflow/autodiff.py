@@ -15,5 +15,6 @@ if TYPE_CHECKING:
     from dualflow.eager.derivatives import vjp as vjp
     from dualflow.eager.tape import GradientTape as GradientTape
     from dualflow.function.batching.vmap import vmap as vmap
+    from dualflow.function.sparse_jacobian import sparse_jacobian as sparse_jacobian
 
 _publish(globals(), internal=("TYPE_CHECKING",), deferred=True)

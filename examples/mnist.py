@@ -286,6 +286,9 @@ def main() -> int:
     if unknown := set(ways) - set(WAYS):
         parser.error(f"--ways has {', '.join(sorted(unknown))}, which is none of {', '.join(WAYS)}")
 
+    if not options.out.resolve().parent.is_dir():
+        parser.error(f"--out is in a folder that does not exist: {options.out.resolve().parent}")
+
     data = load(options.data, options.examples)
     size = " x ".join(map(str, data.images.shape[1:3]))
     batches = f"{data.steps} batch{'es' if data.steps > 1 else ''} of {BATCH}"
@@ -301,10 +304,11 @@ def main() -> int:
         print(f"stopped: {kept}", file=sys.stderr)
         return 130
 
-    first = [run.losses[0] for run in runs]
     draw(runs, options.out)
     print(f"\n{table(runs, data.steps)}\n")
-    print(f"losses of the first epoch agree within {max(first) / min(first) - 1:.1e} relative")
+    if len(runs) > 1:
+        first = [run.losses[0] for run in runs]
+        print(f"losses of the first epoch agree within {max(first) / min(first) - 1:.1e} relative")
     print(f"saved the curves to {options.out.resolve()}")
     return 0
 

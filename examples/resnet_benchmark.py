@@ -107,6 +107,17 @@ def in_a_process(backend: str) -> list[dict[str, float]]:
     return figures
 
 
+def print_rows(backend: str) -> None:
+    """Measure ``backend``, and print a row for each of its modes."""
+    if not find_spec(backend):
+        print(f"{backend:<18}    not installed")
+        return
+    for mode, figures in zip(MODES[backend], in_a_process(backend), strict=True):
+        cells = [(figures[what], figures[f"first {what}"]) for what in ("training", "inference")]
+        row = "".join(f"{speed:13.1f}{first:7.1f} s" for speed, first in cells)
+        print(f"{backend + ' ' + mode:<18}{row}{figures['parameters']:14,}", flush=True)
+
+
 def numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
@@ -134,19 +145,17 @@ def main() -> int:
         print(json.dumps(measure(options.measure, options)))
         return 0
 
+    if find_spec("keras") is None:
+        raise SystemExit('Keras is not installed: pip install "dualflow[keras]"')
     print(f"blocks {options.blocks}, batches of {options.batch} images of {options.size} x {options.size}\n")
-    print(
-        f"{'':<18}{'training':>22}{'inference':>22}\n{'':<18}{'images/s   first':>22}{'images/s   first':>22}"
-    )
-    for backend in options.backends.split(","):
-        if not find_spec(backend):
-            print(f"{backend:<18}    not installed")
-            continue
-        for mode, figures in zip(MODES[backend], in_a_process(backend), strict=True):
-            cells = [(figures[what], figures[f"first {what}"]) for what in ("training", "inference")]
-            row = "".join(f"{speed:13.1f}{first:7.1f} s" for speed, first in cells)
-            print(f"{backend + ' ' + mode:<18}{row}", flush=True)
-    print(f"\n{figures['parameters']:,} parameters")
+    print(f"{'':<18}{'training':>22}{'inference':>22}{'parameters':>14}")
+    print(f"{'':<18}{'images/s   first':>22}{'images/s   first':>22}")
+    try:
+        for backend in options.backends.split(","):
+            print_rows(backend)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
     return 0
 
 

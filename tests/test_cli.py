@@ -194,6 +194,7 @@ def test_info_as_json_is_plain_data(run: Run) -> None:
     assert found["cache"]["objects"] == 0
 
 
+@pytest.mark.llvm
 def test_the_cache_in_info_grows_with_what_was_compiled(run: Run) -> None:
     assert run("compare", "model:constant", "--json").returncode == 0
     assert run("compare", "model:square", "--json").returncode == 0

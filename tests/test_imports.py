@@ -214,7 +214,7 @@ def test_rooms_import_only_from_rooms_below() -> None:
 
 def test_dualflow_knows_of_keras_backend_what_loads_neither() -> None:
     """``keras_dualflow.src`` imports Keras, which then has chosen its backend."""
-    doors = {"keras_dualflow.choice", "keras_dualflow.startup", "keras_dualflow.front"}
+    doors = {f"keras_dualflow.{door}" for door in ("choice", "startup", "front")}
     imported = {i.imported for i in imports() if i.importer.startswith("dualflow")}
     assert {name for name in imported if name.startswith("keras_dualflow")} == doors
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
-from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
 from dualflow.graph.scalars import bodies
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Assemble, Choice, Contraction, Element, Fold, Literal, View
@@ -36,12 +36,10 @@ def may_fail(node: Node) -> bool:
 
 
 def _in_machine_code(node: Node) -> bool:
-    product = isinstance(node.op.form, Contraction)
-    for value in (*node.inputs, *node.outputs):
-        dtype = value.spec.dtype
-        if not in_loops(dtype) or (product and (dtype.kind != "f" or dtype.size < 4)):
-            return False
-    return True
+    if not isinstance(node.op.form, Contraction):
+        return computed_in_loops(node)
+    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
+    return all(in_loops(dtype) and dtype.kind == "f" and dtype.size >= 4 for dtype in dtypes)
 
 
 def _checks(node: Node) -> bool:

@@ -5,17 +5,30 @@ from __future__ import annotations
 from typing import Final
 
 from dualflow.core.dtypes import DType
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Assemble, Element, Take
 
-_KINDS: Final = "biuf"
+_KINDS: Final = "biufc"
 
 
 def in_loops(dtype: DType) -> bool:
-    """Whether loops can hold and copy elements of ``dtype``: all but complex numbers and 8-bit floats.
+    """Whether loops can hold and copy elements of ``dtype``: all but strings and 8-bit floats.
 
-    They compute with all of these but floats of 16 bits, which they cast from and to float32.
+    They compute with all of these but floats of 16 bits, which they cast from and to float32, and complex
+    numbers, which they take apart and join.
 
     >>> from dualflow.core.dtypes import complex64, float16, int8
     >>> in_loops(int8), in_loops(float16), in_loops(complex64)
-    (True, True, False)
+    (True, True, True)
     """
     return dtype.kind in _KINDS and not (dtype.narrow and dtype.size == 1)
+
+
+def computed_in_loops(node: Node) -> bool:
+    """Whether loops can compute ``node``, an op that has a form for them, by the dtypes of its values."""
+    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
+    if not all(map(in_loops, dtypes)):
+        return False
+    form = node.op.form
+    moves = isinstance(form, Take | Assemble) or (isinstance(form, Element) and form.parts)
+    return moves or not any(dtype.is_complex for dtype in dtypes)

@@ -10,7 +10,8 @@ from dualflow.ops.forms import Choice, Element, Literal, Loop, View
 
 def in_registers(value: Value) -> bool:
     """Whether a register can hold ``value``: a scalar of a dtype that loops compute with."""
-    return not value.spec.shape and in_loops(value.spec.dtype)
+    dtype = value.spec.dtype
+    return not value.spec.shape and in_loops(dtype) and not dtype.is_complex
 
 
 def is_scalar_control(node: Node) -> bool:

@@ -67,6 +67,21 @@ class Trail:
             bits.state = state
 
 
+Assigned = dict[int, tuple[Any, Array]]
+"""Variables by their ids, each with what it holds."""
+
+
+def note_assigned(error: BaseException, assigned: Assigned) -> None:
+    """Say with ``error`` what the node that it ended had assigned by then."""
+    error._assigned = assigned  # type: ignore[attr-defined]  # errors take any attribute
+
+
+def take_assigned(error: BaseException) -> Assigned:
+    """What :func:`note_assigned` has said, which is said once."""
+    found: Assigned = error.__dict__.pop("_assigned", {})
+    return found
+
+
 def is_told(node: Node) -> bool:
     """Whether ``node`` itself tells Python something: a call or a print, and no body with such."""
     return node.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import maximum, minimum, multiply
 from dualflow.ops.broadcasting import reduce_sum
@@ -20,8 +19,6 @@ from dualflow.ops.statistics import as_float, squared_magnitude
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
-_NUMBERS: Final = (int, float)
-
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
     """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by those.
@@ -32,13 +29,12 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     >>> df.clip_by_value([-3, 2, 9], 0, 5).numpy()
     array([0, 2, 5], dtype=int32)
     """
-    if type(clip_value_min) in _NUMBERS and type(clip_value_max) in _NUMBERS and isinstance(t, TENSORS):
-        return dispatch.current().composite(_clip, t, {"low": clip_value_min, "high": clip_value_max})
-    return _clip(t, clip_value_min, clip_value_max)
+    return dispatch.current().composite(_clip, t, {"low": clip_value_min, "high": clip_value_max})
 
 
 def _clip(t: Any, low: Any, high: Any) -> Any:
-    return maximum(minimum(t, high), low)
+    engine = dispatch.current()
+    return engine.binary(maximum.op, engine.binary(minimum.op, t, high), low)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:

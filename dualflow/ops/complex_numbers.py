@@ -88,7 +88,8 @@ def _joined(dtype: DType) -> DType:
     return found
 
 
-def _join(real: Any, imag: Any) -> Any:
+def join(real: Any, imag: Any) -> Any:
+    """The complex numbers of these parts, arrays that broadcast."""
     out = np.empty(np.broadcast(real, imag).shape, _joined(of_array(real.dtype)).dtype)
     out.real, out.imag = real, imag  # real + 1j * imag would make nan of inf
     return out
@@ -99,7 +100,7 @@ COMPLEX = register(
         name="complex",
         doc="""The complex numbers of these real and imaginary parts.""",
         infer=lambda x, y: TensorSpec.of(broadcast([x.shape, y.shape]), _joined(x.dtype)),
-        kernel=_join,
+        kernel=join,
         form=_FORM,
         rows=LEADING,
         vjp=(lambda g, out, x, y: real(g), lambda g, out, x, y: -imag(g)),

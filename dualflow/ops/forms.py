@@ -19,13 +19,15 @@ class Element(NamedTuple):
     ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program
     when ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one
     element in additions. ``error`` is what a check raises: given where the code checks more than integers.
-    ``own_digits`` says that a result depends on how many digits its dtype has, other than by rounding.
+    ``own_digits`` says that a result depends on how many digits its dtype has, other than by rounding;
+    ``parts`` that the code takes complex elements apart, or joins them, as loops hold them.
     """
 
     code: Callable[..., Any]
     cost: float = 1.0
     error: type[InvalidArgumentError] | None = None
     own_digits: bool = False
+    parts: bool = False
 
 
 class Fold(NamedTuple):

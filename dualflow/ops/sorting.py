@@ -39,7 +39,7 @@ def _sort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
 def _argsort(x: Any, axis: int, descending: bool) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("argsort takes real numbers")
-    return order(x, axis, descending).astype(np.int32)
+    return order(x, axis, descending).astype(np.int32, copy=False)
 
 
 def order(x: Any, axis: int, descending: bool) -> Any:
@@ -47,42 +47,45 @@ def order(x: Any, axis: int, descending: bool) -> Any:
     if not descending:
         return _ascending(x, axis)
     back = (slice(None),) * axis + (slice(None, None, -1),)
-    return x.shape[axis] - 1 - _ascending(x[back], axis)[back]
+    found = _ascending(x[back], axis)[back]
+    return found.dtype.type(max(0, x.shape[axis] - 1)) - found
 
 
 def _ascending(x: Any, axis: int) -> Any:
     """The positions that sort.
 
-    NumPy sorts integers of 16 bits by their digits, and numbers far faster than positions: so keys of 32
-    bits are sorted together with their positions, as integers of 64 bits.
+    NumPy sorts numbers far faster than positions: so integers that compare as the elements do are sorted
+    together with their positions, in the bits below.
     """
     size = x.shape[axis]
-    keys = _keys(x) if size >= _LONG and x.size else None
-    if keys is None:
+    found = _keys(x) if size >= _LONG and x.size else None
+    if found is None:
         return x.argsort(axis, kind="stable")
-    if keys.dtype.itemsize == 2:
-        return keys.argsort(axis, kind="stable")
-    both = keys.astype(np.uint64)
-    both <<= np.uint64(32)
-    both |= np.arange(size, dtype=np.uint64).reshape((size,) + (1,) * (x.ndim - 1 - axis))
+    keys, reach = found
+    shift = (size - 1).bit_length()
+    kind = np.uint32 if reach.bit_length() + shift <= 32 else np.uint64
+    both = keys.astype(kind)
+    both <<= kind(shift)
+    both |= np.arange(size, dtype=kind).reshape((size,) + (1,) * (x.ndim - 1 - axis))
     both.sort(axis)
-    return both.astype(np.uint32)
+    both &= kind((1 << shift) - 1)
+    return both
 
 
-def _keys(x: Any) -> Any:
-    """Integers without sign, of 16 or 32 bits, that compare as the elements do; None where there are none."""
+def _keys(x: Any) -> tuple[Any, int] | None:
+    """Integers of 32 bits without sign that compare as the elements do, and how large they may be."""
     if x.dtype.kind in "iu" and x.dtype.itemsize > 2:
         least = x.min()
         reach = int(x.max()) - int(least)
-        if reach < 1 << 32:
-            return (x - least).astype(np.uint16 if reach < 1 << 16 else np.uint32)
+        return ((x - least).astype(np.uint32), reach) if reach < 1 << 32 else None
     if x.dtype.kind != "f" or x.dtype.itemsize > 4:
         return None
     single = x.astype(np.float32) + np.float32(0)  # one zero in the place of two
     bits = single.view(np.int32)
     keys = (bits ^ (bits >> 31 | np.int32(-(1 << 31)))).view(np.uint32)
-    keys[np.isnan(single)] = np.iinfo(np.uint32).max
-    return keys
+    most = np.iinfo(np.uint32).max
+    keys[np.isnan(single)] = most
+    return keys, int(most)
 
 
 def _sort(x: Any, axis: int, descending: bool) -> Any:

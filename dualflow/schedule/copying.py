@@ -21,14 +21,14 @@ COPY = Op(
     doc="The same elements in a buffer of their own.",
     infer=lambda x: x,
     kernel=lambda x: x.copy(),
-    form=Element(lambda m, x: x),
+    form=Element(lambda m, x: x, parts=True),
 )
 FILL = Op(
     name="fill",
     doc="One number everywhere; attrs: spec and number.",
     infer=lambda spec, number: spec,
     kernel=lambda spec, number: np.full(spec.shape, number, spec.dtype.dtype),
-    form=Element(lambda m, spec, number: number),
+    form=Element(lambda m, spec, number: number, parts=True),
 )
 
 

@@ -379,7 +379,7 @@ class KernelWriter:
             return [], self.known[operand.made]
         if operand.access is None:
             literal: Any = operand.literal
-            return [], LiteralScalar(literal) if literal.dtype.kind == "b" else self.given.scalar(operand)
+            return [], LiteralScalar(literal) if literal.dtype.kind in "bc" else self.given.scalar(operand)
         if operand.access in self.known:
             return [], self.known[operand.access]
         register = self._register(operand.access.dtype)

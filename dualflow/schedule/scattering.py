@@ -32,7 +32,7 @@ def bounds_node(scatter: Node) -> Node:
 
 def scatters(form: Scatter, dtype: DType) -> bool:
     """Whether the routine works on elements of ``dtype``."""
-    return in_loops(dtype) and (form.join == "put" or not dtype.is_bool)
+    return in_loops(dtype) and not dtype.is_complex and (form.join == "put" or not dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:

@@ -6,6 +6,7 @@ last place; sums and products within the rounding of any order of adding.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,8 +81,10 @@ CASES = [
 
 @pytest.fixture(autouse=True, scope="module")
 def _an_object_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Unless the environment names one, for several runs to share."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        if "DUALFLOW_CACHE_DIR" not in os.environ:
+            patch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -212,3 +214,56 @@ def test_datasets_work_where_functions_run_eagerly() -> None:
         assert int(total(Dataset.range(5))) == 10
     finally:
         df.config.run_functions_eagerly(False)
+
+
+class SourceError(Exception):
+    """What a source of elements raises."""
+
+
+def ending() -> Iterator[float]:
+    yield from (0.5, 1.5, 2.5)
+    raise SourceError
+
+
+FAILING = {
+    "the source fails": lambda: Dataset.from_generator(
+        ending, output_signature=df.TensorSpec([], df.float32)
+    ),
+    "a turn fails": lambda: Dataset.from_tensor_slices([0.5, 1.5, 7.0, 2.5]),
+}
+
+
+def inside(f: Any, v: df.Variable) -> Any:
+    return df.function(lambda: f(v))
+
+
+CALLS = {
+    "captured": lambda run, v: df.function(lambda: run(v)),
+    "an argument": lambda run, v: functools.partial(df.function(run), v),
+    "inside of another": lambda run, v: inside(df.function(run), v),
+}
+
+
+@pytest.mark.parametrize("make", FAILING.values(), ids=FAILING)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_loop_that_fails_leaves_what_eager_code_leaves(make: Any, call: Any) -> None:
+    def left(way: Any) -> list[float]:
+        total, turns, dataset = df.Variable(0.0), df.Variable(0.0), make()
+
+        def run(v: Any) -> None:
+            v.assign_add(100.0)
+            for x in dataset:
+                turns.assign_add(1.0)
+                df.debugging.assert_less(x, 5.0)
+                v.assign_add(x)
+            turns.assign(-1.0)
+
+        function = way(run, total)
+        for _ in range(2):  # the second call takes the short way
+            with pytest.raises((SourceError, errors.InvalidArgumentError)):
+                function()
+        return [float(total), float(turns)]
+
+    eager = left(functools.partial)
+    assert left(call) == eager
+    assert min(eager) > 0.0

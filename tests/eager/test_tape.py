@@ -408,12 +408,12 @@ def test_a_step_leaves_nothing_behind():
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    for _ in range(10_000):
+    for _ in range(1000):
         step()
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert after - before < 100_000
+    assert after - before < 20_000  # the smallest object at each step would be more
 
 
 def test_a_plain_tape_frees_what_it_recorded_without_the_collector():

@@ -160,8 +160,17 @@ def test_what_has_no_native_form_stands_between_nests() -> None:
     assert [n.op.name for n in graph.nodes] == ["fused", "cumsum", "fused"]
 
 
-def test_dtypes_without_loops_are_left_alone() -> None:
-    assert kernels(lambda x: (x + x) * x, spec(10, dtype=df.complex64)) == []
+def test_complex_numbers_are_computed_with_by_parts() -> None:
+    (name,) = kernels(lambda x: (x + x) * x, spec(10, dtype=df.complex64))
+    assert name == "real_of+imag_of+add_re+add_im+multiply_re+multiply_im+joined"
+
+
+def test_only_the_parts_that_are_read_are_computed() -> None:
+    assert kernels(lambda x: df.math.real(x + x), spec(10, dtype=df.complex64)) == ["real_of+add_re+real"]
+
+
+def test_what_takes_no_parts_is_left_alone() -> None:
+    assert kernels(lambda x: df.sin(x), spec(10, dtype=df.complex64)) == []
 
 
 def test_float16_is_cast_computed_in_float32_and_rounded_after_each_op() -> None:

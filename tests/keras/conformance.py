@@ -2,7 +2,7 @@
 
     python tests/keras/conformance.py                   # the groups that CI runs
     python tests/keras/conformance.py layers/core ops/math_test.py
-    python tests/keras/conformance.py --all
+    python tests/keras/conformance.py --all --page      # writes what was found into docs/keras.md, too
 
 Each group runs in a process of its own. Tests that are known to fail are listed with the reason in
 ``known_failures.txt`` beside this file; a failure that is not listed fails the run, and so does a listed test
@@ -15,21 +15,25 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
 KNOWN = HERE / "known_failures.txt"
+PAGE = HERE.parents[1] / "docs" / "keras.md"
+KINDS = ("passed", "failed", "skipped")
 
 
 class Group(NamedTuple):
-    """Tests that run in one process.
+    """A part of Keras's tests.
 
     Attributes:
         name: a file or folder of Keras's source.
@@ -88,17 +92,27 @@ GROUPS = (
 )
 
 
-class Result(NamedTuple):
-    """What became of the tests of a group: the names of each outcome, and the seconds of the processor."""
+class Run(NamedTuple):
+    """What became of some tests.
 
-    group: Group
+    Attributes:
+        outcomes: the names of the tests of each outcome.
+        seconds: what the process took of the processor.
+        log: what it printed.
+    """
+
     outcomes: dict[str, list[str]]
     seconds: float
     log: str
 
-    def count(self, outcome: str) -> int:
-        """How many tests had an outcome."""
-        return len(self.outcomes.get(outcome, []))
+    def count(self, outcome: str, group: Group) -> int:
+        """How many tests of a group had an outcome."""
+        return sum(is_of(name, group) for name in self.outcomes.get(outcome, []))
+
+
+def is_of(test: str, group: Group) -> bool:
+    """Whether a test is of a group."""
+    return re.match(rf"{re.escape(group.name)}(/|:|$| )", test) is not None
 
 
 def known_failures() -> dict[str, str]:
@@ -115,18 +129,19 @@ def keras_source() -> Path:
     return Path(spec.origin).parent / "src"
 
 
-def run(group: Group, timeout: float = 3600) -> Result:
-    """Run the tests of a group in a process of its own."""
+def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
+    """Run the tests of some groups in one process."""
+    source = keras_source()
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Path(folder, "outcomes.txt")
         shutil.copy(HERE / "keras_conftest.py", Path(folder, "conftest.py"))
         Path(folder, "pytest.ini").write_text("[pytest]\nfilterwarnings =\n    ignore\n", encoding="utf-8")
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"),
-            *("--rootdir=.", "--confcutdir=.", "-p", "conftest"),
-            *("--assert=plain", "--tb=short", str(keras_source() / group.name)),
+            *("--rootdir=.", "--confcutdir=.", "-p", "conftest", "--assert=plain", "--tb=short"),
+            *[str(source / group.name) for group in groups],
         ]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = _processor_seconds()
         ended = subprocess.run(
             command,
             cwd=folder,
@@ -135,15 +150,20 @@ def run(group: Group, timeout: float = 3600) -> Result:
             text=True,
             timeout=timeout,
         )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found: dict[str, list[str]] = {}
+        seconds = _processor_seconds() - before
+        found: dict[str, list[str]] = defaultdict(list)
         if outcomes.exists():
             for line in outcomes.read_text(encoding="utf-8").splitlines():
                 outcome, what = line.split("\t", 1)
-                found.setdefault(outcome, []).append(what)
+                found[outcome].append(what)
     if ended.returncode not in (0, 1, 5) or not found:
-        found.setdefault("failed", []).append(f"{group.name} ended with status {ended.returncode}")
-    return Result(group, found, after.ru_utime - before.ru_utime, ended.stdout + ended.stderr)
+        found["failed"].append(f"the process ended with status {ended.returncode}")
+    return Run(dict(found), seconds, ended.stdout + ended.stderr)
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _environment(folder: str, outcomes: Path) -> dict[str, str]:
@@ -161,49 +181,103 @@ def _environment(folder: str, outcomes: Path) -> dict[str, str]:
     }
 
 
-def surprises(result: Result, known: dict[str, str]) -> list[str]:
+def surprises(found: Run, known: dict[str, str]) -> list[str]:
     """What differs from the list of known failures."""
-    failed = set(result.outcomes.get("failed", []))
-    passed = set(result.outcomes.get("passed", []))
+    failed = set(found.outcomes.get("failed", []))
+    passed = set(found.outcomes.get("passed", []))
     unexpected = [f"fails, and is not listed: {name}" for name in sorted(failed - known.keys())]
     return unexpected + [f"passes, and is listed: {name}" for name in sorted(passed & known.keys())]
 
 
-def row(result: Result) -> str:
+class Row(NamedTuple):
+    """A line of the table: what dualflow and torch did with a group, as counts of :data:`KINDS`."""
+
+    name: str
+    own: Sequence[int]
+    torch: Sequence[int]
+
+    def __str__(self) -> str:
+        counts = (f"{passed} | {failed} | {skipped}" for passed, failed, skipped in (self.own, self.torch))
+        return f"| {self.name} | {' | '.join(counts)} |"
+
+
+FAILING = "\nThe failures, by their reasons:\n\n"
+HEAD = """\
+| | dualflow: passed | failed | skipped | torch: passed | failed | skipped |
+| :--- | ---: | ---: | ---: | ---: | ---: | ---: |
+"""
+
+
+def row(group: Group, found: Run) -> Row:
     """The line of the table for a group."""
-    group = result.group
-    own = f"{result.count('passed')}/{result.count('failed')}/{result.count('skipped')}"
-    torch = f"{group.passed}/{group.failed}/{group.skipped}"
-    left_out = result.count("left out")
-    note = f"{left_out} files need packages that are not installed" if left_out else ""
-    return f"| {group.name} | {own} | {torch} | {result.seconds:.0f} | {note} |"
+    return Row(group.name, [found.count(kind, group) for kind in KINDS], group[1:4])
+
+
+def total(rows: Iterable[Row]) -> Row:
+    """The last line of the table."""
+    own, torch = zip(*[(row.own, row.torch) for row in rows], strict=True)
+    sums = [[sum(counts) for counts in zip(*kind, strict=True)] for kind in (own, torch)]
+    return Row("**all**", *sums)
+
+
+def rows_of(page: str) -> dict[str, Row]:
+    """The lines of the table in a page, without the last one."""
+    found = {}
+    for name, *numbers in re.findall(r"^\| ([\w/.]+)" + r" \| (\d+)" * 6 + r" \|$", page, re.MULTILINE):
+        counts = [int(number) for number in numbers]
+        found[name] = Row(name, counts[:3], counts[3:])
+    return found
+
+
+def reasons() -> str:
+    """The known failures by their reasons, as a list in Markdown."""
+    tests: dict[str, list[str]] = defaultdict(list)
+    for name, reason in known_failures().items():
+        tests[reason].append(name)
+    return "".join(f"* {_shortened(names)}: {reason}.\n" for reason, names in tests.items())
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """A test by its name, and several by how many there are in which classes."""
+    if len(names) == 1:
+        return f"`{names[0].split('::', 1)[1]}`"
+    counts = Counter(name.split("::")[1] for name in names)
+    return ", ".join(f"{count} of `{name}`" for name, count in counts.items())
+
+
+def rewritten(page: str, rows: Iterable[Row]) -> str:
+    """The page with other lines of the table, and the reasons of the failures; its other lines stay."""
+    lines = rows_of(page) | {row.name: row for row in rows}
+    table = [lines[group.name] for group in GROUPS if group.name in lines]
+    before = page[: page.index(HEAD)]
+    return before + HEAD + "".join(f"{line}\n" for line in [*table, total(table)]) + FAILING + reasons()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("groups", nargs="*", help="names of groups; those that CI runs by default")
     parser.add_argument("--all", action="store_true", help="run every group")
+    parser.add_argument("--page", action="store_true", help="write the lines of the table into docs/keras.md")
     parser.add_argument("--verbose", action="store_true", help="print what pytest says of unlisted failures")
     options = parser.parse_args()
     chosen = [g for g in GROUPS if options.all or (g.name in options.groups if options.groups else g.in_ci)]
-    known, found, total = known_failures(), [], Counter[str]()
-    print("| group | passed/failed/skipped | torch | s | |\n|---|---|---|---|---|")
+    known, rows, wrong, seconds = known_failures(), [], [], 0.0
+    print(HEAD, end="")
     for group in chosen:
-        result = run(group)
-        print(row(result), flush=True)
-        new = surprises(result, known)
-        found += new
+        found = run([group])
+        rows.append(row(group, found))
+        print(rows[-1], flush=True)
+        for file in found.outcomes.get("left out", []):
+            print(f"left out: {file}")
+        new = surprises(found, known)
+        wrong += new
+        seconds += found.seconds
         if new and options.verbose:
-            print(result.log)
-        for outcome in ("passed", "failed", "skipped"):
-            total[outcome] += result.count(outcome)
-            total[f"torch {outcome}"] += getattr(group, outcome)
-        total["seconds"] += round(result.seconds)
-    kinds = ("passed", "failed", "skipped")
-    own, torch = ("/".join(str(total[of + kind]) for kind in kinds) for of in ("", "torch "))
-    print(f"| **total** | {own} | {torch} | {total['seconds']} | |")
-    print("\n".join(found))
-    return 1 if found else 0
+            print(found.log)
+    print(f"{total(rows)}\n\n{seconds:.0f} s of the processor", *wrong, sep="\n")
+    if options.page:
+        PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.outcome == "failed":
-        _note("failed", f"{report.nodeid} is not collected")
+        _note("failed", f"{report.nodeid.rpartition('keras/src/')[2]} is not collected")
 
 
 def _note(outcome: str, what: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,25 @@ def test_every_function_of_keras_numpy_backend_is_here(backend, module):
     room = "keras_dualflow.src" if module in ("random", "rnn") else "keras_dualflow.src.ops"
     own = importlib.import_module(f"{room}.{module}")
     assert {name for name in public if not hasattr(own, name)} == set()
+
+
+@pytest.mark.parametrize("module", ["core", "image", "linalg", "math", "nn", "numpy"])
+def test_functions_take_the_arguments_that_kerass_ops_hand_on(backend, module):
+    from keras.src.ops.ops_test import op_functions_and_classes
+
+    def arguments(function):
+        return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+    names = importlib.import_module(f"keras.src.ops.{module}")
+    own = getattr(backend, module)
+    differ = []
+    for function, _ in op_functions_and_classes(names):
+        name = function.__name__
+        if hasattr(names, f"_{name}") or name in ("get_item", "multi_hot", "view_as_complex", "view_as_real"):
+            continue  # Keras computes it itself
+        if arguments(getattr(own, name)) != arguments(function):
+            differ.append(name)
+    assert differ == []
 
 
 def test_a_function_that_is_missing_is_no_attribute(backend):

@@ -104,6 +104,17 @@ def test_datasets_generators_and_arrays_train_alike(keras: Any) -> None:
     dataset = df.data.Dataset.from_tensor_slices((X, Y)).batch(32)
     assert losses(dataset, validation_data=dataset) == pytest.approx(expected)
 
+    class Batches(keras.utils.PyDataset):  # type: ignore[misc,name-defined]  # Keras has no types
+        """The batches in their order, made by threads."""
+
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, i: int) -> Any:
+            return df.constant(X[32 * i : 32 * i + 32]), Y[32 * i : 32 * i + 32]
+
+    assert losses(Batches(workers=2), shuffle=False) == pytest.approx(expected)
+
 
 def test_class_weights_are_weights_of_samples(keras: Any) -> None:
     weight = {0: 0.5, 1: 2.0}

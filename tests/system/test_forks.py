@@ -58,10 +58,10 @@ print(json.dumps(os.waitpid(child, 0)[1]))
 @pytest.mark.parametrize(
     "module",
     [
-        "dualflow.backends.llvm.executable",
-        "dualflow.schedule.plan",
-        "dualflow.backends.llvm.runtime.compiler",
-        "llvmlite.binding",
+        pytest.param("dualflow.backends.llvm.executable", marks=pytest.mark.llvm),
+        pytest.param("dualflow.schedule.plan", marks=pytest.mark.llvm),
+        pytest.param("dualflow.backends.llvm.runtime.compiler", marks=pytest.mark.llvm),
+        pytest.param("llvmlite.binding", marks=pytest.mark.llvm),
         "dualflow.function.autograph.malt_conversion",
         "malt",
     ],

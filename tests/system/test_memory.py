@@ -95,6 +95,7 @@ print(json.dumps(peak_of(lambda: norm(large))))
     assert answer(METER + CHAIN + program) <= MIB
 
 
+@pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
 def test_a_variable_is_updated_without_another_copy(answer: Callable[..., Any]) -> None:
     program = """
 v = df.Variable(np.ones(16 << 20, np.float32))

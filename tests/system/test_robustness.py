@@ -37,6 +37,7 @@ print(json.dumps(all(library.report.from_cache for library in libraries)))
 # The object cache
 
 
+@pytest.mark.llvm
 def test_a_second_process_finds_the_code_of_the_first(answer: Answer) -> None:
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
 
@@ -50,6 +51,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.llvm
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 def test_damaged_entries_are_compiled_again_and_mended(
     answer: Answer, cache: Path, damage: Callable[[bytes], bytes]
@@ -60,6 +62,7 @@ def test_damaged_entries_are_compiled_again_and_mended(
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
 
 
+@pytest.mark.llvm
 def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
     answer: Answer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,12 +73,14 @@ def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
 
 
+@pytest.mark.llvm
 def test_a_file_in_the_place_of_the_cache_folder_does_no_harm(answer: Answer, cache: Path) -> None:
     cache.write_text("not a folder")
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, False]
     assert cache.read_text() == "not a folder"
 
 
+@pytest.mark.llvm
 def test_a_folder_in_the_place_of_an_entry_does_no_harm(answer: Answer, cache: Path) -> None:
     answer(PROGRAM)
     for entry in cache.glob(ENTRIES):
@@ -84,12 +89,14 @@ def test_a_folder_in_the_place_of_an_entry_does_no_harm(answer: Answer, cache: P
     assert answer(PROGRAM) is False
 
 
+@pytest.mark.llvm
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write anywhere")
 def test_a_cache_folder_that_cannot_be_written_does_no_harm(answer: Answer, cache: Path) -> None:
     cache.mkdir(mode=0o500)
     assert answer(PROGRAM) is False
 
 
+@pytest.mark.llvm
 def test_processes_that_compile_the_same_at_once_all_get_it_right(started: Started, cache: Path) -> None:
     rivals = [started(PROGRAM) for _ in range(3)]
     assert [rival.communicate()[1] for rival in rivals if rival.wait()] == []
@@ -374,6 +381,7 @@ print(json.dumps(min(cost(5000), cost(5001)) / max(cost(1000), cost(1001))))
     assert answer(LONG + program, DUALFLOW_CACHE_DIR="") < 10
 
 
+@pytest.mark.llvm
 def test_a_warm_process_compiles_and_calls_without_llvm(answer: Answer) -> None:
     program = """
 import json, sys

@@ -14,32 +14,38 @@ HERE = Path(__file__).parent
 SCRIPT, MISTAKES = HERE / "script.py", HERE / "mistakes.py"
 
 
-def mypy(path: Path, room: Path) -> set[int]:
-    """The lines that mypy reports."""
-    cache = f"--cache-dir={room / 'mypy'}"
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", cache, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE, check=False)
+FILES = [SCRIPT, MISTAKES]
+
+
+def mypy(room: Path) -> set[tuple[str, int]]:
+    """The files and lines that mypy reports."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", f"--cache-dir={room / 'mypy'}"]
+    done = subprocess.run([*command, *map(str, FILES)], capture_output=True, text=True, cwd=HERE, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return {int(line) for line in re.findall(rf"^{path.name}:(\d+): error", done.stdout, re.MULTILINE)}
+    found = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
+    return {(name, int(line)) for name, line in found}
 
 
-def pyright(path: Path, room: Path) -> set[int]:
-    """The lines that pyright's engine, as the package basedpyright has it, reports."""
+def pyright(room: Path) -> set[tuple[str, int]]:
+    """The files and lines that pyright's engine, as the package basedpyright has it, reports."""
     project = room / "pyrightconfig.json"
-    project.write_text(json.dumps({"include": [str(path)], "typeCheckingMode": "standard"}))
+    project.write_text(json.dumps({"include": [str(path) for path in FILES], "typeCheckingMode": "standard"}))
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(project)]
     done = subprocess.run(
         [*command, "--pythonpath", sys.executable], capture_output=True, text=True, cwd=HERE, check=False
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = json.loads(done.stdout)
-    assert found["summary"]["filesAnalyzed"] == 1
-    return {e["range"]["start"]["line"] + 1 for e in found["generalDiagnostics"] if e["severity"] == "error"}
+    assert found["summary"]["filesAnalyzed"] == len(FILES)
+    errors = [e for e in found["generalDiagnostics"] if e["severity"] == "error"]
+    return {(Path(e["file"]).name, e["range"]["start"]["line"] + 1) for e in errors}
 
 
-@pytest.fixture(params=[mypy, pyright], ids=["mypy", "pyright"])
-def reported(request: pytest.FixtureRequest, tmp_path: Path) -> object:
-    return lambda path: request.param(path, tmp_path)
+@pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
+def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> object:
+    """``reported(path)``: the lines of a file that a checker reports, which has read all files at once."""
+    found = request.param(tmp_path_factory.mktemp("checker"))
+    return lambda path: {line for name, line in found if name == path.name}
 
 
 def test_a_program_is_accepted(reported) -> None:

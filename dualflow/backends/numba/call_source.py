@@ -30,6 +30,8 @@ LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
 FIRST_ROWS = 64
 """For so many turns a stack that grows has room at first; then for twice as many each time."""
+NO_KERNEL = "kernels for Numba hold no float16 and no complex numbers"
+"""Why a loop nest runs through NumPy."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
 """The characters of the dtypes that Numba's arrays have."""
 
@@ -98,10 +100,10 @@ class Shelf:
 
 
 def renders(node: Node) -> bool:
-    """Whether a fused node can be a kernel: Numba computes with no floats of 16 bits."""
+    """Whether a fused node can be a kernel: those for Numba hold no floats of 16 bits or complex numbers."""
     body: Graph = node.attrs["body"]
     values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
-    return all(v.spec.dtype.char != "e" and not v.spec.dtype.narrow for v in values)
+    return all(v.spec.dtype.char not in "eFD" and not v.spec.dtype.narrow for v in values)
 
 
 def has_arrays(node: Node) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dualflow.backends.numba.call_source import ProgramCheck
+from dualflow.backends.numba.call_source import NO_KERNEL, ProgramCheck
 from dualflow.backends.numba.files import function_file, kernel_file, routine_file
 from dualflow.backends.numba.parameters import Parameter
 from dualflow.backends.numba.program_source import ProgramSource, program
@@ -20,6 +20,7 @@ from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.spans import span
 from dualflow.graph.compiled import CodeSource, CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
@@ -81,7 +82,8 @@ class NumbaExecutable:
         """
         token = _trail.set(trail)
         try:
-            outputs: list[Array] = self._main(*arrays)
+            with span("native", self.graph.name):
+                outputs: list[Array] = self._main(*arrays)
         except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
             if error.__cause__ is None:
                 raise
@@ -194,21 +196,24 @@ def _report(call: PlannedCall) -> CompiledPart:
     body = body_of(call.node)
     if body is None:
         return host_report(call)
-    return CompiledPart(PartKind.NUMPY, body.name, "Numba computes with no float16", call.node)
+    return CompiledPart(PartKind.NUMPY, body.name, NO_KERNEL, call.node)
 
 
 def _host(call: PlannedCall) -> Callable[..., list[Array]]:
     """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
     node = call.node
 
-    def run(*given: Array) -> list[Array]:
+    def results_of(given: Sequence[Array]) -> Sequence[Array]:
         trail = _trail.get()
         if trail is None:
-            results: Sequence[Array] = run_node(node, given)
-        else:
-            trail.node = node
-            with observed(trail.run):
-                results = trail.run(node, given)
+            return run_node(node, given)
+        trail.node = node
+        with observed(trail.run):
+            return trail.run(node, given)
+
+    def run(*given: Array) -> list[Array]:
+        with span("host", node.op.name, node.origin):
+            results = results_of(given)
         made = []
         for value, result in zip(node.outputs, results, strict=True):
             array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))

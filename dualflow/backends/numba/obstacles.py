@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.backends.numba.call_source import Shelf, has_arrays
+from dualflow.backends.numba.call_source import NO_KERNEL, Shelf, has_arrays
 from dualflow.graph.axes import sizes
 from dualflow.graph.control_spec import loop_of
 from dualflow.schedule.loop_program import Run
@@ -33,7 +33,7 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
     for inner in call.walk():
         nests = shelf.nests(inner)
         if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
-            return "Numba computes with no float16"
+            return NO_KERNEL
         if any(is_shared(nest.run) for nest in nests if nest.run is not None):
             return "its turns share their work between threads"
         if inner.kind is CallKind.PRODUCT and multiplications(inner) >= HEAVY_PRODUCT:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from dualflow.core.tree import Structure
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calling.failed_calls import TurnHistory
 from dualflow.function.calling.specialise_sizes import specialise
 from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.control.bodies import Body, aligned, operands
@@ -24,7 +25,8 @@ from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.assignments import acting
+from dualflow.graph.passes.assignments import AssigningSpec, acting, with_variables
+from dualflow.graph.trail import note_assigned, take_assigned
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -50,7 +52,7 @@ class StreamReading(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamLoop:
+class StreamLoop(AssigningSpec):
     """What a loop over elements does.
 
     Attributes:
@@ -60,6 +62,7 @@ class StreamLoop:
         carried: how many inputs are carried.
         reading: what gives the elements.
         options: how the body is compiled.
+        variables: those that the body assigns; they are carried last.
     """
 
     tracer: Tracer
@@ -67,6 +70,7 @@ class StreamLoop:
     carried: int
     reading: StreamReading
     options: CompileOptions
+    variables: tuple[Any, ...]
     _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
@@ -75,11 +79,21 @@ class StreamLoop:
         numbers = [int(x) for x in arrays[:first]]
         carry: list[Any] = [wrap(x) for x in arrays[first : first + self.carried]]
         rest = [wrap(x) for x in arrays[first + self.carried :]]
-        with dispatch.using(EAGER), self.reading.open(numbers) as read:
-            while carry[0]._array and (element := read()) is not None:
-                inputs = [*carry, *map(wrap, element), *rest]
-                carry = list(self._step(element)(*inputs))
+        try:
+            with dispatch.using(EAGER), self.reading.open(numbers) as read:
+                while carry[0]._array and (element := read()) is not None:
+                    inputs = [*carry, *map(wrap, element), *rest]
+                    carry = list(self._step(element)(*inputs))
+        except BaseException as error:
+            values = carry[self.carried - len(self.variables) :]
+            before = {id(v): (v, x._array) for v, x in zip(self.variables, values, strict=True)}
+            note_assigned(error, {**before, **take_assigned(error)})
+            raise
         return [x._array.copy() for x in carry]
+
+    def with_variables(self, others: Mapping[int, Any]) -> StreamLoop:
+        variables = tuple([others.get(id(v), v) for v in self.variables])
+        return replace(self, body=with_variables(self.body, others), variables=variables, _compiled={})
 
     def _step(self, element: Sequence[Array]) -> CompiledGraph:
         """The body, compiled for elements of these shapes."""
@@ -87,7 +101,9 @@ class StreamLoop:
         found = self._compiled.get(key)
         if found is None:
             with tracing_lock.lock:
-                found = self._compiled[key] = CompiledGraph(self._sized(element), self.options)
+                body = self._sized(element)
+                history = TurnHistory(body, lambda variable, arguments: variable)
+                found = self._compiled[key] = CompiledGraph(body, self.options, history=history)
         return found
 
     def _sized(self, element: Sequence[Array]) -> Graph:
@@ -156,7 +172,8 @@ def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> l
     inputs = [*turn.arguments[:count], *assigned, *turn.arguments[count:], *rest]
     news = [value for _, value in turn.writes.values()]
     graph = turn.graph(inputs, [*turn.outputs, *news])
-    stream = StreamLoop(turn.tracer, graph, count + len(written), reading, turn.tracer.options)
+    variables = tuple(written.values())
+    stream = StreamLoop(turn.tracer, graph, count + len(written), reading, turn.tracer.options, variables)
     engine = dispatch.current()
     state = operands([*written.values(), *kept.values()])
     handles = [engine.adopt(x) for x in reading.handles]

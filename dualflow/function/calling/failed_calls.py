@@ -19,8 +19,8 @@ from dualflow.eager.updates import UpdateStep
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
-from dualflow.graph.passes.assignments import ASSIGNMENT, assigns_before_failure
-from dualflow.graph.trail import Halted, Trail, is_told
+from dualflow.graph.passes.assignments import ASSIGNMENT, assigned_by, assigns_before_failure
+from dualflow.graph.trail import Assigned, Halted, Trail, is_told, note_assigned, take_assigned
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
@@ -60,7 +60,7 @@ class AssignmentHistory:
     @cached_property
     def _assigned(self) -> tuple[Any, ...]:
         """The variables that are assigned in the trace."""
-        named = (n.attrs["variable"] for n in _all_nodes(self._graph) if n.op is ASSIGNMENT)
+        named = (v for n in _all_nodes(self._graph) for v in assigned_by(n))
         return tuple({id(v): v for v in named}.values())
 
     def trail(self) -> Trail | None:
@@ -83,14 +83,28 @@ class AssignmentHistory:
         step = UpdateStep(list(held.values()))
         with step.running, step as claims:
             try:
-                sources = (*arguments, *(c.source for c in self._graph.captures))
-                again.run(self._graph, [array_of(x) for x in sources])
+                self._run(again, arguments)
             finally:
                 claim_of = dict(zip(held, claims, strict=True))
                 for key, (variable, array) in again.left.items():
                     claim_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
                     self._begun(variable)
         return again.make()
+
+    def _run(self, again: _Again, arguments: Sequence[Any]) -> None:
+        sources = (*arguments, *(c.source for c in self._graph.captures))
+        again.run(self._graph, [array_of(x) for x in sources])
+
+
+class TurnHistory(AssignmentHistory):
+    """Of one turn of a loop in Python: what a failed turn had assigned is said with its error."""
+
+    def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
+        again = _Again(error, trail)
+        self._run(again, arguments)
+        told = again.make()
+        note_assigned(told, again.left)
+        return told
 
 
 class _Ended(BaseException):
@@ -106,7 +120,7 @@ class _Again:
     """
 
     def __init__(self, error: BaseException, trail: Trail) -> None:
-        self.left: dict[int, tuple[Any, Array]] = {}
+        self.left: Assigned = {}
         self.make: Callable[[], BaseException] = trail.make or (lambda: error)
         self._error = error
         self._trail = trail
@@ -116,7 +130,7 @@ class _Again:
         self._lines: set[Origin | None] = set()
         if trail.node is not None:
             self._lines = {trail.node.origin, *trail.node.also} - {None}
-        self._at_line: dict[int, tuple[Any, Array]] | None = None
+        self._at_line: Assigned | None = None
         self._failed: Node | None = None
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
@@ -175,6 +189,7 @@ class _Again:
                 raise _Ended
             return run_node(node, arrays)
         if isinstance(found, BaseException):
+            self.left.update(take_assigned(found))
             self._failed = node
             raise found if found is not self._error else _Ended
         return found

@@ -16,6 +16,7 @@ from dualflow.graph.passes.batching import batch_products
 from dualflow.graph.passes.bodies import in_bodies
 from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
+from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
@@ -55,7 +56,19 @@ class RoomyPass(NamedTuple):
         return self.function(graph, options.stack_budget)
 
 
-AnyPass = Pass | RoomyPass
+class LoopPass(NamedTuple):
+    """A step for a backend whose loops hold complex numbers, as the default's do."""
+
+    name: str
+    function: Callable[[Graph], Graph]
+    reason: str
+
+    def run(self, graph: Graph, options: CompileOptions) -> Graph:
+        """``graph`` after the step."""
+        return self.function(graph) if options.backend == "llvm" else graph
+
+
+AnyPass = Pass | RoomyPass | LoopPass
 
 
 def simplify_body(graph: Graph) -> Graph:
@@ -97,6 +110,9 @@ SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (
 
 _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
     *SIMPLIFICATIONS,
+    LoopPass(
+        "parts", part_complex, "algebra and gradients see each op once; loops compute with real numbers"
+    ),
     Pass("halves", widen_halves, "algebra and gradients see each op once, all that follow see no float16"),
     RoomyPass(
         "products", batch_products, "many small products are slower than one, and hold what could be fused"

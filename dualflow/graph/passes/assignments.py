@@ -28,6 +28,33 @@ ASSIGNMENT: Final = Op(
 )
 
 
+class AssigningSpec:
+    """An attribute that says which variables a node assigns while it runs: a base of frozen dataclasses.
+
+    A node that fails says with the error what it has assigned (:func:`dualflow.graph.trail.note_assigned`).
+    """
+
+    __slots__ = ()
+    variables: tuple[Any, ...]
+
+    def with_variables(self, others: Mapping[int, Any]) -> AssigningSpec:
+        """The same with other variables in the place of those whose ids are in ``others``."""
+        raise NotImplementedError
+
+
+def assigned_by(node: Node) -> tuple[Any, ...]:
+    """The variables that ``node`` itself assigns, outside of bodies."""
+    if node.op is ASSIGNMENT:
+        return (node.attrs["variable"],)
+    return tuple([v for spec in _assigning(node).values() for v in spec.variables])
+
+
+def _assigning(node: Node) -> dict[str, AssigningSpec]:
+    if node.effect is not Effect.PYTHON:
+        return {}
+    return {name: value for name, value in node.attrs.items() if isinstance(value, AssigningSpec)}
+
+
 def acting(nodes: Iterable[Node]) -> list[Node]:
     """Those of ``nodes`` that have an effect when they run, which noting an assignment is not."""
     return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
@@ -43,10 +70,14 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
     """``graph`` whose assignments to variables whose ids are in ``others`` are to those found there."""
 
     def changed(node: Node) -> Expansion | None:
-        other = others.get(id(node.attrs["variable"])) if node.op is ASSIGNMENT else None
-        return (
-            None if other is None else by(Node(ASSIGNMENT, node.inputs, {"variable": other}, (), node.origin))
-        )
+        if others.keys().isdisjoint(map(id, assigned_by(node))):
+            return None
+        if node.op is ASSIGNMENT:
+            attrs: dict[str, Any] = {"variable": others[id(node.attrs["variable"])]}
+        else:
+            attrs = {name: spec.with_variables(others) for name, spec in _assigning(node).items()}
+        specs = [v.spec for v in node.outputs]
+        return by(Node(node.op, node.inputs, {**node.attrs, **attrs}, specs, node.origin, node.also))
 
     return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
 
@@ -57,11 +88,13 @@ def assigns_before_failure(graph: Graph) -> bool:
     for node in graph.nodes:
         if assigned and may_fail(node):
             return True
-        if node.op is ASSIGNMENT:
+        if assigned_by(node):
+            if may_fail(node):
+                return True
             assigned = True
         elif bodies(node):
             inside = [*_inside(node)]
-            if any(n.op is ASSIGNMENT for n in inside):
+            if any(map(assigned_by, inside)):
                 if any(map(may_fail, inside)):
                     return True
                 assigned = True

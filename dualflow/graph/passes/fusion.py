@@ -19,7 +19,7 @@ from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import Group, regroup
 from dualflow.graph.run_time_sizes import tells_sizes
 from dualflow.graph.scalars import is_scalar_control
@@ -45,7 +45,7 @@ def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
     if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
         return is_scalar_control(node)
-    return all(in_loops(v.spec.dtype) for v in (*node.inputs, *node.outputs))
+    return computed_in_loops(node)
 
 
 class _Partition:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.ops.complex_elements import hypotenuse
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers, reals
 
@@ -48,12 +49,7 @@ log10 = elementwise(
 
 
 def _hypot(m: Any, x: Any, y: Any) -> Any:
-    """``big * sqrt(1 + (small / big) ** 2)``, whose squares neither overflow nor vanish."""
-    x, y = m.abs(x), m.abs(y)
-    big, small = m.maximum(x, y), m.minimum(x, y)
-    ratio = m.where(m.equal(big, small), 1, small / big)
-    found = m.where(m.equal(big, 0), big, big * m.sqrt(1 + ratio * ratio))
-    return m.where(m.isinf(x) | m.isinf(y), math.inf, found)
+    return hypotenuse(m, x, y)
 
 
 hypot = elementwise(

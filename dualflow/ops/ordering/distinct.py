@@ -21,7 +21,7 @@ from dualflow.ops.masking import POSITIONS, all_positions, size_as_tensor
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scattering import tensor_scatter_nd_update
-from dualflow.ops.sorting import argsort
+from dualflow.ops.sorting import argsort, order
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -58,11 +58,17 @@ def _places(x: Any) -> tuple[Any, ...]:
         raise TypeError("takes a vector of real numbers")
     if x.dtype.kind == "O":
         return _places_of_strings(x)
-    _, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
-    order = first.argsort()
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return tuple(a.astype(np.int32) for a in (first[order], place[inverse], counts[order]))
+    ascending = order(x, 0, False)
+    ordered = x[ascending]
+    starts = np.flatnonzero(np.append(len(x) > 0, ordered[1:] != ordered[:-1]))
+    counts = np.diff(starts, append=len(x))
+    first = ascending[starts]
+    ranked = first.argsort()
+    place = np.empty(len(first), np.int32)
+    place[ranked] = np.arange(len(first))
+    places = np.empty(len(x), np.int32)
+    places[ascending] = place.repeat(counts)
+    return first[ranked].astype(np.int32), places, counts[ranked].astype(np.int32)
 
 
 def _places_of_strings(x: Any) -> tuple[Any, ...]:
@@ -75,16 +81,20 @@ def _places_of_strings(x: Any) -> tuple[Any, ...]:
 
 def _by_sorting(read: Any, x: Any) -> tuple[Any, ...]:
     """The same of neighbours in sorted order, where equal elements keep theirs."""
-    number, order = x.shape[0], argsort(x, stable=True)
-    ordered, place, end = gather(x, order), _positions(_true(order), number), size_as_tensor(number) - 1
+    number, ascending = x.shape[0], argsort(x, stable=True)
+    ordered, place, end = (
+        gather(x, ascending),
+        _positions(_true(ascending), number),
+        size_as_tensor(number) - 1,
+    )
     before, behind = gather(ordered, maximum(place - 1, 0)), gather(ordered, minimum(place + 1, end))
     starts = all_positions(read, logical_or(equal(place, 0), not_equal(ordered, before)))
     count = starts.shape[0]
     sizes = _positions(logical_or(equal(place, end), not_equal(ordered, behind)), count) + 1 - starts
-    first = gather(order, starts)
-    firsts = _positions(_put(not_equal(order, order), first, _true(first)), count)
-    rank = gather(_put(order * 0, firsts, cast(_positions(_true(first), count), int32)), first)
-    places = _put(order * 0, order, gather(rank, _positions(sizes, number)))
+    first = gather(ascending, starts)
+    firsts = _positions(_put(not_equal(ascending, ascending), first, _true(first)), count)
+    rank = gather(_put(ascending * 0, firsts, cast(_positions(_true(first), count), int32)), first)
+    places = _put(ascending * 0, ascending, gather(rank, _positions(sizes, number)))
     return cast(firsts, int32), places, _put(rank * 0, rank, cast(sizes, int32))
 
 

@@ -362,7 +362,7 @@ def test_a_signal_in_a_compilation_leaves_everything_usable(alarm: Any, folder: 
         after = signal.signal(signal.SIGINT, before)
     assert interruptions > 0
     assert after is signal.default_int_handler
-    assert all(path.suffix == ".dfo" for path in folder.iterdir())
+    assert all(path.suffix == ".dfo" for path in folder.glob("*"))
     in_another_thread: list[float] = []
     thread = threading.Thread(target=lambda: in_another_thread.extend(map(scaled_one, range(60))))
     thread.start()

@@ -92,3 +92,13 @@ def test_many_values_belong_where_each_of_them_does(side):
     ]
     np.testing.assert_array_equal(found[:, :50], count)
     np.testing.assert_array_equal(found[0], rows[0].searchsorted(values[0], side))
+
+
+@pytest.mark.parametrize("name", ["special", "few integers", "float64", "bools", "any int64"])
+def test_distinct_elements_of_long_vectors_are_numpys(name):
+    x = ROWS[name][0]
+    y, places, counts = df.unique_with_counts(x)
+    np.testing.assert_array_equal(y.numpy()[places], x)
+    _, first, expected = np.unique(x, return_index=True, return_counts=True, equal_nan=False)
+    np.testing.assert_array_equal(bits(y.numpy()), bits(x[np.sort(first)]))
+    np.testing.assert_array_equal(counts, expected[first.argsort()])

@@ -71,6 +71,7 @@ def test_the_number_of_sorted_segments_is_known_when_it_runs(mode):
         np.testing.assert_array_equal(found, np.bincount(ids))
 
 
+@pytest.mark.llvm  # Numba leaves sizes that depend on data to NumPy
 @pytest.mark.parametrize(
     "function",
     [

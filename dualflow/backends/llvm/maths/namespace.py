@@ -250,6 +250,26 @@ class Maths:
         """``x * y + z``, rounded once."""
         return x.fma(y, z)
 
+    def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
+        """``x * y + z``, rounded once by processors that have an instruction for it."""
+        x, y, z = _values(x, y, z)
+        return x.fma(y, z) if self.module.vector_bits > 128 else x * y + z
+
+    # Complex numbers: elements as memory holds them, and their parts
+
+    def real(self, x: EmittedValue) -> EmittedValue:
+        """The real part."""
+        return x.parts()[0]
+
+    def imag(self, x: EmittedValue) -> EmittedValue:
+        """The imaginary part."""
+        return x.parts()[1]
+
+    def complex(self, re: EmittedValue, im: EmittedValue) -> EmittedValue:
+        """The complex number of these parts."""
+        re, im = _values(re, im)
+        return re.beside(im)
+
     # Choice
 
     def where(self, condition: EmittedValue, x: Operand, y: Operand) -> EmittedValue:

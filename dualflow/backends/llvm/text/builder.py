@@ -87,7 +87,7 @@ class Builder(Emitter):
         """Load `type.lanes` neighbouring elements from `index` on; lanes outside `mask` are 0, untouched."""
         memory, address = type.memory, self.offset(pointer, index, type)
         if mask is None:
-            loaded = self.emit(memory, f"load {memory}, ptr {address.text}, align {type.nbytes}")
+            loaded = self.emit(memory, f"load {memory}, ptr {address.text}, align {type.align}")
         else:
             loaded = self._masked_read("load", address, memory, mask)
         return loaded.ne(0) if type.kind == "b" else loaded
@@ -109,7 +109,7 @@ class Builder(Emitter):
         if mask is not None:
             self._masked_write("store", value, address, mask)
             return
-        align = type.nbytes * type.lanes if streaming else type.nbytes
+        align = type.nbytes * type.lanes if streaming else type.align
         end = ", !nontemporal !0" if streaming else ""
         self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
 
@@ -118,6 +118,11 @@ class Builder(Emitter):
     ) -> EmittedValue:
         """Load the elements at a vector of indices; lanes outside `mask` are 0 and not touched."""
         mask = self._every_lane(type) if mask is None else mask
+        if type.kind == "c":
+            at = index * 2
+            return self.gather(pointer, at, type.part, mask).beside(
+                self.gather(pointer, at + 1, type.part, mask)
+            )
         loaded = self._masked_read("gather", self.offset(pointer, index, type), type.memory, mask)
         return loaded.ne(0) if type.kind == "b" else loaded
 
@@ -130,6 +135,10 @@ class Builder(Emitter):
     ) -> None:
         """Store lanes to the elements at a vector of indices; of equal indices, the last lane wins."""
         mask = self._every_lane(value.type) if mask is None else mask
+        if value.type.kind == "c":
+            for i, part in enumerate(value.parts()):
+                self.scatter(part, pointer, index * 2 + i, mask)
+            return
         address = self.offset(pointer, index, value.type)
         self._masked_write("scatter", value.cast(value.type.memory), address, mask)
 
@@ -138,9 +147,10 @@ class Builder(Emitter):
 
     def _masked_read(self, kind: str, address: EmittedValue, type: Type, mask: EmittedValue) -> EmittedValue:
         """llvm.masked.load or .gather, zero in the lanes that are off."""
+        mask = mask.beside(mask) if type.kind == "c" else mask
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
         self.symbols.declare(name, type, [address.type, mask.type, type], "")
-        where = f"{address.type} align {type.nbytes} {address.text}"
+        where = f"{address.type} align {type.align} {address.text}"
         rest = f"{mask.type} {mask.text}, {type} zeroinitializer"
         return self.emit(type, f"call {type} @{name}({where}, {rest})")
 
@@ -149,9 +159,10 @@ class Builder(Emitter):
     ) -> None:
         """llvm.masked.store or .scatter."""
         type = value.type
+        mask = mask.beside(mask) if type.kind == "c" else mask
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
         self.symbols.declare(name, VOID, [type, address.type, mask.type], "")
-        where = f"{address.type} align {type.nbytes} {address.text}"
+        where = f"{address.type} align {type.align} {address.text}"
         self.line(f"call void @{name}({type} {value.text}, {where}, {mask.type} {mask.text})")
 
     # Control flow

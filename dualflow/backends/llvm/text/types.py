@@ -17,14 +17,15 @@ class Type:
     """An interned IR type: equal types are the same object.
 
     `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void, 'w' bfloat16, whose
-    bits are an integer in registers too; a scalar has 1 lane.
+    bits are an integer in registers too, 'c' complex: two floats side by side for each lane; a scalar has
+    1 lane.
     LLVM does not know signs: a value's kind chooses between, say, ``sdiv`` and ``udiv``.
 
     >>> str(Type("f", 32, 16)), str(I64), Type("f", 32).as_int is I32, F32.vector(8).suffix
     ('<16 x float>', 'i64', True, 'v8f32')
     """
 
-    __slots__ = ("_vectors", "bits", "kind", "lanes", "memory", "nbytes", "scalar", "suffix", "text")
+    __slots__ = ("_vectors", "align", "bits", "kind", "lanes", "memory", "nbytes", "scalar", "suffix", "text")
     _interned: ClassVar[dict[tuple[str, int, int], Type]] = {}
     kind: str
     bits: int
@@ -37,6 +38,8 @@ class Type:
     """The type in memory: a boolean is a byte there."""
     nbytes: int
     """Bytes of one element in memory."""
+    align: int
+    """What the address of an element is a multiple of."""
     _vectors: dict[int, Type]
 
     def __new__(cls, kind: str, bits: int, lanes: int = 1) -> Type:
@@ -51,7 +54,10 @@ class Type:
         short = "p0" if kind == "p" else f"{'f' if kind == 'f' else 'i'}{bits}"
         self.text = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
         self.suffix = short if lanes == 1 else f"v{lanes}{short}"
-        self.nbytes = max(bits // 8, 1)
+        self.nbytes = self.align = max(bits // 8, 1)
+        if kind == "c":
+            both = cls("f", bits // 2, 2 * lanes)
+            self.text, self.suffix, self.align = both.text, both.suffix, both.nbytes
         self.scalar = self if lanes == 1 else Type(kind, bits)
         self.memory = Type("u", 8, lanes) if kind == "b" else self
         self._vectors = {}
@@ -59,7 +65,7 @@ class Type:
 
     @staticmethod
     def of_dtype(dtype: np.dtype[Any] | type, lanes: int = 1) -> Type:
-        """The type that holds one element of a NumPy dtype (bool, any int, float16/32/64, bfloat16).
+        """The type that holds one element of a NumPy dtype (bool, any int, float16/32/64, bfloat16, complex).
 
         >>> str(Type.of_dtype(np.float64, 4)), Type.of_dtype(np.bool_) is BOOL
         ('<4 x double>', True)
@@ -67,10 +73,8 @@ class Type:
         given = np.dtype(dtype)
         if given.kind == "V" and given.name == "bfloat16":
             return Type("w", 16, lanes)
-        if given.kind not in "fiub" or given.itemsize > 8:
-            raise DTypeError(
-                f"no machine type for dtype {given}: only bool, integers, float16/32/64 and bfloat16 have one"
-            )
+        if given.kind not in "fiubc" or given.itemsize > (16 if given.kind == "c" else 8):
+            raise DTypeError(f"no machine type for dtype {given}: only numbers of up to 64 bits have one")
         return Type(given.kind, 1 if given.kind == "b" else 8 * given.itemsize, lanes)
 
     @property
@@ -79,7 +83,7 @@ class Type:
         if self.kind == "w":
             brain: np.dtype[Any] = late_dtype("bfloat16").dtype
             return brain
-        if self.kind not in "fiub":
+        if self.kind not in "fiubc":
             raise DTypeError(f"no dtype holds a {self}")
         return np.dtype("?" if self.kind == "b" else f"{self.kind}{self.nbytes}")
 
@@ -95,12 +99,22 @@ class Type:
         """The signed integers of the same width and lanes."""
         return Type("i", self.bits, self.lanes)
 
-    def literal(self, number: float) -> str:
+    @property
+    def part(self) -> Type:
+        """The floats that a complex type is made of, for each lane."""
+        return Type("f", self.bits // 2, self.lanes)
+
+    def literal(self, number: complex) -> str:
         """A Python number as a constant of this type: floats round to nearest, integers wrap.
 
         >>> F32.literal(0.1), I8.literal(-1), BOOL.vector(2).literal(True), Type("f", 16).literal(1)
         ('0x3FB99999A0000000', '255', 'splat (i1 true)', '0xH3C00')
         """
+        if self.kind == "c":
+            part = self.part.scalar
+            both = [f"{part} {part.literal(x)}" for x in (number.real, number.imag)]
+            return f"<{', '.join(both * self.lanes)}>"
+        assert not isinstance(number, complex)
         if self.kind == "f":
             text = _float_literal(self.bits, float(number))
         elif self.kind == "b":

@@ -427,6 +427,8 @@ class EmittedValue:
         if self.type.lanes != 1:
             raise DTypeError(f"a {self.type} cannot be spread to {lanes} lanes: only a scalar can")
         type = self.type.vector(lanes)
+        if type.kind == "c":
+            return self.parts()[0].splat(lanes).beside(self.parts()[1].splat(lanes))
         if self.text[0] != "%":
             return EmittedValue(self.emitter, type, f"splat ({self.type.text} {self.text})")
         return EmittedValue(self.emitter, type, "poison").insert(0, self).shuffle([0] * lanes)
@@ -450,6 +452,25 @@ class EmittedValue:
         second = "poison" if other is None else other.text
         instruction = f"shufflevector {type} {self.text}, {type} {second}, <{len(lanes)} x i32> <{mask}>"
         return self.emitter.emit(self.type.vector(len(lanes)), instruction)
+
+    def parts(self) -> tuple[EmittedValue, EmittedValue]:
+        """The real and the imaginary parts of complex lanes."""
+        part, lanes = self.type.part, self.type.lanes
+        both = EmittedValue(self.emitter, part.vector(2 * lanes), self.text)
+        if lanes == 1:
+            return both.lane(0), both.lane(1)
+        return both.shuffle(range(0, 2 * lanes, 2)), both.shuffle(range(1, 2 * lanes, 2))
+
+    def beside(self, other: EmittedValue) -> EmittedValue:
+        """Each lane followed by the other's: of floats complex lanes, these being their parts."""
+        type, lanes = self.type, self.type.lanes
+        if lanes == 1:
+            made = EmittedValue(self.emitter, type.vector(2), "poison").insert(0, self).insert(1, other)
+        else:
+            made = self.shuffle([i // 2 + i % 2 * lanes for i in range(2 * lanes)], other)
+        if type.kind == "f":
+            made.type = Type("c", 2 * type.bits, lanes)
+        return made
 
     def reduce(self, combine: Callable[[EmittedValue, EmittedValue], EmittedValue]) -> EmittedValue:
         """All lanes (a power of two) combined into a scalar, halves first: ``v.reduce(operator.add)``."""
