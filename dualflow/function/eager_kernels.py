@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.dtypes import DType, of_array
-from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import warn_user
@@ -78,14 +78,14 @@ def run_kernel(
         return None
     try:
         made: EagerTensor = run(*inputs)
-    except (InvalidArgumentError, ResourceExhaustedError):
+    except (InvalidArgumentError, MemoryError):
         return None
     return made
 
 
 def _found(key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any]) -> Run | None:
     """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
-    if _building.on or not all(map(_plain, attrs.values())):
+    if _building.on or not all(map(_plain, attrs.values())) or any(map(_is_repeated, arrays)):
         return None
     run, kind = None, _kind(key, arrays)
     if kind in _lengths and key not in _once:
@@ -105,6 +105,11 @@ def _found(key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dic
             _building.on = False
     _remember(_known, key, run)
     return run
+
+
+def _is_repeated(array: Array) -> bool:
+    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy."""
+    return 0 in array.strides and not array.flags.c_contiguous
 
 
 def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:

@@ -59,7 +59,7 @@ def workload(graph: Graph) -> Workload:
     >>> two = df.function(lambda x: (df.sort(x + 1.0), df.sort(x - 1.0)))
     >>> found = workload(two.get_concrete_function(df.TensorSpec([10])).graph)
     >>> found.operations, found.span, found.parallelism
-    (60.0, 30.0, 2.0)
+    (40.0, 20.0, 2.0)
     """
     path = critical_path(graph)
     steps = [node for node in graph.nodes if computes(node)]

@@ -8,8 +8,8 @@ from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import Engine
 
-OWN = {"unary", "binary", "apply", "leave", "unrecorded", "eager"}
-"""What a delegating engine does itself: it prepares inputs, and is told what NumPy is handed."""
+OWN = {"unary", "binary", "apply", "leave", "unrecorded", "eager", "composite"}
+"""What a delegating engine does itself: it prepares inputs, is told what NumPy is handed, sees each op."""
 
 
 def test_every_question_to_an_engine_reaches_the_base() -> None:

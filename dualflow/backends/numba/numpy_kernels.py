@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.numba.parameters import dtype_name
+from dualflow.core.exported import exported
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 
@@ -97,6 +98,7 @@ def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
 def _with_needs(function: FunctionType) -> dict[str, str] | None:
     """The source of a function and, before it, of what it uses; None where that is more than NumPy."""
     found: dict[str, str] = {}
+    others: dict[str, str] = {}
     pending, order = [function], list[FunctionType]()
     while pending:
         at = pending.pop()
@@ -106,14 +108,17 @@ def _with_needs(function: FunctionType) -> dict[str, str] | None:
         order.append(at)
         for one in needs:
             if isinstance(one, FunctionType):
-                pending.append(one)
+                other = exported(one)
+                pending.append(other)
+                if other is not one:
+                    others[one.__name__] = f"{one.__name__} = {other.__name__}"
             else:
                 found[one.__name__] = f"{one.__name__} = {_built_in(one).__name__}"
     for one in reversed(order):
         text = _function_text(one)
         if text is None or found.setdefault(one.__name__, text) != text:
             return None
-    return found
+    return {**found, **others}
 
 
 def _needs(function: FunctionType) -> tuple[Any, ...] | None:

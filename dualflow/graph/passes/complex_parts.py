@@ -168,7 +168,7 @@ def part_op(op: Op, which: tuple[bool, ...], part: str, read: tuple[int, ...]) -
 
     def kernel(*given: Any, **attrs: Any) -> Any:
         found = op.kernel(*joined(given, join), **attrs)
-        return found if part == "real" else np.ascontiguousarray(found.real if part == "re" else found.imag)
+        return found if part == "real" else np.array(found.real if part == "re" else found.imag)
 
     def infer(*given: TensorSpec, **attrs: Any) -> TensorSpec:
         specs = joined(given, lambda re, im: JOINED.specs([re, im], {})[0])

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import blas
+from dualflow.core.exported import exported_as
 
 _NAMES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _SCALARS: Final = {"f": ctypes.c_float, "d": ctypes.c_double}
@@ -21,6 +22,17 @@ _ROW_MAJOR, _LEFT, _AS_IT_IS, _ANY_DIAGONAL = 101, 141, 111, 131
 _UPPER, _LOWER = 121, 122
 
 
+def _by_scipy(a: Any, b: Any, lower: bool) -> Any:
+    """It reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
+    from scipy.linalg import blas
+
+    if not b.size:
+        return np.empty_like(b)
+    (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
+    return trsm(1, a.T, b.T, side=1, lower=not lower).T
+
+
+@exported_as(_by_scipy)
 def solve(a: Any, b: Any, lower: bool) -> Any:
     """``x`` in ``a @ x = b``, of two matrices of one dtype."""
     if not b.size:
@@ -45,11 +57,3 @@ def _routine(char: str) -> Callable[..., None] | None:
     matrix = ctypes.c_void_p, integer
     kinds = (*[ctypes.c_int32] * 5, integer, integer, _SCALARS.get(char, ctypes.c_void_p), *matrix, *matrix)
     return ctypes.CFUNCTYPE(None, *kinds)(found.symbols[f"cblas_{_NAMES[char]}trsm"])
-
-
-def _by_scipy(a: Any, b: Any, lower: bool) -> Any:
-    """It reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
-    from scipy.linalg import blas as scipy_blas
-
-    trsm = getattr(scipy_blas, f"{_NAMES[a.dtype.char]}trsm")
-    return trsm(1, a.T, b.T, side=1, lower=not lower).T

@@ -52,8 +52,8 @@ def test_types_are_interned_so_that_equal_means_identical():
 
 
 def test_dtype_without_a_register_is_refused_by_name():
-    with pytest.raises(DTypeError, match="complex128"):
-        Type.of_dtype(np.complex128)
+    with pytest.raises(DTypeError, match="datetime64"):
+        Type.of_dtype(np.datetime64)
 
 
 @given(st.floats(width=64), st.sampled_from(FLOATS))
