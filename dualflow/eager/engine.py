@@ -22,6 +22,7 @@ from dualflow.eager import updates
 from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
+from dualflow.ops.forms import View
 from dualflow.ops.record import Op, Promotion, operand
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
@@ -98,7 +99,7 @@ class EagerEngine(Engine):
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
         for array in arrays:
-            if array.size > LARGE:
+            if array.size > LARGE and type(op.form) is not View:
                 found = KERNELS(op, inputs, attrs)
                 if found is not None:
                     return found

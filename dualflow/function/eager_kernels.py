@@ -67,7 +67,7 @@ def run_kernel(
 
     None where it has none, and where that fails: NumPy then says in the op's own words what is wrong.
     """
-    if not eager_kernels_on():
+    if (isinstance(what, Op) and not isinstance(what.form, _FORMS)) or not eager_kernels_on():
         return None
     arrays = [x._array for x in inputs]
     key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays]
@@ -155,10 +155,8 @@ def _plain(value: Any) -> bool:
 
 
 def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
-    """Whether the form of ``op`` is one of kernels, and its inputs are numbers."""
-    if op.outputs != 1 or op.effect is not None or not isinstance(op.form, _FORMS):
-        return False
-    return all(a.dtype.kind in _NUMBERS for a in arrays)
+    """Whether ``op`` does nothing but compute one result of numbers."""
+    return op.outputs == 1 and op.effect is None and all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
 def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], kind: Hashable) -> Run | None:
