@@ -4,8 +4,8 @@ Four of its modules choose a backend at their top level, such as ``elif backend(
 keras.src.backend.numpy.trainer import NumpyTrainer as Trainer``. While this backend is chosen, the names of
 the backend, the package and the class in the compiled code of those branches are this one's; no file changes,
 and Python's bytecode cache serves as usual. The class ``DynamicBackend``, the functions ``set_random_seed``
-and ``load_weights``, the callback ``TensorBoard``, which asks for TensorFlow, ``StatelessScope``, and what
-tells whether TensorFlow is there are changed once they are loaded.
+and ``load_weights``, the callback ``TensorBoard``, which asks for TensorFlow, and what tells whether
+TensorFlow is there are changed once they are loaded.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
 }
 """The modules that choose a backend, and what the names in their branches for NumPy become."""
 _CHANGED: Final = (
-    "keras.src.backend.common.stateless_scope",
     "keras.src.callbacks.tensorboard",
     "keras.src.saving.saving_api",
     "keras.src.utils.backend_utils",
@@ -70,8 +69,6 @@ class _ChangingLoader(SourceFileLoader):
             names["in_tf_graph"] = in_graph_of_tensorflow(names["in_tf_graph"])
         elif "load_weights" in names:
             names["load_weights"] = loading_all_or_none(names["load_weights"])
-        elif "StatelessScope" in names:
-            inline_traced_functions(names["StatelessScope"])
         elif "LazyModule" in names:
             names["tensorflow"] = tensorflow_itself(names["LazyModule"])
         elif "TensorBoard" in names:
@@ -163,26 +160,6 @@ def admit(dynamic_backend: Any, present: ModuleType) -> None:
             others_choice(self, backend)
 
     dynamic_backend.__getattr__, dynamic_backend.set_backend = attribute, choose
-
-
-def inline_traced_functions(stateless_scope: Any) -> None:
-    """Let functions that are called in a ``StatelessScope`` be part of what calls them.
-
-    Variables stand for other values there, or for what they are going to be initialised with: a trace would
-    keep those.
-    """
-    enter, leave = stateless_scope.__enter__, stateless_scope.__exit__
-
-    def enter_inlined(self: Any) -> Any:
-        self._inlined = import_module("dualflow.function.run_eagerly").DETOURS.inlined()
-        self._inlined.__enter__()
-        return enter(self)
-
-    def leave_inlined(self: Any, *error: Any) -> Any:
-        self._inlined.__exit__(None, None, None)
-        return leave(self, *error)
-
-    stateless_scope.__enter__, stateless_scope.__exit__ = enter_inlined, leave_inlined
 
 
 def in_graph_of_tensorflow(in_tf_graph: Callable[[], bool]) -> Callable[[], bool]:

@@ -105,7 +105,6 @@ LATE = {
     "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
     "dualflow.random": "only keras.utils.set_random_seed needs it",
     "dualflow.summary": "only Keras's callback TensorBoard needs it",
-    "dualflow.function.run_eagerly": "only a StatelessScope of Keras needs it",
     "json": "5 ms at each start of Python: only a settings file of Keras needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""
