@@ -14,7 +14,7 @@ from dualflow.graph.column_folds import LEAST_ELEMENTS
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Element, Fold, Take
+from dualflow.ops.forms import Element, Fold, Scan, Take
 
 _SMALL = 8
 """A value so many times smaller than another costs next to nothing to read beside it."""
@@ -44,13 +44,17 @@ class Group:
     def kept(self) -> frozenset[int]:
         return self.everything - self.reduced
 
+    @property
+    def alone(self) -> bool:
+        """Whether this is a scan, whose loops go one way: nothing else is computed in them."""
+        return isinstance(self.nodes[0].op.form, Scan)
+
     def add(self, node: Node, own: Axes) -> None:
         """Take ``node`` in, its own index lying on ``own``."""
         self.nodes.append(node)
         self.own[node] = own
         self.made.update(dict.fromkeys(node.outputs, output_axes(node, own)))
-        if isinstance(node.op.form, Fold):
-            self.reduced |= reduced_axes(node, own)
+        self.reduced |= reduced_axes(node, own)
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
             self.seen.setdefault(value, axes)
 
