@@ -233,7 +233,8 @@ def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
     """The values that every group which reads them computes anew: as cheap as to write and read them.
 
     Such are sums and products of few steps that begin at one array as large as they are, which is in memory
-    anyway, and at smaller ones. A costly value of which several such values are made is written in their place.
+    anyway, and at smaller ones. A costly value of which several such values are made is written in their
+    place.
     """
     results = set(map(base_of, graph.results))
     users = graph.users()
@@ -271,8 +272,11 @@ def _recipes(graph: Graph, group_of: dict[Node, Group], candidates: set[Value]) 
         large = _large(node)
         sources = {found[v].source if v in found else v for v in large}
         cost = sum(found[v].cost for v in large if v in found) + 1.0
-        if len(sources) == 1 and cost <= _MOST_STEPS and _is_narrow(*sources, node.output):
-            found[node.output] = _Recipe(*sources, cost)
+        if len(sources) != 1 or cost > _MOST_STEPS:
+            continue
+        (source,) = sources
+        if _is_narrow(source, node.output):
+            found[node.output] = _Recipe(source, cost)
     return found
 
 

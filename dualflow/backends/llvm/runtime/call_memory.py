@@ -10,8 +10,8 @@ ALIGNMENT = 64
 class CallMemory:
     """Memory whose address a call takes out of a cell and puts back when it is over.
 
-    All built-in calls of a graph share it. A call that finds the cell empty, in another thread or further up the
-    same stack, works in memory of its own. The system gives the pages when they are first written to.
+    All built-in calls of a graph share it. A call that finds the cell empty, in another thread or further
+    up the same stack, works in memory of its own. The system gives the pages when they are first written to.
 
     Attributes:
         nbytes: how much there is.

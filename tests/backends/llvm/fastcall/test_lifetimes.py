@@ -226,7 +226,8 @@ class Tensor:
 nothing = jit.compile_text("define void @nothing(ptr %b, ptr %p, ptr %s) { ret void }", ["nothing"], {})
 spec = fastcall.ArraySpec(np.dtype(np.float32), (3,))
 descriptor = fastcall.Descriptor(
-    "nothing", nothing.address("nothing"), [], [], [], [spec], [], CallMemory(0), False, "tensor", print, keep=(nothing,)
+    "nothing", nothing.address("nothing"), [], [], [], [spec], [], CallMemory(0), False, "tensor", print,
+    keep=(nothing,),
 )
 call = fastcall.builtin(fastcall.probe(Tensor), descriptor, print)
 print(call()._array.shape)
