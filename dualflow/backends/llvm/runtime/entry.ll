@@ -35,7 +35,8 @@
   i64, i64                              ; 21 where a variable keeps a tensor that is written to, 22 and the writer
 }
 %operand = type {
-  ptr,                                  ;  0 the Variable; or what an argument must be, which is no input; else null
+  ptr,                                  ;  0 the Variable; what an argument must be, which is no input; what makes a large
+                                        ;    output, in PyArray_Empty's place; else null
   ptr,                                  ;  1 dtype
   ptr,                                  ;  2 dims
   i32, i32,                             ;  3 ndim, 4 flags that the array must have
@@ -216,8 +217,11 @@ make:
   %dims = load ptr, ptr %dims.at
   %ndim.at = getelementptr %operand, ptr %operand, i64 0, i32 3
   %ndim = load i32, ptr %ndim.at
-  call void @Py_IncRef(ptr %dtype)                ; PyArray_Empty takes a reference over
-  %array = call ptr @PyArray_Empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
+  %kept = load ptr, ptr %operand
+  %plain = icmp eq ptr %kept, null
+  %empty = select i1 %plain, ptr @PyArray_Empty, ptr %kept
+  call void @Py_IncRef(ptr %dtype)                ; it takes a reference over
+  %array = call ptr %empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %take
 
