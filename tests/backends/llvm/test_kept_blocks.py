@@ -17,14 +17,15 @@ from dualflow.backends.llvm.runtime import blocks
 pytestmark = pytest.mark.skipif(bool(blocks.obstacle()), reason=f"no memory is kept: {blocks.obstacle()}")
 
 MIB = 1 << 20
-PLACES = 8
+KIB = 1 << 10
+PLACES = 32
 
 
 class Policy:
     """The policy's functions over kept blocks of its own."""
 
     def __init__(self, most_kept: int = 64 * MIB) -> None:
-        self.state = ctypes.create_string_buffer(256)
+        self.state = ctypes.create_string_buffer(24 + 16 * PLACES)
         self.most_kept = most_kept
         self._words()[2] = most_kept
         library = blocks.library()
@@ -80,7 +81,7 @@ def test_freed_memory_is_the_next_block_of_its_size(policy: Policy) -> None:
     policy.free(address, 6 * MIB)
 
 
-def test_sizes_count_in_whole_huge_pages(policy: Policy) -> None:
+def test_sizes_of_huge_blocks_count_in_whole_huge_pages(policy: Policy) -> None:
     address = policy.malloc(5 * MIB + 1)
     policy.free(address, 5 * MIB + 1)
     assert policy.malloc(5 * MIB + 9) == address
@@ -90,7 +91,7 @@ def test_sizes_count_in_whole_huge_pages(policy: Policy) -> None:
     policy.free(other, 8 * MIB)
 
 
-def test_large_blocks_begin_where_a_huge_page_does(policy: Policy) -> None:
+def test_huge_blocks_begin_where_a_huge_page_does(policy: Policy) -> None:
     address = policy.malloc(4 * MIB)
     assert address % (2 * MIB) == 0
     policy.free(address, 4 * MIB)
@@ -106,9 +107,17 @@ def test_a_block_is_given_once(policy: Policy) -> None:
 
 
 def test_small_blocks_are_left_to_c(policy: Policy) -> None:
-    address = policy.malloc(4 * MIB - 1)
-    policy.free(address, 4 * MIB - 1)
+    address = policy.malloc(64 * KIB - 1)
+    policy.free(address, 64 * KIB - 1)
     assert policy.kept == 0
+
+
+def test_blocks_begin_where_a_cache_line_does(policy: Policy) -> None:
+    address = policy.malloc(100 * KIB)
+    assert address % 64 == 0
+    policy.free(address, 100 * KIB)
+    assert policy.malloc(100 * KIB - 63) == address
+    policy.free(address, 100 * KIB - 63)
 
 
 def test_what_is_kept_stays_within_the_limit(policy: Policy) -> None:
@@ -126,10 +135,10 @@ def test_the_oldest_blocks_go_first(policy: Policy) -> None:
     assert sorted(policy.sizes) == [6 * MIB, 10 * MIB, 48 * MIB]
 
 
-def test_there_are_eight_places(policy: Policy) -> None:
-    for address in [policy.malloc(4 * MIB) for _ in range(12)]:
-        policy.free(address, 4 * MIB)
-    assert policy.kept == PLACES * 4 * MIB
+def test_there_are_so_many_places(policy: Policy) -> None:
+    for address in [policy.malloc(100 * KIB) for _ in range(PLACES + 4)]:
+        policy.free(address, 100 * KIB)
+    assert policy.kept == PLACES * 100 * KIB
 
 
 def test_a_block_above_the_limit_is_not_kept(policy: Policy) -> None:

@@ -1,8 +1,9 @@
 ; Large blocks of memory, kept when they are freed: a policy of NumPy's (NEP 49) for the outputs of compiled graphs.
 ;
 ; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So a freed block is
-; kept, under a limit, and given to the next array of as many bytes. Its pages are marked as free (MADV_FREE): where memory
-; is short the system takes them, as if nobody held them.
+; kept, under a limit, and given to the next array of as many bytes. The pages of huge blocks are marked as free
+; (MADV_FREE), which takes no time for the few pages of such a block: where memory is short the system takes them, as if
+; nobody held them.
 ;
 ; NumPy may call from any thread. Whoever finds the lock taken takes and gives memory as if there were no kept blocks,
 ; so nobody waits, and a child that was forked meanwhile goes on.
@@ -12,7 +13,7 @@
   i32, i32,                                       ;  0 lock, 1 the place that is filled next
   i64,                                            ;  2 bytes that are kept
   i64,                                            ;  3 bytes that may be kept
-  [8 x %block],                                   ;  4
+  [32 x %block],                                  ;  4
   ptr, ptr                                        ;  5 this policy and NumPy's own one, as Python objects
 }
 
@@ -29,16 +30,31 @@ declare ptr @calloc(i64, i64)
 declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 
-; The bytes that a block of so many has: whole huge pages, of 2 MiB.
+; What a huge block begins at and has: whole huge pages, of 2 MiB. Others have whole cache lines.
+define internal i64 @unit(i64 %bytes) alwaysinline {
+  %huge = call i1 @is_huge(i64 %bytes)
+  %unit = select i1 %huge, i64 2097152, i64 64
+  ret i64 %unit
+}
+
 define internal i64 @whole(i64 %bytes) alwaysinline {
-  %more = add i64 %bytes, 2097151
-  %whole = and i64 %more, -2097152
+  %unit = call i64 @unit(i64 %bytes)
+  %last = sub i64 %unit, 1
+  %more = add i64 %bytes, %last
+  %mask = sub i64 0, %unit
+  %whole = and i64 %more, %mask
   ret i64 %whole
 }
 
-; Below 4 MiB C's own memory is kept, too.
+; From 4 MiB on NumPy asks for huge pages, too.
+define internal i1 @is_huge(i64 %bytes) alwaysinline {
+  %huge = icmp uge i64 %bytes, 4194304
+  ret i1 %huge
+}
+
+; Below 64 KiB faults are few.
 define internal i1 @is_large(i64 %bytes) alwaysinline {
-  %large = icmp uge i64 %bytes, 4194304
+  %large = icmp uge i64 %bytes, 65536
   %possible = icmp ult i64 %bytes, 1152921504606846976
   %both = and i1 %large, %possible
   ret i1 %both
@@ -134,7 +150,7 @@ next:
 
 differs:
   %i.next = add i64 %i, 1
-  %more = icmp ult i64 %i.next, 8
+  %more = icmp ult i64 %i.next, 32
   br i1 %more, label %next, label %none
 
 found:
@@ -148,7 +164,8 @@ none:
 
 new:
   %at = alloca ptr
-  %failed = call i32 @posix_memalign(ptr %at, i64 2097152, i64 %whole)
+  %unit = call i64 @unit(i64 %bytes)
+  %failed = call i32 @posix_memalign(ptr %at, i64 %unit, i64 %whole)
   %good = icmp eq i32 %failed, 0
   br i1 %good, label %made, label %short
 
@@ -157,7 +174,14 @@ short:
 
 made:
   %made.block = load ptr, ptr %at
+  %huge = call i1 @is_huge(i64 %bytes)
+  br i1 %huge, label %advise, label %give
+
+advise:
   call i32 @madvise(ptr %made.block, i64 %whole, i32 14)       ; MADV_HUGEPAGE
+  br label %give
+
+give:
   ret ptr %made.block
 }
 
@@ -209,7 +233,7 @@ keep:
 make.room:                                        ; from the oldest on, the one whose place is filled now among them
   %n = phi i32 [ 0, %keep ], [ %n.next, %drop ]
   %sum = add i32 %first, %n
-  %turn = and i32 %sum, 7
+  %turn = and i32 %sum, 31
   %old = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %turn
   %kept = load i64, ptr %kept.at
   %then = add i64 %kept, %whole
@@ -231,8 +255,12 @@ put:
   store i64 %whole, ptr %bytes.at
   store i64 %then, ptr %kept.at
   %second = add i32 %first, 1
-  %following = and i32 %second, 7
+  %following = and i32 %second, 31
   store i32 %following, ptr %next.at
+  %huge = call i1 @is_huge(i64 %bytes)
+  br i1 %huge, label %mark, label %done
+
+mark:
   ; Whole pages of it only: a resized block begins anywhere.
   %address = ptrtoint ptr %memory to i64
   %begin.up = add i64 %address, 4095
@@ -242,6 +270,9 @@ put:
   %length = sub i64 %end, %begin
   %pages = inttoptr i64 %begin to ptr
   call i32 @madvise(ptr %pages, i64 %length, i32 8)            ; MADV_FREE
+  br label %done
+
+done:
   call void @unlock(ptr %blocks)
   ret void
 }

@@ -16,16 +16,16 @@ from typing import Final
 from dualflow.backends.llvm.runtime import immortal, jit, numpy_api, switches
 from dualflow.core.locks import unforkable
 
-LARGE: Final = 4 << 20
-"""Arrays of as many bytes have kept memory; C keeps smaller blocks itself."""
+LARGE: Final = 64 << 10
+"""Arrays of as many bytes have kept memory: for smaller ones faults are few."""
 MOST_KEPT: Final = 256 << 20
-"""So many bytes are kept at most, of 8 blocks."""
+"""So many bytes are kept at most, of 32 blocks."""
 
 _C = ("posix_memalign", "madvise", "malloc", "calloc", "realloc", "free")
 _NUMPY = ("PyArray_Empty", "PyDataMem_GetHandler", "PyDataMem_SetHandler")
 _POLICY = ("df_block_malloc", "df_block_calloc", "df_block_realloc", "df_block_free")
-_BLOCKS_BYTES, _HANDLER_BYTES = 168, 168
-_BLOCKS = "<iiqq128xQQ"
+_BLOCKS_BYTES, _HANDLER_BYTES = 552, 168
+_BLOCKS = "<iiqq512xQQ"
 _HANDLER = "<127sB5Q"
 _CAPSULE_NAME = ctypes.c_char_p(b"mem_handler")
 

@@ -27,7 +27,7 @@
   i64, ptr,                             ;  7 variables: count, operands
   i64, ptr,                             ;  9 constants: count, addresses
   i64, ptr,                             ; 11 outputs:   count, operands
-  i64, ptr,                             ; 13 arena: bytes, and the idle one (null while a call uses it)
+  i64, ptr,                             ; 13 arena: bytes, and the cell of the idle one (null while a call uses it)
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
@@ -135,7 +135,8 @@ stack.arena:
   br label %run
 
 take.arena:
-  %idle.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %idle.at = load ptr, ptr %cell.at
   %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
   %busy = icmp eq ptr %idle, null       ; another thread, or a call further up this stack, is using it
   br i1 %busy, label %temporary.arena, label %own.arena
@@ -173,7 +174,8 @@ put.back:
   br i1 %free.it, label %free.arena, label %return.arena
 
 return.arena:
-  %home = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %home.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %home = load ptr, ptr %home.at
   store atomic ptr %lent, ptr %home release, align 8
   br label %finish
 

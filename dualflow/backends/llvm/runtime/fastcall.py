@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.runtime import blocks, jit, numpy_api, switches
+from dualflow.backends.llvm.runtime.call_memory import CallMemory
 from dualflow.core.errors import InternalError
 
 
@@ -104,7 +105,7 @@ class Descriptor:
     constants: Sequence[np.ndarray[Any, Any]]
     outputs: Sequence[ArraySpec]
     params: Sequence[int] | np.ndarray[Any, Any]
-    arena_bytes: int
+    arena: CallMemory
     heavy: bool
     result: str
     on_error: Callable[..., object]
@@ -250,7 +251,6 @@ def _encode(
     layout: InterpreterLayout, descriptor: Descriptor, fallback: object
 ) -> tuple[bytes, tuple[object, ...]]:
     """The bytes of a %descriptor, and the objects that hold what it points to."""
-    arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
     params = np.ascontiguousarray(descriptor.params, np.int64)
     constants = _numbers([array.ctypes.data for array in descriptor.constants])
     order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
@@ -262,7 +262,6 @@ def _encode(
     slots = descriptor.slots or VariableSlots(0, 0, 0)
     if descriptor.variables and descriptor.slots is None:
         raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
-    # The entry code takes the arena's address out of this object during a call and puts it back.
     record = struct.pack(
         "<23Q",
         descriptor.kernel,
@@ -278,8 +277,8 @@ def _encode(
         _bytes_address(constants),
         len(descriptor.outputs),
         _bytes_address(outputs[0]),
-        descriptor.arena_bytes,
-        -(-arena.ctypes.data // 64) * 64,
+        descriptor.arena.nbytes,
+        descriptor.arena.cell,
         descriptor.heavy,
         _FORMS[descriptor.result],
         id(fallback),
@@ -289,7 +288,7 @@ def _encode(
         slots.lent,
         slots.lender,
     )
-    return record, (arena, params, constants, arguments, variables, outputs)
+    return record, (params, constants, arguments, variables, outputs)
 
 
 def _argument_operand(argument: int | Fixed, inputs: Sequence[ArraySpec]) -> tuple[int, ArraySpec, int, int]:
