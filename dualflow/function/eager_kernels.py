@@ -30,13 +30,13 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scatter, Take
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scan, Scatter, Take
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor]
 
-_FORMS: Final = (Element, Fold, Take, Assemble, Scatter, Contraction)
+_FORMS: Final = (Element, Fold, Scan, Take, Assemble, Scatter, Contraction)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
 _MOST: Final = 512

@@ -47,6 +47,17 @@ class Fold(NamedTuple):
     rounds: bool = False
 
 
+class Scan(NamedTuple):
+    """What a fold results in after each element along ``attrs["axis"]``, an int.
+
+    ``attrs["reverse"]`` goes from the end. Where ``attrs["exclusive"]`` is set, each element is left out of
+    its own result, and ``exclusive`` is the fold: the two may begin with other values.
+    """
+
+    inclusive: Fold
+    exclusive: Fold
+
+
 class View(NamedTuple):
     """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError.
 
@@ -154,6 +165,7 @@ Form = (
     | Check
     | Element
     | Fold
+    | Scan
     | View
     | Assemble
     | Take
