@@ -184,7 +184,7 @@ class ConcreteFunction:
             ResourceExhaustedError: the function has a memory budget that no plan can keep.
 
         >>> import dualflow as df
-        >>> f = df.function(lambda x: df.cumsum(df.exp(x)), memory_budget="1MB")
+        >>> f = df.function(lambda x: df.sort(df.exp(x)), memory_budget="1MB")
         >>> print(f.get_concrete_function(df.TensorSpec([1000])).memory)
         8 KB at the peak of a call, of a budget of 1 MB; nothing is computed again
         """

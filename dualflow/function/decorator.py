@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypedDict, Unpack, overload
@@ -48,6 +50,8 @@ class CacheInfo(NamedTuple):
 
 class Function(Copied, Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
+
+    __signature__: inspect.Signature  # of bound methods only, which have no self
 
     def __init__(
         self,
@@ -114,9 +118,11 @@ class Function(Copied, Generic[P, R]):
             raise
 
     def _detour(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call as Python, or one that a profiler looks at."""
+        """A call as Python, as part of what is around it, or one that a profiler looks at."""
         if DETOURS.python:
             return self.python_function(*args, **kwargs)
+        if threading.get_ident() in DETOURS.inlining:
+            return self._tracer.inline(self._signature.bind(args, kwargs))
         with span("call", self.name):
             return self.long_way(*args, *kwargs.values(), names=tuple(kwargs))
 
@@ -355,6 +361,7 @@ class Function(Copied, Generic[P, R]):
             **self._options,
         )
         functools.update_wrapper(bound, self.python_function, updated=())
+        bound.__signature__ = signature.python
         return bound
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
@@ -118,6 +119,21 @@ class FunctionTracer:
         if len(self._creation.sites) > created:  # now the function finds its variables made
             found = self.record(call)
         return found
+
+    def inline(self, call: CallArguments) -> Any:
+        """The function's result for ``call`` where it is called: in the trace around it, or eagerly."""
+        args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
+        if dispatch.current() is EAGER:
+            return self._function(*args, **kwargs)
+        try:
+            early = self._converted or (
+                converted_early(self._function, args, kwargs) if self._autograph else None
+            )
+            return (early or self._function)(*args, **kwargs)
+        except OperatorNotAllowedInGraphError as error:
+            if not self._autograph or isinstance(error, SymbolicValueError):
+                raise
+            return converted(self._function, error)(*args, **kwargs)
 
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
