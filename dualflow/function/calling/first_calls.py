@@ -26,7 +26,7 @@ _turn = SharedLock()
 
 
 @dataclass(frozen=True)
-class _Work:
+class _CompileThread:
     """What one thread is to compile, in the process that has started it."""
 
     process: int = field(default_factory=os.getpid)
@@ -54,15 +54,15 @@ class FirstCalls:
         self._history = history
         self._compile_it = weakref.WeakMethod(compile_it)
         self._call: GraphCall | None = None
-        self._work: _Work | None = None
+        self._work: _CompileThread | None = None
 
     @property
     def serving(self) -> bool:
         """Whether it serves a call that begins now; the thread is started if there is none."""
-        work = self._work
-        if work is None or work.process != os.getpid():  # a forked child has no thread of its parent's
-            work = self._begin()
-        return not work.ended.is_set()
+        job = self._work
+        if job is None or job.process != os.getpid():  # a forked child has no thread of its parent's
+            job = self._begin()
+        return not job.ended.is_set()
 
     def take(self) -> GraphCall | None:
         """What runs a call that begins now; None where the thread has ended."""
@@ -73,27 +73,27 @@ class FirstCalls:
 
     def wait(self, timeout: float | None) -> bool:
         """Wait until the thread has ended, at most so many seconds; whether it has, or was never started."""
-        work = self._work
-        if work is not None and work.process != os.getpid():
-            work = self._begin()
-        return work is None or work.ended.wait(timeout)
+        job = self._work
+        if job is not None and job.process != os.getpid():
+            job = self._begin()
+        return job is None or job.ended.wait(timeout)
 
-    def _begin(self) -> _Work:
+    def _begin(self) -> _CompileThread:
         with _beginning.lock:
-            work = self._work
-            if work is not None and work.process == os.getpid():
-                return work
+            job = self._work
+            if job is not None and job.process == os.getpid():
+                return job
             if self._call is None:
                 interpreted = backend_of("numpy").build(as_traced(self._graph), _NUMPY)
                 self._call = GraphCall(interpreted, self._history)
-            work = self._work = _Work()
+            job = self._work = _CompileThread()
             try:
-                threading.Thread(target=self._run, args=(work,), name="dualflow compile").start()
+                threading.Thread(target=self._run, args=(job,), name="dualflow compile").start()
             except RuntimeError:  # there can be no more threads: the call compiles for itself
-                work.ended.set()
-            return work
+                job.ended.set()
+            return job
 
-    def _run(self, work: _Work) -> None:
+    def _run(self, job: _CompileThread) -> None:
         try:
             with _turn.lock, contextlib.suppress(Exception):
                 compile_it = self._compile_it()
@@ -101,7 +101,7 @@ class FirstCalls:
                 if compile_it is not None and threading.main_thread().is_alive():
                     compile_it()
         finally:
-            work.ended.set()
+            job.ended.set()
 
 
 def as_traced(graph: Graph) -> Graph:
