@@ -30,7 +30,7 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scan, Scatter, Take
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Opaque, Scan, Scatter, Take
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
@@ -65,11 +65,10 @@ def run_kernel(
 ) -> EagerTensor | None:
     """The result of an op, or of a function of ops, by its compiled kernel.
 
-    A function that makes ``count`` numbers of a few is given that too.
-
-    None where it has none, and where that fails: NumPy then says in the op's own words what is wrong.
+    A function that makes ``count`` numbers of a few is given that too. None where there is no kernel, and
+    where that fails: NumPy then says in the op's own words what is wrong.
     """
-    if (isinstance(what, Op) and not isinstance(what.form, _FORMS)) or not eager_kernels_on():
+    if (isinstance(what, Op) and not _has_kernel(what, inputs, attrs)) or not eager_kernels_on():
         return None
     arrays = [x._array for x in inputs]
     key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays], count
@@ -83,6 +82,14 @@ def run_kernel(
     except (InvalidArgumentError, MemoryError):
         return None
     return made
+
+
+def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
+    """Whether compiled functions have kernels for such ops, as far as forms tell."""
+    form = op.form
+    if isinstance(form, Opaque):
+        return form.unless is not None and form.unless(*[x._array for x in inputs], **attrs)
+    return isinstance(form, _FORMS)
 
 
 def _found(

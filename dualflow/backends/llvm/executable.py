@@ -18,6 +18,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
 from dualflow.backends.llvm.steps import PFOR, POOL
@@ -68,6 +69,7 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_arenas",
+        "_call_memory",
         "_calls",
         "_functions",
         "_params",
@@ -105,6 +107,7 @@ class Executable:
             for part in self.program.parts
         ]
         self._arenas: list[Array] = []
+        self._call_memory: CallMemory | None = None
 
     @property
     def reused(self) -> bool:
@@ -114,6 +117,13 @@ class Executable:
     def entry(self, name: str) -> int:
         """The address of a native part."""
         return self._functions[name]
+
+    def call_memory(self) -> CallMemory:
+        """The arena of built-in calls. Other calls keep none between them once there is one."""
+        if self._call_memory is None:
+            self._call_memory = CallMemory(self.program.arena_bytes)
+            self._arenas.clear()
+        return self._call_memory
 
     @property
     def params(self) -> Array:
@@ -240,10 +250,10 @@ class Executable:
         try:
             return self._arenas.pop()
         except IndexError:
-            return _aligned(self.program.arena_bytes)
+            return aligned_bytes(self.program.arena_bytes)
 
     def _give_arena(self, arena: Array) -> None:
-        if arena.nbytes <= KEPT_ARENA and not self._arenas:
+        if arena.nbytes <= KEPT_ARENA and not self._arenas and self._call_memory is None:
             self._arenas.append(arena)
 
 
@@ -265,12 +275,6 @@ def _libraries_of(program: Program) -> tuple[dict[IrSource, jit.Library], jit.Li
 def _known(spec: TensorSpec) -> tuple[int, ...]:
     """The shape, 0 where a host call is to tell the size."""
     return tuple([d or 0 for d in spec.shape])
-
-
-def _aligned(nbytes: int) -> Array:
-    raw = np.empty(nbytes + 64, np.uint8)
-    start = -raw.__array_interface__["data"][0] % 64
-    return raw[start : start + nbytes]
 
 
 def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Trail | None) -> None:

@@ -116,7 +116,7 @@ def _descriptor(
         constants=[*(t._array for t in tensors), *plan.constants],
         outputs=[_array_spec(spec) for spec in plan.outputs],
         params=executable.params,
-        arena_bytes=program.arena_bytes,
+        arena=executable.call_memory(),
         heavy=program.heavy,
         result=pack.form if pack is not None else "tuple",
         on_error=fail,

@@ -20,6 +20,7 @@ from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
+from dualflow.graph.passes.fourier import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.halves import widen_halves
 from dualflow.graph.passes.hoist_random import draw_before_loops
@@ -118,6 +119,7 @@ _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
         "products", batch_products, "many small products are slower than one, and hold what could be fused"
     ),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
+    LoopPass("fourier", transform_in_steps, "tables are for what is left of transforms when all is simple"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
 )
 
