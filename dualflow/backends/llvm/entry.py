@@ -324,10 +324,14 @@ class Entry:
         places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
         self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
 
-    def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> None:
-        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more."""
+    def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
+        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more.
+
+        Returns the place of the function's address.
+        """
         place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
         self.unit.functions[place + 2] = function
+        return place + 2
 
     def move(self, call: PlannedCall) -> None:
         """Copy memory."""

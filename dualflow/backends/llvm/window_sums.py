@@ -74,7 +74,8 @@ def write_window_sum(entry: Entry, call: PlannedCall) -> None:
     chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in lie.axes]]))
     places = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(node.output.spec.dtype, unit.module.vector_bits)
-    entry.call_kernel(function, rows, chunk, [*numbers_of(lie), *places, len(unit.code.messages) + 1])
+    numbers = [*numbers_of(lie), *places, len(unit.code.messages) + 1]
+    unit.products.append(entry.call_kernel(function, rows, chunk, numbers))
 
 
 @functools.cache
