@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dualflow.core.shape import Shape
+from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
@@ -67,7 +68,7 @@ def _is_positive(value: Value) -> bool:
 
 
 def _pays(scatter: Node, whole: Value) -> bool:
-    shape, indices = whole.spec.shape, scatter.inputs[0].spec.shape
+    shape, indices = sizes(whole), sizes(scatter.inputs[0])
     known = all(type(n) is int for n in (*shape, *indices))
     if not known or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
         return False
@@ -91,8 +92,8 @@ def _on_rows(original: Node, node: Node, once: set[Value]) -> Expansion | None:
 
     indices, rows = step.scatter.inputs
     old = node.inputs[0]
-    size, *row = old.spec.shape
-    count = math.prod(indices.spec.shape)
+    size, *row = sizes(old)
+    count = math.prod(sizes(indices))
     flat = indices.spec.rank == 1
     at = indices if flat else add("reshape", indices, shape=Shape((count,)))
     places = add("reshape", indices, shape=Shape((count, 1)))
