@@ -143,6 +143,15 @@ class Engine:
         """
         return rule(x, **attrs)
 
+    def generated(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
+    ) -> Any:
+        """``rule(*inputs, count=count, **attrs)``: many numbers made of a few inputs, which may run as one.
+
+        ``rule`` and ``attrs`` are as in :meth:`composite`. For a larger count the first numbers are the same.
+        """
+        return rule(*inputs, count=count, **attrs)
+
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """A tensor that holds ``array``, which nobody else will change."""
         raise NotImplementedError

@@ -52,6 +52,7 @@ class FunctionTracer:
         backend: what compiles its traces; None for the process's own choice at each trace.
         strict: whether all of a trace must run natively.
         memory_budget: the most bytes that a call may take; None for any.
+        interpret_first: whether NumPy runs calls while a thread compiles.
 
     Attributes:
         attempts: how many traces were asked for, those that failed included.
@@ -67,6 +68,7 @@ class FunctionTracer:
         backend: str | None,
         strict: bool,
         memory_budget: int | None,
+        interpret_first: bool,
     ) -> None:
         self.attempts = 0
         self._function = function
@@ -76,6 +78,7 @@ class FunctionTracer:
         self._backend = backend
         self._strict = strict
         self._memory_budget = memory_budget
+        self._interpret_first = interpret_first
         self._converted: Converted | None = None
         self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
         self._creation = VariableCreation(name)
@@ -164,7 +167,9 @@ class FunctionTracer:
         A variable that is an argument and also captured must be one input of the graph: the first run shows
         which are.
         """
-        options = compile_options(self._backend, self._strict, self._memory_budget)
+        options = compile_options(
+            self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
+        )
         concrete = self._run(function, call, options, _NO_IDS, builder)
         captured = {id(source) for source in concrete.subtrace.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]

@@ -139,9 +139,14 @@ class Literal(NamedTuple):
 
 
 class Opaque(NamedTuple):
-    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given."""
+    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given.
+
+    But where ``unless(*inputs, **attrs)`` returns True, which looks at the inputs' shapes alone, the default
+    backend has code of its own.
+    """
 
     reason: str
+    unless: Callable[..., bool] | None = None
 
 
 class Choice(NamedTuple):

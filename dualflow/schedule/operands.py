@@ -12,6 +12,7 @@ from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_v
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.passes.fourier import FOUR_STEPS
 from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Positions, Scatter, Sizes, View
 from dualflow.schedule.copying import MOVE, copy_node
@@ -56,6 +57,8 @@ class CallKind(StrEnum):
     """The places of elements, counted."""
     MOVE = "move"
     """A copy of memory."""
+    FOURIER = "fourier"
+    """Fourier transforms of long rows."""
     HOST = "host"
     """The op's NumPy or Python kernel."""
 
@@ -69,6 +72,8 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.BOUNDS
     if node.op is MOVE:
         return CallKind.MOVE
+    if node.op is FOUR_STEPS:
+        return CallKind.FOURIER
     if is_control(node):
         return CallKind.CONTROL
     if measures(node):
@@ -266,5 +271,6 @@ _WHOLE = (
     CallKind.MOVE,
     CallKind.MEASURE,
     CallKind.POSITIONS,
+    CallKind.FOURIER,
 )
 """The kinds of calls that read elements one behind another."""

@@ -47,6 +47,7 @@ _STEPS = {
     CallKind.SCATTER,
     CallKind.BOUNDS,
     CallKind.MOVE,
+    CallKind.FOURIER,
 }
 """What steps do where all sizes are known."""
 
