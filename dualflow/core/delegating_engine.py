@@ -31,6 +31,10 @@ class DelegatingEngine(Engine):
     def sizing(self) -> Op | None:
         return self.base.sizing
 
+    @property
+    def innermost(self) -> Engine:
+        return self.base.innermost
+
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.base.run(op, inputs, attrs)
 
