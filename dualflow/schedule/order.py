@@ -249,6 +249,8 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
     if kind_of(node) is CallKind.SCATTER:
         return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
+    if kind_of(node) is CallKind.ASSEMBLY:
+        return last_read.get(old, -1) < place[node]
     return node.op is FUSED and _reads_what_it_writes(node, old, new)
 
 
