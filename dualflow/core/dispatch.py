@@ -112,6 +112,11 @@ class Engine:
         """The engine that runs the same ops without a tape that listens."""
         return self
 
+    @property
+    def innermost(self) -> Engine:
+        """The engine at the bottom, behind all tapes and accumulators: the eager one, or a trace."""
+        return self
+
     def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
         return op.run_on(self, (x,), {})

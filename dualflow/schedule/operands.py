@@ -18,7 +18,7 @@ from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Posit
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scattering import BOUNDS, scatters
-from dualflow.schedule.sliding import WINDOW_PRODUCT
+from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
 
 PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""
@@ -41,6 +41,8 @@ class CallKind(StrEnum):
     """A loop nest for each piece."""
     PRODUCT = "product"
     """A matrix product."""
+    WINDOW_SUM = "window sum"
+    """Windows times a filter, summed channel by channel."""
     SCATTER = "scatter"
     """Rows put where integers say."""
     BOUNDS = "bounds"
@@ -72,6 +74,8 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.BOUNDS
     if node.op is MOVE:
         return CallKind.MOVE
+    if node.op is WINDOW_SUM:
+        return CallKind.WINDOW_SUM
     if node.op is FOUR_STEPS:
         return CallKind.FOURIER
     if is_control(node):
@@ -272,5 +276,6 @@ _WHOLE = (
     CallKind.MEASURE,
     CallKind.POSITIONS,
     CallKind.FOURIER,
+    CallKind.WINDOW_SUM,
 )
 """The kinds of calls that read elements one behind another."""

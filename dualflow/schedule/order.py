@@ -129,7 +129,7 @@ def _shortest(value: Value) -> Value:
     return found
 
 
-_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY)
+_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, CallKind.WINDOW_SUM)
 
 
 def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:

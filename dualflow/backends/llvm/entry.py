@@ -317,17 +317,21 @@ class Entry:
             places = [number for x in layouts for number in (x.buffer, x.offset)]
             numbers = [strips // lanes, length, others, *places, *own, 0]
             chunk = total if unit.threads == 1 else 1
-            self._call(made_for(part, lanes, inverse, bits), total, chunk, numbers)
+            self.call_kernel(made_for(part, lanes, inverse, bits), total, chunk, numbers)
 
     def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
         """Call a kernel that is no loop nest, whose one check is the last that there is."""
         places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
-        self._call(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
+        self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
 
-    def _call(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> None:
-        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more."""
+    def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
+        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more.
+
+        Returns the place of the function's address.
+        """
         place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
         self.unit.functions[place + 2] = function
+        return place + 2
 
     def move(self, call: PlannedCall) -> None:
         """Copy memory."""
@@ -365,7 +369,7 @@ class Entry:
         if run.kernel.outermost is not None:
             unit.work_ns += run.work * ELEMENT_NS
             unit.parallel |= chunk != run.total
-        self._call(written.source, run.total, chunk, numbers)
+        self.call_kernel(written.source, run.total, chunk, numbers)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Note a failure of ``node``."""
@@ -434,3 +438,14 @@ def chunk_of(run: Run, lanes: int, threads: int) -> int:
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
     return total if type(total) is int and total <= chunk else chunk
+
+
+def shared_chunk(unit: Unit, total: int, work: float) -> int:
+    """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
+    ns = work * ELEMENT_NS
+    unit.work_ns += ns
+    if unit.threads == 1:
+        return total
+    chunk = min(total, max(math.ceil(CHUNK_NS * total / ns), -(-total // (8 * unit.threads))))
+    unit.parallel |= chunk < total
+    return chunk

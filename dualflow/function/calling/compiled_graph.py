@@ -207,6 +207,11 @@ class CompiledGraph:
         """The inputs that are variables with updates."""
         return self._call.written
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether a call changes no variable, even where it fails."""
+        return not self.written and (self._history is None or not self._history.matters)
+
     def __call__(self, *arguments: Any) -> Sequence[Any]:
         """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
 

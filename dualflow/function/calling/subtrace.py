@@ -107,7 +107,7 @@ class Subtrace:
         variables = {key: sources[place] for key, place in self.bound.items()}
 
         def note(variable: Any, value: Any) -> None:
-            engine.unrecorded.note(variables.get(id(variable), variable), value)
+            engine.innermost.note(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
         results = replay(graph, tensors, note)
@@ -115,7 +115,7 @@ class Subtrace:
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
             variable = sources[self.graph.inputs.index(update.input)]
-            engine.unrecorded.update(variable, value, made)
+            engine.innermost.update(variable, value, made)
         return results[:count]
 
     def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:

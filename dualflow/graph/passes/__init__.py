@@ -28,6 +28,7 @@ from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.scatters import add_in_scatters
+from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import count_turns
 from dualflow.graph.scalars import bodies
@@ -85,7 +86,7 @@ def fuse_body(graph: Graph) -> Graph:
 
 
 def _before_fusion_of_body(graph: Graph) -> Graph:
-    return add_in_scatters(add_in_products(graph))
+    return add_in_scatters(step_on_rows(add_in_products(graph)))
 
 
 _INSIDE: Final = (
@@ -120,6 +121,7 @@ _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
     ),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     LoopPass("fourier", transform_in_steps, "tables are for what is left of transforms when all is simple"),
+    Pass("rows", step_on_rows, "before sums are scattered onto what they are added to"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
 )
 
