@@ -42,6 +42,8 @@ _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np
 _MOST: Final = 512
 """So many kinds of calls are remembered, of some ten kilobytes each."""
 _MOST_SIZES: Final = 1 << 14
+_SMALL_BESIDE: Final = 16
+"""An array with so many times fewer elements than another one costs little to copy."""
 _MISSING: Final = object()
 _known: Final[dict[Hashable, Any]] = {}
 _lengths: Final[dict[Hashable, Any]] = {}
@@ -96,7 +98,7 @@ def _found(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
-    if _building.on or not all(map(_plain, attrs.values())) or any(map(_is_repeated, arrays)):
+    if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
     run, kind = None, _kind(key, arrays)
     shape = max(arrays, key=np.ndim).shape if count is None else (count,)
@@ -123,9 +125,16 @@ def _found(
     return run
 
 
-def _is_repeated(array: Array) -> bool:
-    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy."""
-    return 0 in array.strides and not array.flags.c_contiguous
+def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
+    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy.
+
+    It is made of an array that is small beside another.
+    """
+    return (
+        0 in array.strides
+        and not array.flags.c_contiguous
+        and array.size * _SMALL_BESIDE > max(a.size for a in arrays)
+    )
 
 
 def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
