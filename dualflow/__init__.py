@@ -213,6 +213,7 @@ if TYPE_CHECKING:
     from dualflow import data as data
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
+    from dualflow import experimental as experimental
     from dualflow import image as image
     from dualflow import initializers as initializers
     from dualflow import io as io

@@ -46,6 +46,7 @@ NAMESPACES: dict[str, Any] = {
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,
     "df.errors": df.errors,
+    "df.experimental": df.experimental,
     "df.image": df.image,
     "df.initializers": df.initializers,
     "df.io": df.io,

@@ -24,6 +24,7 @@ IMPORTS = """
 import json, subprocess, sys
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
+import tensorflow.experimental.numpy as tnp
 import tensorflow.math
 from tensorflow import linalg, nn
 from tensorflow.data import Dataset
@@ -39,6 +40,7 @@ print(json.dumps({
     "modules": [tf.__name__, tf1.__name__, tensorflow.math.__name__, linalg.__name__, nn.__name__],
     "spec": tf.__spec__.name,
     "dataset": Dataset is tf.data.Dataset,
+    "numpy": tnp is tf.experimental.numpy,
     "sum": float(tf.reduce_sum(tf.ones([3]))),
     "child": subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout,
 }))
@@ -152,6 +154,7 @@ def test_tensorflow_s_modules_are_dualflow_s_namespaces(run: Run, tmp_path: Path
     assert found["modules"] == [f"dualflow{name}" for name in names]
     assert found["spec"] == "dualflow"
     assert found["dataset"] is True
+    assert found["numpy"] is True
     assert found["sum"] == 3.0
     assert found["child"].startswith("False ")
     assert "StandIn" not in found["child"]

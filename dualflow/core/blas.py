@@ -11,7 +11,7 @@ import ctypes
 import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,13 +28,17 @@ class Blas(NamedTuple):
 
     ``symbols`` maps each name of ROUTINES to its address; its integer arguments (sizes, leading dimensions,
     strides) have ``int_bits`` bits, its enumerations 32. ``set_num_threads`` is the address of ``void
-    (int)``, if it has one.
+    (int)``, ``get_num_threads`` that of ``int (void)``; None where it has none. ``lapack`` gives the address
+    of a routine of LAPACK by its plain name (``sgetrf``), or 0: it takes addresses only, of integers of
+    ``int_bits`` bits, and behind all of them the length of each text.
     """
 
     symbols: dict[str, int]
     int_bits: int
     name: str
     set_num_threads: int | None
+    get_num_threads: int | None
+    lapack: Callable[[str], int]
 
 
 @functools.cache
@@ -106,9 +110,17 @@ def _describe(library: ctypes.CDLL, file_name: str) -> Blas | None:
         if "USE64BITINT" in config or _mkl_is_wide(file_name):
             bits = 64  # built with 64-bit integers under the plain names
         name = f"{' '.join(config.split()[:2])} ({core})" if config and core else file_name
-        setter = _address(library, f"{before}openblas_set_num_threads{after}")
-        return Blas(symbols, bits, name, setter or None)
+        setter, getter = (
+            _address(library, f"{before}openblas_{verb}_num_threads{after}") or None
+            for verb in ("set", "get")
+        )
+        lapack = functools.partial(_lapack_address, library, before, after)
+        return Blas(symbols, bits, name, setter, getter, lapack)
     return None
+
+
+def _lapack_address(library: ctypes.CDLL, before: str, after: str, name: str) -> int:
+    return _address(library, f"{before}{name}_{after}")
 
 
 def _mkl_is_wide(file_name: str) -> bool:

@@ -27,6 +27,10 @@ class DelegatingEngine(Engine):
         self.base = base
         self.eager = base.eager
 
+    @property
+    def innermost(self) -> Engine:
+        return self.base.innermost
+
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.base.run(op, inputs, attrs)
 

@@ -112,6 +112,11 @@ class Engine:
         """The engine that runs the same ops without a tape that listens."""
         return self
 
+    @property
+    def innermost(self) -> Engine:
+        """The engine at the bottom, behind all tapes and accumulators: the eager one, or a trace."""
+        return self
+
     def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
         return op.run_on(self, (x,), {})
@@ -137,6 +142,15 @@ class Engine:
         ``rule`` is a function of a module, and the attributes are plain data: both are a key.
         """
         return rule(x, **attrs)
+
+    def generated(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
+    ) -> Any:
+        """``rule(*inputs, count=count, **attrs)``: many numbers made of a few inputs, which may run as one.
+
+        ``rule`` and ``attrs`` are as in :meth:`composite`. For a larger count the first numbers are the same.
+        """
+        return rule(*inputs, count=count, **attrs)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """A tensor that holds ``array``, which nobody else will change."""

@@ -88,6 +88,9 @@ def imported(name: str) -> ModuleType:
     >>> imported("dualflow.core.locks").imported is imported
     True
     """
+    found = sys.modules.get(name)
+    if found is not None and not getattr(found.__spec__, "_initializing", False):
+        return found
     with unforkable():
         return import_module(name)
 

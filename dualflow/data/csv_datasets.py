@@ -11,9 +11,10 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure
 from dualflow.data.arguments import file_name
-from dualflow.data.csv_files import CsvFormat, column_of, inferred, lines_of
+from dualflow.data.csv_files import CsvFormat, CsvText, column_of, inferred
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import ElementLayout
+from dualflow.data.opening import opening
 from dualflow.data.sources import IteratedStage
 from dualflow.function.errors import here
 
@@ -25,18 +26,21 @@ class CsvDataset(Dataset):
         filenames: the name of a file, or several.
         record_defaults: for each column that is read its dtype, or a default for empty fields, whose dtype it
             has.
-        compression_type: only None is there; likewise ``exclude_cols``.
+        compression_type: None, or "GZIP".
         buffer_size: ignored.
         header: whether the first line of each file has names.
         field_delim: what stands between fields.
         use_quote_delim: whether fields may stand in quotation marks.
         na_value: what stands for a missing value, beside nothing.
         select_cols: which columns are read, rising numbers from 0; all by default.
+        exclude_cols: in place of these, which columns are left out.
 
     Raises:
-        InvalidArgumentError: the numbers of columns and defaults differ; or in the loop, a field is missing
-            or can't be read, with the file and line.
+        InvalidArgumentError: the numbers of columns and defaults differ, columns are both selected and
+            excluded, or another compression; or in the loop, a field is missing or can't be read, with the
+            file and line.
         NotFoundError: in the loop, there is no such file.
+        DataLossError: in the loop, a compressed file is damaged.
 
     >>> import dualflow as df, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "points.csv")
@@ -54,20 +58,17 @@ class CsvDataset(Dataset):
         self,
         filenames: Any,
         record_defaults: Sequence[Any],
-        compression_type: Any = None,
+        compression_type: str | None = None,
         buffer_size: Any = None,
         header: bool = False,
         field_delim: str = ",",
         use_quote_delim: bool = True,
         na_value: str = "",
         select_cols: Sequence[int] | None = None,
-        exclude_cols: Any = None,
+        exclude_cols: Sequence[int] | None = None,
     ) -> None:
-        if compression_type is not None or exclude_cols is not None:
-            raise InvalidArgumentError(
-                f"CSV files are read as they are; leave compression_type and exclude_cols out.{here()}"
-            )
-        places = range(len(record_defaults)) if select_cols is None else select_cols
+        text = CsvText(opening(compression_type), field_delim, use_quote_delim)
+        places = _places(len(record_defaults), select_cols, exclude_cols)
         if len(places) != len(record_defaults):
             raise InvalidArgumentError(
                 f"There are {len(places)} columns and {len(record_defaults)} record_defaults; give one for "
@@ -75,13 +76,24 @@ class CsvDataset(Dataset):
                 f"{here()}"
             )
         columns = tuple(map(column_of, places, record_defaults))
-        form = CsvFormat(_files(filenames), columns, header, field_delim, use_quote_delim, na_value)
+        form = CsvFormat(_files(filenames), columns, header, na_value, text)
         made: Dataset = self.of(_stage(form, Structure(tuple, (), (LEAF,) * len(columns))))
         self.stage = made.stage
 
 
 def _files(names: Any) -> tuple[str, ...]:
     return tuple(map(file_name, names if isinstance(names, list | tuple) else [names]))
+
+
+def _places(count: int, selected: Sequence[int] | None, excluded: Sequence[int] | None) -> Sequence[int]:
+    """Which columns are read for ``count`` defaults."""
+    if not excluded:
+        return range(count) if selected is None else selected
+    if selected:
+        raise InvalidArgumentError(
+            f"Columns are selected or excluded; leave select_cols or exclude_cols out.{here()}"
+        )
+    return [place for place in range(count + len(excluded)) if place not in excluded][:count]
 
 
 def _stage(form: CsvFormat, structure: Structure) -> IteratedStage:
@@ -109,7 +121,7 @@ def make_csv_dataset(
     num_parallel_reads: int | None = None,
     sloppy: bool = False,
     num_rows_for_inference: int = 100,
-    compression_type: Any = None,
+    compression_type: str | None = None,
     ignore_errors: bool = False,
 ) -> Dataset:
     """Batches of the lines of CSV files: dicts of columns, or pairs of such a dict and the label's column.
@@ -128,12 +140,14 @@ def make_csv_dataset(
         prefetch_buffer_size: how many batches are made ahead.
         num_parallel_reads, sloppy: ignored: the files are read one after the other.
         num_rows_for_inference: how many lines tell the dtypes.
-        compression_type: only None is there.
+        compression_type: None, or "GZIP".
         ignore_errors: whether lines that can't be read are left out.
 
     Raises:
         NotFoundError: there is no such file.
-        InvalidArgumentError: there is no such column, or the numbers of columns and defaults differ.
+        InvalidArgumentError: there is no such column, the numbers of columns and defaults differ, or another
+            compression.
+        DataLossError: a compressed file is damaged.
 
     >>> import dualflow as df, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "points.csv")
@@ -145,18 +159,15 @@ def make_csv_dataset(
     >>> [({k: v.numpy().tolist() for k, v in x.items()}, y.numpy().tolist()) for x, y in dataset]
     [({'x': [1.5, 2.5]}, [0, 1])]
     """
-    if compression_type is not None:
-        raise InvalidArgumentError(f"CSV files are read as they are; leave compression_type out.{here()}")
+    text = CsvText(opening(compression_type), field_delim, use_quote_delim)
     files = _matching(_files(file_pattern))
-    first = next(lines_of(files[0], field_delim, use_quote_delim), (1, []))[1]
+    first = next(text.lines(files[0]), (1, []))[1]
     names = list(column_names) if column_names is not None else first
     places = [_place(c, names) for c in (names if select_columns is None else select_columns)]
     if column_defaults is None:
 
         def read(name: str) -> Any:
-            return (
-                line for line in lines_of(name, field_delim, use_quote_delim) if line[0] > 1 or not header
-            )
+            return (line for line in text.lines(name) if line[0] > 1 or not header)
 
         column_defaults = inferred(files[0], places, num_rows_for_inference, read, na_value)
     if len(column_defaults) != len(places):
@@ -165,7 +176,7 @@ def make_csv_dataset(
             f"each.{here()}"
         )
     columns = tuple(map(column_of, places, column_defaults))
-    form = CsvFormat(files, columns, header, field_delim, use_quote_delim, na_value)
+    form = CsvFormat(files, columns, header, na_value, text)
     kept = [names[place] for place in places]
     if label_name is not None and label_name not in kept:
         raise InvalidArgumentError(f"There is no column {label_name!r} to be the label among {kept}.{here()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,8 +12,9 @@ import numpy as np
 
 from dualflow.core.convert import Array, as_array
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
-from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.data.element import Item, leaf_array
+from dualflow.data.opening import Opening
 from dualflow.function.errors import here
 
 _INT32: Final = np.iinfo(np.int32)
@@ -34,6 +36,34 @@ class CsvColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class CsvText:
+    """How a file becomes lines of fields.
+
+    Attributes:
+        opened: what opens a file.
+        delimiter: what stands between fields.
+        quotes: whether fields may stand in quotation marks.
+    """
+
+    opened: Opening
+    delimiter: str
+    quotes: bool
+
+    def lines(self, name: str) -> Iterator[tuple[int, list[str]]]:
+        """The fields of each line of a file, with its number from 1."""
+        with self.opened(name) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            reader = (
+                csv.reader(text, delimiter=self.delimiter)
+                if self.quotes
+                else csv.reader(text, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
+            )
+            for fields in reader:
+                if fields:
+                    yield reader.line_num, fields
+
+
+@dataclass(frozen=True, slots=True)
 class CsvFormat:
     """How the lines of files are read.
 
@@ -41,22 +71,20 @@ class CsvFormat:
         files: their names.
         columns: what is read of each line.
         header: whether the first line of each file has names.
-        delimiter: what stands between fields.
-        quotes: whether fields may stand in quotation marks.
         missing: what stands for a missing value, beside nothing.
+        text: how a line is taken apart.
     """
 
     files: tuple[str, ...]
     columns: tuple[CsvColumn, ...]
     header: bool
-    delimiter: str
-    quotes: bool
     missing: str
+    text: CsvText
 
     def items(self) -> Iterator[Item]:
         """The lines of all files."""
         for name in self.files:
-            for number, fields in lines_of(name, self.delimiter, self.quotes):
+            for number, fields in self.text.lines(name):
                 if number > 1 or not self.header:
                     yield self._item(fields, f"{name}:{number}")
 
@@ -98,22 +126,6 @@ def _parsed(text: str, column: CsvColumn, where: str) -> Array:
             "read the "
             "column as another dtype."
         ) from None
-
-
-def lines_of(name: str, delimiter: str, quotes: bool) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line of a file, with its number from 1."""
-    try:
-        with open(name, newline="", encoding="utf-8") as file:
-            reader = (
-                csv.reader(file, delimiter=delimiter)
-                if quotes
-                else csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            )
-            for fields in reader:
-                if fields:
-                    yield reader.line_num, fields
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {name!r}.{here()}") from None
 
 
 def column_of(place: int, default: Any) -> CsvColumn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -12,14 +11,14 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.status_errors import DataLossError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, positive, whole_number
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item, leaf_array, single
 from dualflow.data.functions import on_trial
+from dualflow.data.opening import Opening, opening
 from dualflow.data.sources import IteratedStage
 from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
@@ -60,7 +59,7 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        self.stage = _files_stage(filenames, _opening(compression_type), _lines)
+        self.stage = _files_stage(filenames, opening(compression_type), _lines)
 
 
 class FixedLengthRecordDataset(Dataset):
@@ -105,31 +104,18 @@ class FixedLengthRecordDataset(Dataset):
             0 if n is None else whole_number(n, "a length") for n in (header_bytes, footer_bytes)
         )
         read = functools.partial(_records, size=size, before=before, behind=behind)
-        self.stage = _files_stage(filenames, _opening(compression_type), read)
+        self.stage = _files_stage(filenames, opening(compression_type), read)
 
 
-def _opening(compression: str | None) -> Callable[[str], Any]:
-    if compression not in (None, "", "GZIP"):
-        raise InvalidArgumentError(f"compression_type is None or 'GZIP', not {compression!r}.{here()}")
-    return gzip.open if compression else functools.partial(open, mode="rb")
-
-
-def _files_stage(
-    names: Any, opened: Callable[[str], Any], read: Callable[[BinaryIO, str], Iterator[bytes]]
-) -> Stage:
+def _files_stage(names: Any, opened: Opening, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
     """The stage of what ``read`` finds in files."""
     listed = names if isinstance(names, Dataset) else _listed(names)
 
     def items() -> Iterator[Item]:
         for name in _names(listed):
-            try:
-                with opened(name) as file:
-                    for found in read(file, name):
-                        yield (np.array(found, object),)
-            except FileNotFoundError:
-                raise NotFoundError(f"There is no file {name!r}.{here()}") from None
-            except (gzip.BadGzipFile, EOFError) as error:
-                raise DataLossError(f"{name!r} is damaged: {error}; write it again.{here()}") from None
+            with opened(name) as file:
+                for found in read(file, name):
+                    yield (np.array(found, object),)
 
     made: Dataset = Dataset.of(
         IteratedStage(iterate=items, elements=single(TensorSpec([], as_dtype("string"))))

@@ -33,7 +33,7 @@ Specs = tuple[TensorSpec, ...]
 
 def is_tracing() -> bool:
     """Whether ops are recorded rather than run."""
-    return not dispatch.current().unrecorded.eager
+    return not dispatch.current().innermost.eager
 
 
 def refuse_python_loop() -> NoReturn:

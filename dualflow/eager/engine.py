@@ -124,6 +124,15 @@ class EagerEngine(Engine):
             return found
         return rule(x, **attrs)
 
+    def generated(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
+    ) -> Any:
+        if count > LARGE and all(type(x) is EagerTensor for x in inputs):
+            found = KERNELS(rule, inputs, attrs, count)
+            if found is not None:
+                return found
+        return rule(*inputs, count=count, **attrs)
+
     def constant(self, array: Array) -> AbstractTensor:
         return wrap(array)
 

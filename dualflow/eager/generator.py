@@ -278,7 +278,7 @@ def set_seed(seed: int) -> None:
     >>> bool(df.reduce_all(a == df.random.normal([3])))
     True
     """
-    if dispatch.current().unrecorded.take_seed(seed):
+    if dispatch.current().innermost.take_seed(seed):
         return
     STREAMS.reset(seed)
     with _global.lock:

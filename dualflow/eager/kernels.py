@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dualflow.core.errors import InternalError
 from dualflow.eager.tensor import EagerTensor
@@ -15,8 +15,21 @@ LARGE: Final = 1 << 15
 Computation = Op | Callable[..., Any]
 """An op, or a function of tensors that is made of ops."""
 
-KernelRule = Callable[[Computation, tuple[Any, ...], dict[str, Any]], EagerTensor | None]
-"""From a computation, its inputs and its attributes to its result; None where NumPy is to compute it."""
+
+class KernelRule(Protocol):
+    """From a computation, its inputs and its attributes to its result; None where NumPy is to compute it.
+
+    ``count`` is how many numbers a function makes of a few, where it does so.
+    """
+
+    def __call__(
+        self,
+        what: Computation,
+        inputs: tuple[Any, ...],
+        attrs: dict[str, Any],
+        count: int | None = None,
+        /,
+    ) -> EagerTensor | None: ...
 
 
 class LateKernels:
@@ -39,9 +52,9 @@ class LateKernels:
         return rule
 
     def __call__(
-        self, what: Computation, inputs: tuple[Any, ...], attrs: dict[str, Any]
+        self, what: Computation, inputs: tuple[Any, ...], attrs: dict[str, Any], count: int | None = None
     ) -> EagerTensor | None:
-        return None if self._rule is None else self._rule(what, inputs, attrs)
+        return None if self._rule is None else self._rule(what, inputs, attrs, count)
 
 
 KERNELS: Final = LateKernels()

@@ -139,6 +139,11 @@ class Recording(DelegatingEngine):
             return rule(x, **attrs)
         return self.base.composite(rule, x, attrs)
 
+    def generated(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
+    ) -> Any:
+        return self.base.generated(rule, inputs, count, attrs)
+
     def _note(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
         """Record the op on the tapes that watch one of its inputs."""
         if op.vjp is None and op.pullback is None:

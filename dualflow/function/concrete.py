@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -56,6 +57,7 @@ class ConcreteFunction:
         self.subtrace = subtrace
         self.key = key
         self.used = 0
+        self._interpreted_at = 0
         self._signature = signature
         self._structure = structure
         self.pack = Packer(structure)
@@ -69,7 +71,14 @@ class ConcreteFunction:
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        return self.pack(self.subtrace_for(inputs)(inputs))
+        subtrace = self.subtrace_for(inputs)
+        if not subtrace.options.interpret_first:
+            return self.pack(subtrace(inputs))
+        before, call = subtrace.interpreted_calls, self.used
+        outputs = subtrace(inputs)
+        if subtrace.interpreted_calls > before:
+            self._interpreted_at = call
+        return self.pack(outputs)
 
     def short(
         self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
@@ -83,6 +92,8 @@ class ConcreteFunction:
         way = len(values), names, long_way
         found = compiled.shorts.get(way)
         if found is None:
+            if compiled.interpreted:
+                return long_way.named(names)
             found = short_way(compiled, long_way.named(names), self.pack, places, values)
             compiled.shorts[way] = found
         return found
@@ -144,6 +155,26 @@ class ConcreteFunction:
         return self._compiled.executable.parts
 
     @property
+    def first_calls(self) -> str:
+        """What NumPy has run of it while a thread compiled; empty where nothing."""
+        if not self._interpreted_at:
+            return ""
+        if not self.wait(0):
+            return f"{self!r} runs through NumPy while a thread compiles it"
+        return f"{self!r} ran through NumPy up to call {self._interpreted_at}, and is compiled since"
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the threads that compile it; whether all have ended after so many seconds at most."""
+        end = None if timeout is None else time.monotonic() + timeout
+        return all(g.wait(None if end is None else max(0.0, end - time.monotonic())) for g in self._graphs)
+
+    @property
+    def _graphs(self) -> list[CompiledGraph]:
+        """What runs it, as far as it has been called."""
+        several = (self.subtrace,) if self._specialised is None else self._specialised.all()
+        return [graph for subtrace in several for graph in subtrace.graphs]
+
+    @property
     @entry
     def memory(self) -> MemoryReport:
         """The memory that a call takes beside its arguments, variables and constants, by its plan.
@@ -153,7 +184,7 @@ class ConcreteFunction:
             ResourceExhaustedError: the function has a memory budget that no plan can keep.
 
         >>> import dualflow as df
-        >>> f = df.function(lambda x: df.cumsum(df.exp(x)), memory_budget="1MB")
+        >>> f = df.function(lambda x: df.sort(df.exp(x)), memory_budget="1MB")
         >>> print(f.get_concrete_function(df.TensorSpec([1000])).memory)
         8 KB at the peak of a call, of a budget of 1 MB; nothing is computed again
         """

@@ -28,7 +28,7 @@ def _pull(
     op: Op, rule: Callable[..., Flows], needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any
 ) -> Flows:
     """The cotangents of the inputs of ``op`` that ``rule`` gives."""
-    if isinstance(dispatch.current().unrecorded, Tracer):
+    if isinstance(dispatch.current().innermost, Tracer):
         return rule(needed, g, out, *inputs, **attrs)
     gs, outs = (g, out) if isinstance(out, tuple) else ((g,), (out,))
     tracer = Tracer(_NAME, options=compile_options())

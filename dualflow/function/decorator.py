@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypedDict, Unpack, overload
 
@@ -22,7 +25,7 @@ from dualflow.function.calling.status import status
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.debugging.debug import debug
 from dualflow.function.debugging.stepping import Step
-from dualflow.function.options import bytes_of, known_backend
+from dualflow.function.options import bytes_of, known_backend, known_first_call
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import DETOURS
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
@@ -48,6 +51,8 @@ class CacheInfo(NamedTuple):
 class Function(Copied, Generic[P, R]):
     """A Python function that runs compiled. Made by :func:`function`, which says more."""
 
+    __signature__: inspect.Signature  # of bound methods only, which have no self
+
     def __init__(
         self,
         python_function: Callable[P, R],
@@ -59,6 +64,7 @@ class Function(Copied, Generic[P, R]):
         strict: bool = False,
         backend: str | None = None,
         memory_budget: int | str | None = None,
+        first_call: str = "compile",
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -74,6 +80,7 @@ class Function(Copied, Generic[P, R]):
             "strict": strict,
             "backend": None if backend is None else known_backend(backend),
             "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
+            "first_call": known_first_call(first_call, strict=strict, memory_budget=memory_budget),
         }
         self._tracer = FunctionTracer(
             python_function,
@@ -83,6 +90,7 @@ class Function(Copied, Generic[P, R]):
             backend=self._options["backend"],
             strict=strict,
             memory_budget=self._options["memory_budget"],
+            interpret_first=first_call == "interpret",
         )
         self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
@@ -110,9 +118,11 @@ class Function(Copied, Generic[P, R]):
             raise
 
     def _detour(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call as Python, or one that a profiler looks at."""
+        """A call as Python, as part of what is around it, or one that a profiler looks at."""
         if DETOURS.python:
             return self.python_function(*args, **kwargs)
+        if threading.get_ident() in DETOURS.inlining:
+            return self._tracer.inline(self._signature.bind(args, kwargs))
         with span("call", self.name):
             return self.long_way(*args, *kwargs.values(), names=tuple(kwargs))
 
@@ -253,8 +263,9 @@ class Function(Copied, Generic[P, R]):
     def explain(self) -> str:
         """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
 
-        Then the Python values that the traces keep, of globals and closures that the function's own code
-        reads, and whether they have changed since.
+        Where ``first_call`` is ``"interpret"``, up to which call NumPy ran each. Then the Python values that
+        the traces keep, of globals and closures that the function's own code reads, and whether they have
+        changed since.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x, n: x * n, name="scale")
@@ -264,7 +275,30 @@ class Function(Copied, Generic[P, R]):
         1. at call 1: x: float32[], n: 2
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
-        return "\n".join([self._history.explain(), *self._captured.explain()])
+        first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
+        return "\n".join([self._history.explain(), *first_calls, *self._captured.explain()])
+
+    @entry
+    def wait_until_compiled(self, timeout: float | None = None) -> bool:
+        """Wait for the threads that compile its traces; calls from then on run compiled code.
+
+        Only a function with ``first_call="interpret"`` has such threads. They are started by calls, so one
+        that has not been called is not waited for, and neither is a trace that is made meanwhile.
+
+        Args:
+            timeout: the most seconds to wait; None for any.
+
+        Returns:
+            Whether nothing is being compiled any more.
+
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.exp(x) - 1.0, first_call="interpret")
+        >>> f(df.constant(0.0)).numpy(), f.wait_until_compiled(), f(df.constant(0.0)).numpy()
+        (np.float32(0.0), True, np.float32(0.0))
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        traces = self.concrete_functions
+        return all(c.wait(None if end is None else max(0.0, end - time.monotonic())) for c in traces)
 
     def status(self) -> str:
         """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
@@ -327,6 +361,7 @@ class Function(Copied, Generic[P, R]):
             **self._options,
         )
         functools.update_wrapper(bound, self.python_function, updated=())
+        bound.__signature__ = signature.python
         return bound
 
     def __repr__(self) -> str:
@@ -343,6 +378,7 @@ class _FunctionOptions(TypedDict, total=False):
     experimental_relax_shapes: bool
     strict: bool
     memory_budget: int | str | None
+    first_call: Literal["compile", "interpret"]
     name: str | None
 
 
@@ -368,6 +404,7 @@ def function(
     strict: bool = False,
     backend: str | None = None,
     memory_budget: int | str | None = None,
+    first_call: Literal["compile", "interpret"] = "compile",
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
@@ -404,6 +441,12 @@ def function(
             :func:`dualflow.config.set_loop_memory` for what loops keep of their turns). Where an eager tape
             watches, it holds for the way forward and for the way back, each by itself.
             ``get_concrete_function(...).memory`` tells what was done.
+        first_call: ``"compile"``, the default: the first call of a trace compiles it, and all calls give the
+            same digits. ``"interpret"``: a thread compiles it, and calls run through NumPy meanwhile, op by
+            op as eager code does; calls that begin after that run compiled code, whose last digits may
+            differ. ``explain`` tells up to which call NumPy ran, and :meth:`Function.wait_until_compiled`
+            waits for the threads. What the compile raises is raised by the call that comes next. A process
+            that ends waits for the trace that is being compiled, a forked child compiles for itself.
         name: shown in errors and graphs; by default the function's.
 
     The other arguments are TensorFlow's, and ignored.
@@ -413,7 +456,8 @@ def function(
 
     Raises:
         DTypeError: an argument without a hash, a result that is no tensor, or an async or generator function.
-        InvalidArgumentError: a variable is created after the first call.
+        InvalidArgumentError: a variable is created after the first call; or ``first_call="interpret"`` is
+            asked of a function that is strict or has a memory budget.
         OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
         FailedPreconditionError: the function is strict, and a part of it would not run natively; or it has a
             memory budget, and sizes of tensors that its data decide.
@@ -435,6 +479,7 @@ def function(
         strict=strict,
         backend=backend,
         memory_budget=memory_budget,
+        first_call=first_call,
         name=name,
     )
     try:

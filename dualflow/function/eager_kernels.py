@@ -30,13 +30,13 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Scatter, Take
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Opaque, Scan, Scatter, Take
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor]
 
-_FORMS: Final = (Element, Fold, Take, Assemble, Scatter, Contraction)
+_FORMS: Final = (Element, Fold, Scan, Take, Assemble, Scatter, Contraction)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
 _MOST: Final = 512
@@ -61,19 +61,20 @@ _building: Final = _Building()
 
 @KERNELS.give
 def run_kernel(
-    what: Computation, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]
+    what: Computation, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any], count: int | None = None, /
 ) -> EagerTensor | None:
     """The result of an op, or of a function of ops, by its compiled kernel.
 
-    None where it has none, and where that fails: NumPy then says in the op's own words what is wrong.
+    A function that makes ``count`` numbers of a few is given that too. None where there is no kernel, and
+    where that fails: NumPy then says in the op's own words what is wrong.
     """
-    if (isinstance(what, Op) and not isinstance(what.form, _FORMS)) or not eager_kernels_on():
+    if (isinstance(what, Op) and not _has_kernel(what, inputs, attrs)) or not eager_kernels_on():
         return None
     arrays = [x._array for x in inputs]
-    key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays]
+    key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays], count
     run = _known.get(key, _MISSING)
     if run is _MISSING:
-        run = _found(key, what, arrays, attrs)
+        run = _found(key, what, arrays, attrs, count)
     if run is None:
         return None
     try:
@@ -83,20 +84,32 @@ def run_kernel(
     return made
 
 
-def _found(key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any]) -> Run | None:
+def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
+    """Whether compiled functions have kernels for such ops, as far as forms tell."""
+    form = op.form
+    if isinstance(form, Opaque):
+        return form.unless is not None and form.unless(*[x._array for x in inputs], **attrs)
+    return isinstance(form, _FORMS)
+
+
+def _found(
+    key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
+) -> Run | None:
     """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
     if _building.on or not all(map(_plain, attrs.values())) or any(map(_is_repeated, arrays)):
         return None
     run, kind = None, _kind(key, arrays)
+    shape = max(arrays, key=np.ndim).shape if count is None else (count,)
+    attrs = attrs if count is None else {**attrs, "count": count}
     if kind in _lengths and key not in _once:
         if len(_once) >= _MOST_SIZES:
             _once.clear()
         _once.add(key)
-        return _of_length(_lengths[kind], arrays)
+        return _of_length(_lengths[kind], arrays, shape)
     if not isinstance(what, Op) or _eligible(what, arrays):
         _building.on = True
         try:
-            run = Context().run(_made, what, arrays, attrs, kind)
+            run = Context().run(_made, what, arrays, attrs, kind, shape)
         except _UnfitError:
             return None
         except Exception as error:
@@ -127,9 +140,9 @@ def _kind(key: Any, arrays: Sequence[Array]) -> Hashable:
     return *key[:2], *[(a.dtype, not a.ndim) for a in arrays]
 
 
-def _of_length(compute: Callable[..., Array], arrays: Sequence[Array]) -> Run:
+def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tuple[int, ...]) -> Run:
     """One call of a kernel for vectors of any length."""
-    return lambda *inputs: wrap(compute(arrays, max(arrays, key=np.ndim).shape))
+    return lambda *inputs: wrap(compute(arrays, shape))
 
 
 class _UnfitError(Exception):
@@ -159,8 +172,17 @@ def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
     return op.outputs == 1 and op.effect is None and all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
-def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], kind: Hashable) -> Run | None:
-    """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it."""
+def _made(
+    what: Computation,
+    arrays: Sequence[Array],
+    attrs: Mapping[str, Any],
+    kind: Hashable,
+    shape: tuple[int, ...],
+) -> Run | None:
+    """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it.
+
+    A kernel whose result has ``shape``, elementwise, is kept for other lengths.
+    """
     orders = [_memory_order(a) for a in arrays]
     laid_out = _order_of_result(what, arrays, orders)
     options = compile_options()
@@ -175,7 +197,7 @@ def _made(what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], 
     compiled = CompiledGraph(graph, options)
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
         return None
-    if kind is not None and kind not in _lengths and result.spec.shape == max(arrays, key=np.ndim).shape:
+    if kind is not None and kind not in _lengths and result.spec.shape == shape:
         found = any_length(compiled.executable)
         if found is not None:
             _remember(_lengths, kind, found)

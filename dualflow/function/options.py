@@ -13,6 +13,7 @@ from dualflow.graph.options import CompileOptions
 
 BACKENDS: Final = ("llvm", "numba", "numpy")
 EAGER_KERNELS: Final = ("compiled", "numpy")
+FIRST_CALLS: Final = ("compile", "interpret")
 
 
 class _Settings:
@@ -29,7 +30,11 @@ _settings: Final = _Settings()
 
 
 def compile_options(
-    backend: str | None = None, strict: bool = False, memory_budget: int | None = None
+    backend: str | None = None,
+    strict: bool = False,
+    memory_budget: int | None = None,
+    *,
+    interpret_first: bool = False,
 ) -> CompileOptions:
     """The options of a compile that begins now: what the function says, else what holds for the process.
 
@@ -41,6 +46,7 @@ def compile_options(
     return CompileOptions(
         backend=backend or get_backend(),
         strict=strict,
+        interpret_first=interpret_first,
         memory=available_bytes(),
         kept_by_loops=_settings.kept_by_loops,
         memory_budget=memory_budget,
@@ -217,6 +223,25 @@ def known_backend(name: str, where: str = "") -> str:
     if name not in BACKENDS:
         raise InvalidArgumentError(
             f"There is no backend {name!r}{where}; it is one of {', '.join(BACKENDS)}."
+        )
+    return name
+
+
+def known_first_call(name: str, *, strict: bool, memory_budget: int | str | None) -> str:
+    """``name``, if it says what the first call of a function with these options may do.
+
+    Raises:
+        InvalidArgumentError: it is no such thing, or the function promises what NumPy can't keep.
+    """
+    if name not in FIRST_CALLS:
+        raise InvalidArgumentError(
+            f"There is no first_call={name!r}; it is one of {', '.join(map(repr, FIRST_CALLS))}."
+        )
+    if name == "interpret" and (strict or memory_budget is not None):
+        promise = "strict" if strict else "within a memory budget"
+        raise InvalidArgumentError(
+            f"A function that is {promise} can't have first_call='interpret': the calls that NumPy runs are "
+            "neither native nor planned. Leave out one of the two."
         )
     return name
 

@@ -1,7 +1,10 @@
-"""The switch that calls of traced functions look at: as Python, or with a profiler looking on."""
+"""The switch that calls of traced functions look at: as Python, inlined, or with a profiler looking on."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 
@@ -9,21 +12,47 @@ class Detours:
     """Why calls take another way than the short one.
 
     Attributes:
-        on: whether they do.
+        on: whether they may do.
         python: whether functions run as the Python that they wrap.
         watched: whether a profiler looks on.
+        inlining: how many blocks of :meth:`inlined` each thread is in.
     """
 
-    __slots__ = ("on", "python", "watched")
+    __slots__ = ("_lock", "inlining", "on", "python", "watched")
 
     def __init__(self) -> None:
         self.on = self.python = self.watched = False
+        self.inlining: dict[int, int] = {}
+        self._lock = threading.Lock()
 
     def set(self, *, python: bool | None = None, watched: bool | None = None) -> None:
         """Change what is given."""
-        self.python = self.python if python is None else python
-        self.watched = self.watched if watched is None else watched
-        self.on = self.python or self.watched
+        with self._lock:
+            self.python = self.python if python is None else python
+            self.watched = self.watched if watched is None else watched
+            self._switch()
+
+    @contextmanager
+    def inlined(self) -> Iterator[None]:
+        """Let the functions that this thread calls be part of what calls them: no trace is made or found.
+
+        For blocks in which variables stand for other values than their own: a trace would keep those.
+        """
+        thread = threading.get_ident()
+        with self._lock:
+            self.inlining[thread] = self.inlining.get(thread, 0) + 1
+            self._switch()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.inlining[thread] -= 1
+                if not self.inlining[thread]:
+                    del self.inlining[thread]
+                self._switch()
+
+    def _switch(self) -> None:
+        self.on = self.python or self.watched or bool(self.inlining)
 
 
 DETOURS: Final = Detours()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import OperatorNotAllowedInGraphError
@@ -51,6 +52,7 @@ class FunctionTracer:
         backend: what compiles its traces; None for the process's own choice at each trace.
         strict: whether all of a trace must run natively.
         memory_budget: the most bytes that a call may take; None for any.
+        interpret_first: whether NumPy runs calls while a thread compiles.
 
     Attributes:
         attempts: how many traces were asked for, those that failed included.
@@ -66,6 +68,7 @@ class FunctionTracer:
         backend: str | None,
         strict: bool,
         memory_budget: int | None,
+        interpret_first: bool,
     ) -> None:
         self.attempts = 0
         self._function = function
@@ -75,6 +78,7 @@ class FunctionTracer:
         self._backend = backend
         self._strict = strict
         self._memory_budget = memory_budget
+        self._interpret_first = interpret_first
         self._converted: Converted | None = None
         self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
         self._creation = VariableCreation(name)
@@ -116,6 +120,21 @@ class FunctionTracer:
             found = self.record(call)
         return found
 
+    def inline(self, call: CallArguments) -> Any:
+        """The function's result for ``call`` where it is called: in the trace around it, or eagerly."""
+        args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
+        if dispatch.current() is EAGER:
+            return self._function(*args, **kwargs)
+        try:
+            early = self._converted or (
+                converted_early(self._function, args, kwargs) if self._autograph else None
+            )
+            return (early or self._function)(*args, **kwargs)
+        except OperatorNotAllowedInGraphError as error:
+            if not self._autograph or isinstance(error, SymbolicValueError):
+                raise
+            return converted(self._function, error)(*args, **kwargs)
+
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
         """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
 
@@ -148,7 +167,9 @@ class FunctionTracer:
         A variable that is an argument and also captured must be one input of the graph: the first run shows
         which are.
         """
-        options = compile_options(self._backend, self._strict, self._memory_budget)
+        options = compile_options(
+            self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
+        )
         concrete = self._run(function, call, options, _NO_IDS, builder)
         captured = {id(source) for source in concrete.subtrace.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]

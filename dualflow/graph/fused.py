@@ -9,7 +9,7 @@ from typing import Any
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
-from dualflow.ops.forms import Fold, Opaque, Take
+from dualflow.ops.forms import Fold, Opaque, Scan, Take
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
@@ -22,7 +22,7 @@ class LoopDomain:
 
     Attributes:
         extents: how long each axis is.
-        reduced: the axes that the nest's reductions fold.
+        reduced: the axes that the nest's reductions fold, or the one that its scan goes along.
         own: for each node of the body that computes, the axes of its index: the input's dims for a fold, the
             output's for any other.
     """
@@ -84,8 +84,24 @@ def output_axes(node: Node, own: Axes) -> Axes:
 
 
 def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
-    """The loop axes that a fold folds."""
-    return frozenset(a for i in node.attrs["axis"] if (a := own[i]) is not None)
+    """The loop axes that a fold folds, or that a scan goes along; none for any other node."""
+    match node.op.form:
+        case Fold():
+            folded = node.attrs["axis"]
+        case Scan():
+            folded = (node.attrs["axis"],)
+        case _:
+            folded = ()
+    return frozenset(a for i in folded if (a := own[i]) is not None)
+
+
+def fold_of(node: Node) -> Fold:
+    """What a node folds elements by."""
+    form = node.op.form
+    if isinstance(form, Scan):
+        return form.exclusive if node.attrs["exclusive"] else form.inclusive
+    assert isinstance(form, Fold)
+    return form
 
 
 def axis_set(axes: Axes) -> frozenset[int]:

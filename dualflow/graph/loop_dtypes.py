@@ -6,7 +6,7 @@ from typing import Final
 
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Assemble, Element, Take
+from dualflow.ops.forms import Assemble, Element, Scan, Take
 
 _KINDS: Final = "biufc"
 
@@ -25,10 +25,15 @@ def in_loops(dtype: DType) -> bool:
 
 
 def computed_in_loops(node: Node) -> bool:
-    """Whether loops can compute ``node``, an op that has a form for them, by the dtypes of its values."""
+    """Whether loops can compute ``node``, an op that has a form for them, by the dtypes of its values.
+
+    A scan rounds after each element, so float32 can't stand in for floats of 16 bits.
+    """
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     if not all(map(in_loops, dtypes)):
         return False
     form = node.op.form
+    if isinstance(form, Scan) and any(dtype.is_floating and dtype.size == 2 for dtype in dtypes):
+        return False
     moves = isinstance(form, Take | Assemble) or (isinstance(form, Element) and form.parts)
     return moves or not any(dtype.is_complex for dtype in dtypes)

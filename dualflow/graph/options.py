@@ -20,6 +20,7 @@ class CompileOptions:
     Attributes:
         backend: what runs it; see :data:`dualflow.function.options.BACKENDS`.
         strict: whether all of it must run natively.
+        interpret_first: whether calls run node by node through NumPy while a thread compiles.
         memory: the bytes that the process may take.
         kept_by_loops: the most bytes that loops may keep of their turns, where the user has said it; see
             :attr:`loop_budget`.
@@ -37,6 +38,7 @@ class CompileOptions:
 
     backend: str = "llvm"
     strict: bool = False
+    interpret_first: bool = False
     memory: int = 8 << 30
     kept_by_loops: int | None = None
     memory_budget: int | None = None

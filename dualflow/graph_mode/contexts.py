@@ -46,7 +46,7 @@ def inside_function() -> bool:
     >>> df.inside_function(), bool(df.function(df.inside_function)())
     (False, True)
     """
-    engine = dispatch.current().unrecorded
+    engine = dispatch.current().innermost
     return isinstance(engine, Tracer) and not isinstance(engine, GraphEngine)
 
 
@@ -65,7 +65,7 @@ def init_scope() -> Iterator[None]:
     >>> f(df.constant(3.0)).numpy()
     array([3., 6.], dtype=float32)
     """
-    engine: Any = dispatch.current().unrecorded
+    engine: Any = dispatch.current().innermost
     while isinstance(engine, Tracer) and engine.outer is not None:
         engine = engine.outer
     with dispatch.using(engine if isinstance(engine, GraphEngine) else EAGER):

@@ -59,7 +59,7 @@ def graph_recording() -> ExplicitGraph | None:
         if not _Root.builds:
             return None
         graph = _Root.graph
-    return graph if dispatch.current().unrecorded is graph.engine else None
+    return graph if dispatch.current().innermost is graph.engine else None
 
 
 def graph_around() -> ExplicitGraph | None:
@@ -67,7 +67,7 @@ def graph_around() -> ExplicitGraph | None:
     graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
     if graph is None:
         return None
-    tracer: Any = dispatch.current().unrecorded
+    tracer: Any = dispatch.current().innermost
     while isinstance(tracer, Tracer) and tracer is not graph.engine and tracer.creation is None:
         tracer = tracer.outer
     return graph if tracer is graph.engine else None

@@ -105,7 +105,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     11.0 12.0
     """
     graph = graph_recording()
-    if graph is None and isinstance(dispatch.current().unrecorded, Tracer):
+    if graph is None and isinstance(dispatch.current().innermost, Tracer):
         return None
     if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
         return None
@@ -232,7 +232,7 @@ def _listed(given: Any) -> list[Any]:
 def _symbol(graph: ExplicitGraph, given: Any) -> Symbol:
     """The graph's one symbol for a tensor or a variable's value."""
     tensor = convert_to_tensor(given)
-    if type(tensor) is not Symbol or dispatch.current().unrecorded is not graph.engine:
+    if type(tensor) is not Symbol or dispatch.current().innermost is not graph.engine:
         raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
     return graph.engine.symbol(graph.engine.adopt(tensor)._value)
 

@@ -47,6 +47,17 @@ class Fold(NamedTuple):
     rounds: bool = False
 
 
+class Scan(NamedTuple):
+    """What a fold results in after each element along ``attrs["axis"]``, an int.
+
+    ``attrs["reverse"]`` goes from the end. Where ``attrs["exclusive"]`` is set, each element is left out of
+    its own result, and ``exclusive`` is the fold: the two may begin with other values.
+    """
+
+    inclusive: Fold
+    exclusive: Fold
+
+
 class View(NamedTuple):
     """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError.
 
@@ -128,9 +139,14 @@ class Literal(NamedTuple):
 
 
 class Opaque(NamedTuple):
-    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given."""
+    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given.
+
+    But where ``unless(*inputs, **attrs)`` returns True, which looks at the inputs' shapes alone, the default
+    backend has code of its own.
+    """
 
     reason: str
+    unless: Callable[..., bool] | None = None
 
 
 class Choice(NamedTuple):
@@ -154,6 +170,7 @@ Form = (
     | Check
     | Element
     | Fold
+    | Scan
     | View
     | Assemble
     | Take

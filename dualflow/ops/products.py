@@ -46,6 +46,8 @@ def matvec(
     array([3, 7], dtype=int32)
     """
     a, b = agreed(a, b)
+    if len(a.shape) == 2 <= len(b.shape) and not adjoint_a:  # one product, not one for each vector
+        return matmul(b, a, transpose_b=not transpose_a)
     found = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
     return squeeze(found, -1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
+_MUCH: Final = 1 << 14
+"""From so many elements on it pays not to write them twice."""
+
+
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
     if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
         raise InvalidArgumentError(
@@ -46,8 +50,18 @@ def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: floa
 def _pad_pieces(
     out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
 ) -> list[tuple[Any, Any]]:
-    inside = tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True))
-    return [(out, value), (out[(*inside, ...)], x)]
+    """The inside, behind either ``value`` everywhere or, where much lies inside, its pieces around."""
+    inside = tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True)])
+    copied = out[(*inside, ...)], x
+    if not isinstance(x, np.ndarray) or x.size < _MUCH:
+        return [(out, value), copied]
+    around = [
+        out[(*inside[:axis], slice(*edge), ...)]
+        for axis, ((a, b), size) in enumerate(zip(paddings, out.shape, strict=True))
+        for edge in ((0, a), (size - b, size))
+        if edge[0] < edge[1]
+    ]
+    return [*((piece, value) for piece in around), copied]
 
 
 def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:

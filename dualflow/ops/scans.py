@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.forms import Fold, Scan
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
@@ -34,15 +36,29 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """The running results of ``ufunc`` along ``axis``; ``start`` is the first of ``exclusive`` ones."""
-    way = (slice(None),) * axis + (slice(None, None, -1),)
+    before = (slice(None),) * axis
+    way = (*before, slice(None, None, -1))
     source = x[way] if reverse else x
+    if exclusive:
+        moved = np.full(x.shape, start, x.dtype)
+        moved[(*before, slice(1, None))] = source[(*before, slice(None, -1))]
+        source = moved
     found = ufunc.accumulate(source, axis, x.dtype)
-    if exclusive and x.shape[axis]:
-        before = (slice(None),) * axis
-        moved = np.full_like(found, start)
-        moved[(*before, slice(1, None))] = found[(*before, slice(None, -1))]
-        found = moved
     return found[way] if reverse else found
+
+
+def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Scan:
+    """The form of running results of ``join``; they begin with ``neutral``, exclusive ones with ``first``."""
+
+    def fold(start: float) -> Fold:
+        return Fold(
+            start=lambda m, dtype: (m.cast(start if dtype.is_floating else int(start), dtype),),
+            step=lambda m, acc, x, index: (join(acc[0], x),),
+            merge=lambda m, a, b: (join(a[0], b[0]),),
+            finish=lambda m, acc: acc[0],
+        )
+
+    return Scan(fold(neutral), fold(first))
 
 
 CUMSUM = register(
@@ -51,7 +67,7 @@ CUMSUM = register(
         doc="""Running sums along ``axis``.""",
         infer=_infer,
         kernel=_cumsum,
-        form=Opaque("each element depends on the one before it"),
+        form=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
         rows=ALONG,
         vjp=(lambda g, out, x, axis, exclusive, reverse: cumsum(g, axis, exclusive, not reverse),),
         samples=tuple(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import as_shape
+from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.conversion import identity
+from dualflow.ops.forms import View
 from dualflow.ops.measuring import SHAPE
+from dualflow.ops.record import Op, register
+from dualflow.ops.rows import RowRule
+from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
 
 if TYPE_CHECKING:
@@ -45,8 +50,31 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
 
 
+def _ensured(x: Any, sizes: Shape) -> Any:
+    Shape(x.shape).merge_with(sizes)
+    return x
+
+
+ENSURED: Final = register(
+    Op(
+        name="ensured",
+        doc="""``x``, whose shape agrees with ``sizes``; an error if it doesn't.""",
+        infer=lambda x, sizes: TensorSpec.of(x.shape.merge_with(sizes), x.dtype),
+        kernel=_ensured,
+        form=View(lambda x, sizes: x),
+        rows=RowRule(sizes=("sizes",)),
+        vjp=(lambda g, out, x, sizes: g,),
+        strings=True,
+        samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"sizes": Shape((None, 3))}),),
+    )
+)
+
+
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """``x``, once its shape is known to be ``shape``, in which None stands for any size.
+
+    While a function is traced, the result has the sizes that ``shape`` tells, and those that are open in
+    ``x`` are compared when the function runs.
 
     Raises:
         InvalidArgumentError: another shape.
@@ -56,8 +84,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     (2, 3)
     """
     found, wanted = shape_of(x), as_shape(shape)
-    if len(found) != len(wanted) or any(
-        a != b for a, b in zip(found, wanted, strict=True) if a is not None and b is not None
-    ):
+    if not found.is_compatible_with(wanted):
         raise InvalidArgumentError(f"a tensor of shape {found} should have shape {wanted}.")
-    return identity(x)
+    known = found.merge_with(wanted)
+    return identity(x) if known == found else dispatch.current().apply(ENSURED, (x,), {"sizes": known})

@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.extent import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
+from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Choice, Fold, Literal, Loop, Take, View
@@ -456,8 +457,6 @@ def _partial(buffer: int) -> Place:
 
 def carried_dtypes(step: NestStep) -> list[DType]:
     """The dtypes of what a fold carries."""
-    form = step.node.op.form
-    assert isinstance(form, Fold)
     dtype = step.node.inputs[0].spec.dtype
-    start = form.start(maths_reference, dtype)
+    start = fold_of(step.node).start(maths_reference, dtype)
     return [as_dtype(x.dtype) if isinstance(x, np.generic | np.ndarray) else dtype for x in start]

@@ -12,12 +12,13 @@ from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_v
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.passes.fourier import FOUR_STEPS
 from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Positions, Scatter, Sizes, View
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scattering import BOUNDS, scatters
-from dualflow.schedule.sliding import WINDOW_PRODUCT
+from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
 
 PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""
@@ -40,6 +41,8 @@ class CallKind(StrEnum):
     """A loop nest for each piece."""
     PRODUCT = "product"
     """A matrix product."""
+    WINDOW_SUM = "window sum"
+    """Windows times a filter, summed channel by channel."""
     SCATTER = "scatter"
     """Rows put where integers say."""
     BOUNDS = "bounds"
@@ -56,6 +59,8 @@ class CallKind(StrEnum):
     """The places of elements, counted."""
     MOVE = "move"
     """A copy of memory."""
+    FOURIER = "fourier"
+    """Fourier transforms of long rows."""
     HOST = "host"
     """The op's NumPy or Python kernel."""
 
@@ -69,6 +74,10 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.BOUNDS
     if node.op is MOVE:
         return CallKind.MOVE
+    if node.op is WINDOW_SUM:
+        return CallKind.WINDOW_SUM
+    if node.op is FOUR_STEPS:
+        return CallKind.FOURIER
     if is_control(node):
         return CallKind.CONTROL
     if measures(node):
@@ -266,5 +275,7 @@ _WHOLE = (
     CallKind.MOVE,
     CallKind.MEASURE,
     CallKind.POSITIONS,
+    CallKind.FOURIER,
+    CallKind.WINDOW_SUM,
 )
 """The kinds of calls that read elements one behind another."""

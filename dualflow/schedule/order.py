@@ -129,7 +129,7 @@ def _shortest(value: Value) -> Value:
     return found
 
 
-_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY)
+_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, CallKind.WINDOW_SUM)
 
 
 def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
@@ -249,6 +249,8 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
     if kind_of(node) is CallKind.SCATTER:
         return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
+    if kind_of(node) is CallKind.ASSEMBLY:
+        return last_read.get(old, -1) < place[node]
     return node.op is FUSED and _reads_what_it_writes(node, old, new)
 
 

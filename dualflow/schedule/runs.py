@@ -1,4 +1,4 @@
-"""The kernel of a loop nest, written the way that fits its folds."""
+"""The kernel of a loop nest, written the way that fits it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dualflow.schedule.column_kernels import ColumnWriter
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Nest
+from dualflow.schedule.scans import ScanWriter, scan_of
 from dualflow.schedule.tiles import TileWriter, tiling
 
 
@@ -15,6 +16,9 @@ def run_of(nest: Nest, lanes: int) -> Run:
 
     ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
     """
+    scan = scan_of(nest)
+    if scan is not None:
+        return ScanWriter(nest, lanes, scan).scan()
     columns = column_stretches(nest)
     if columns is not None:
         return ColumnWriter(nest, lanes).columns(columns)

@@ -58,6 +58,13 @@ def _multiplied(x: Any, y: Any, *onto: Any, windows: SlidingWindows, **attrs: An
     return sum(onto, product * product.dtype.type(attrs.get("scale", 1.0)))
 
 
+def _summed(x: Any, y: Any, *, windows: SlidingWindows) -> Any:
+    """What the node means, in NumPy."""
+    counts, channels = [a.windows for a in windows.axes], windows.channels
+    products = _rows(x, windows).reshape(-1, y.size // channels, channels) * y.reshape(-1, channels)
+    return products.sum(1).reshape(x.shape[0], *counts, channels)
+
+
 def _rows(x: Any, windows: SlidingWindows) -> Any:
     """The matrix of the windows."""
     axes = windows.axes
@@ -77,5 +84,13 @@ WINDOW_PRODUCT = Op(
     doc="The matrix of the windows of ``x``, each a row, times ``y``; attrs as a product has, and windows.",
     infer=lambda *specs, **attrs: (),
     kernel=_multiplied,
+    form=Contraction(),
+)
+
+WINDOW_SUM = Op(
+    name="window_sum",
+    doc="The windows of ``x`` times ``y``, summed over each window, channel by channel; attrs: windows.",
+    infer=lambda *specs, **attrs: (),
+    kernel=_summed,
     form=Contraction(),
 )

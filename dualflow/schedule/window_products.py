@@ -1,4 +1,4 @@
-"""Matrix products whose first factor is windows of a tensor: they read the windows where those lie.
+"""Matrix products and sums of windows of a tensor: they read the windows where those lie.
 
 A matrix of windows, each a row, has an element for each element of each window, many times what the tensor
 has. A product that takes it in blocks needs no more of it than a block at a time, and zeros around the tensor
@@ -8,16 +8,16 @@ are not read at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, by, rebuild
-from dualflow.ops.forms import Assemble, Contraction, View
+from dualflow.ops.forms import Contraction, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_in_order
-from dualflow.schedule.sliding import LEAST_RUN, MOST_AXES, WINDOW_PRODUCT, SlidingAxis, SlidingWindows
+from dualflow.schedule.sliding import LEAST_RUN, MOST_AXES, WINDOW_PRODUCT, SlidingWindows
+from dualflow.schedule.window_sums import seen_windows, sum_of_windows
 
 
 def with_window_products(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
@@ -27,7 +27,7 @@ def with_window_products(graph: Graph, moved: dict[Value, Value] | None = None) 
     """
 
     def product(node: Node, current: Node) -> Expansion | None:
-        found = _of_windows(current)
+        found = _of_windows(current) or sum_of_windows(current)
         return None if found is None else by(found)
 
     if not any(isinstance(n.op.form, View) and n.op.form.sliding for n in graph.nodes):
@@ -50,8 +50,7 @@ def _of_windows(node: Node) -> Node | None:
     seen = _sliding(node.inputs[0]) if spec.rank == 2 else None
     if seen is None:
         return None
-    source, around = _surrounded(seen.inputs[0])
-    lie = _windows(seen, sizes(source), around)
+    source, lie = seen_windows(seen)
     if len(lie.axes) > MOST_AXES or typical(lie.run) < LEAST_RUN or _lies_as_matrix(lie):
         return None
     attrs = {**node.attrs, "windows": lie}
@@ -69,25 +68,6 @@ def _sliding(value: Value) -> Node | None:
     shape, axes = sizes(node.output), len(node.attrs["size"])
     matrix = math.prod(shape[: 1 + axes]), math.prod(shape[1 + axes :])
     return node if sizes(value) == matrix else None
-
-
-def _surrounded(value: Value) -> tuple[Value, Sequence[tuple[int, int]]]:
-    """What zeros surround in ``value``, and how many: before and after each axis."""
-    node = value.node
-    form = None if node is None else node.op.form
-    if node is not None and isinstance(form, Assemble) and form.surrounds and node.attrs["value"] == 0:
-        paddings = node.attrs["paddings"]
-        if paddings[0] == paddings[-1] == (0, 0):
-            return node.inputs[0], paddings
-    return value, [(0, 0)] * value.spec.rank
-
-
-def _windows(node: Node, shape: Sequence[int], around: Sequence[tuple[int, int]]) -> SlidingWindows:
-    length, strides, dilations = (node.attrs[key] for key in ("size", "strides", "dilations"))
-    counts = sizes(node.output)[1 : 1 + len(length)]
-    before = [pair[0] for pair in around[1:-1]]
-    axes = zip(shape[1:-1], before, counts, strides, length, dilations, strict=True)
-    return SlidingWindows(tuple([SlidingAxis(*axis) for axis in axes]), shape[-1])
 
 
 def _lies_as_matrix(lie: SlidingWindows) -> bool:

@@ -122,9 +122,44 @@ def test_set_shape_states_what_is_known(shape: Any) -> None:
     df.function(lambda x: x.set_shape(shape))(df.ones([2, 3]))
 
 
-def test_set_shape_changes_nothing() -> None:
+def test_set_shape_refuses_another_shape() -> None:
     with pytest.raises(ValueError, match=r"Shapes \(2, 3\) and \(3,\) are incompatible"):
         df.ones([2, 3]).set_shape([3])
-    opened = df.function(lambda x: x.set_shape([2]), input_signature=[df.TensorSpec([None])])
-    with pytest.raises(ValueError, match="ensure_shape"):
-        opened(df.ones([2]))
+
+
+def test_set_shape_tells_open_sizes_while_tracing() -> None:
+    seen = []
+
+    @df.function(input_signature=[df.TensorSpec([None, None, 3])])
+    def f(x: Any) -> Any:
+        x.set_shape([None, 4, None])
+        seen.append(x.shape)
+        return 2.0 * x
+
+    assert f(df.ones([2, 4, 3])).shape == (2, 4, 3)
+    assert seen == [(None, 4, 3)]
+    with pytest.raises(ValueError, match=r"\(2, 5, 3\) and \(None, 4, 3\) are incompatible"):
+        f(df.ones([2, 5, 3]))
+
+
+def test_ensure_shape_tells_sizes_that_data_decide() -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        found = df.ensure_shape(df.boolean_mask(x, x > 0.0), [2])
+        assert found.shape == (2,)
+        return found + df.constant([1.0, 2.0])
+
+    assert f(df.constant([3.0, -1.0, 4.0])).numpy().tolist() == [4.0, 6.0]
+    with pytest.raises(ValueError, match=r"\(1,\) and \(2,\) are incompatible"):
+        f(df.constant([3.0, -1.0, -1.0]))
+
+
+def test_gradients_flow_through_ensured_shapes() -> None:
+    @df.function(input_signature=[df.TensorSpec([None])])
+    def f(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.ensure_shape(x * x, [3])
+        return tape.gradient(y, x)
+
+    assert f(df.constant([1.0, 2.0, 3.0])).numpy().tolist() == [2.0, 4.0, 6.0]

@@ -175,12 +175,36 @@ def test_a_table_is_batches_of_named_columns(table: Path) -> None:
         ({"label_name": "y"}, "no column 'y' to be the label"),
         ({"select_columns": ["y"]}, "no column 'y' among"),
         ({"column_defaults": [0.0]}, "3 columns and 1 column_defaults"),
-        ({"compression_type": "GZIP"}, "leave compression_type out"),
+        ({"compression_type": "BZ"}, "compression_type is None or 'GZIP'"),
     ],
 )
 def test_wrong_descriptions_of_tables_are_refused(table: Path, options: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         experimental.make_csv_dataset(str(table), 2, **options)
+
+
+def test_columns_are_left_out_by_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "four.csv"
+    path.write_text("0,1,2,3\n4,5,6,7\n")
+    for excluded, kept in (([1], [0, 2, 3]), ([0, 3], [1, 2]), ([], [0, 1, 2, 3])):
+        found = experimental.CsvDataset(path, [df.int32] * len(kept), exclude_cols=excluded)
+        assert elements(found) == [tuple(kept), tuple(k + 4 for k in kept)]
+
+
+def test_compressed_tables_are_those_that_were_compressed(table: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "table.csv.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    made = [
+        (
+            elements(experimental.CsvDataset(path, [0.0], header=True, select_cols=[0], **options)),
+            elements(experimental.make_csv_dataset(str(path), 2, num_epochs=1, shuffle=False, **options)),
+        )
+        for path, options in ((table, {}), (packed, {"compression_type": "GZIP"}))
+    ]
+    assert made[0] == made[1]
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(errors.DataLossError, match="is damaged"):
+        elements(experimental.CsvDataset(packed, [0.0], "GZIP", header=True, select_cols=[0]))
 
 
 def test_missing_files_and_columns_are_refused(table: Path) -> None:
@@ -194,10 +218,11 @@ def test_missing_files_and_columns_are_refused(table: Path) -> None:
         ([df.bool], {}, errors.DTypeError, "integers, floats or strings"),
         (
             [0],
-            {"exclude_cols": [1]},
+            {"select_cols": [0], "exclude_cols": [1]},
             errors.InvalidArgumentError,
-            "leave compression_type and exclude_cols out",
+            "leave select_cols or exclude_cols out",
         ),
+        ([0], {"compression_type": "BZ"}, errors.InvalidArgumentError, "compression_type is None or 'GZIP'"),
     ]
     for defaults, options, kind, message in wrong:
         with pytest.raises(kind, match=re.escape(message)):

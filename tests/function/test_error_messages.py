@@ -175,6 +175,24 @@ CASES = {
         "no backend 'cuda'",
         "one of llvm, numba, numpy",
     ),
+    "a first call that does something else": (
+        lambda: df.function(lambda x: x, first_call="guess"),
+        Invalid,
+        "no first_call='guess'",
+        "one of 'compile', 'interpret'",
+    ),
+    "a strict function that is to be interpreted": (
+        lambda: df.function(lambda x: x, first_call="interpret", strict=True),
+        Invalid,
+        "function that is strict can't have first_call='interpret'",
+        "Leave out one of the two",
+    ),
+    "a budget that NumPy would not keep": (
+        lambda: df.function(lambda x: x, first_call="interpret", memory_budget="1MB"),
+        Invalid,
+        "function that is within a memory budget can't have first_call='interpret'",
+        "Leave out one of the two",
+    ),
     "a budget that is no number of bytes": (
         lambda: df.function(lambda x: x, memory_budget="a lot"),
         Invalid,

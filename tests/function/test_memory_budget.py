@@ -329,7 +329,7 @@ def kept(name):
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 x = df.constant(np.ones(1 << 21, np.float32))
-for budget in (None, "80MB"):
+for budget in (None, "52MB"):
     concrete = df.function(step, memory_budget=budget).get_concrete_function(x)
     concrete.status()
     before = kept("VmRSS")

@@ -1,12 +1,14 @@
-"""``run_functions_eagerly``: functions are the Python that they wrap, for a debugger to step through."""
+"""Calls that make no trace: ``run_functions_eagerly``, for a debugger, and functions that are inlined."""
 
 from __future__ import annotations
 
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import dualflow as df
+from dualflow.function.run_eagerly import DETOURS
 
 X = df.constant([1.0, 2.0])
 
@@ -98,3 +100,35 @@ def test_concrete_functions_stay_compiled():
     finally:
         df.config.run_functions_eagerly(False)
     assert seen == [False]
+
+
+# Inlined
+
+
+@pytest.mark.parametrize("around", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_what_is_called_inlined_leaves_no_trace(around):
+    f = df.function(lambda x: x if df.reduce_sum(x) > 0.0 else -x)
+    with DETOURS.inlined():
+        found = around(lambda x: f(x) + 1.0)(df.constant([-2.0]))
+    assert found.numpy().tolist() == [3.0]
+    assert f.experimental_get_tracing_count() == 0
+    assert f(df.constant([-2.0])).numpy().tolist() == [2.0]
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_only_the_thread_that_asks_is_inlined():
+    f = df.function(lambda x: x * 2.0)
+    with DETOURS.inlined(), ThreadPoolExecutor(1) as pool:
+        pool.submit(f, df.constant(1.0)).result()
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_blocks_that_are_inlined_may_stand_in_each_other_and_fail():
+    f = df.function(lambda x: x * 2.0)
+    with DETOURS.inlined():
+        with pytest.raises(KeyError), DETOURS.inlined():
+            raise KeyError
+        f(df.constant(1.0))
+    assert f.experimental_get_tracing_count() == 0
+    f(df.constant(1.0))
+    assert f.experimental_get_tracing_count() == 1

@@ -11,7 +11,7 @@ import dualflow as df
 from dualflow.backends.llvm.facilities import facilities
 from dualflow.backends.llvm.runtime import fastcall
 
-FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache"]
+FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache", "kept blocks"]
 SOURCE_ROOT = Path(df.__file__).parents[1]
 
 PROGRAM = """

@@ -66,7 +66,7 @@ def portable(v: Any) -> Callable[[], object]:
 
     @df.function
     def f(x: Any) -> None:
-        v.assign_add(x * df.cumsum(x[:1])[0])
+        v.assign_add(x * df.sort(x[:1])[0])
 
     for _ in range(3):
         f(ONES)
@@ -111,7 +111,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 def test_the_updates_take_the_ways_they_are_named_for():
     v = df.Variable(np.zeros(N, np.float32))
-    f = df.function(lambda x: v.assign_add(x * df.cumsum(x[:1])[0]))
+    f = df.function(lambda x: v.assign_add(x * df.sort(x[:1])[0]))
     f(ONES)
     assert {part.kind for part in f.get_concrete_function(ONES).parts} == {"native", "numpy"}
 
@@ -212,7 +212,7 @@ def test_two_variables_change_together(native):
     @df.function
     def total() -> Any:
         largest = df.reduce_max(df.abs(a + b))
-        return largest if native else df.cumsum(df.reshape(largest, [1]))[0]
+        return largest if native else df.sort(df.reshape(largest, [1]))[0]
 
     for _ in range(3):
         step(ONES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 
@@ -323,3 +324,47 @@ def test_an_input_signature_of_a_method_leaves_out_self():
             return x * 2.0
 
     assert Model().doubled([[1, 2]]).numpy().tolist() == [[2.0, 4.0]]
+
+
+class Methods:
+    """Traced functions of every kind that a class has."""
+
+    @df.function
+    def plain(self, x, y=1):
+        return x + y
+
+    @df.function(input_signature=[df.TensorSpec([2])])
+    def specified(self, x):
+        return x
+
+    @df.function
+    def starred(*args, k=1):
+        return args[1] * k
+
+    @classmethod
+    @df.function
+    def of_class(cls, x, y=1):
+        return x + y
+
+    @staticmethod
+    @df.function
+    def static(x, y=1):
+        return x + y
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "of_the_class"),
+    [
+        ("plain", "(x, y=1)", "(self, x, y=1)"),
+        ("specified", "(x)", "(self, x)"),
+        ("starred", "(*args, k=1)", "(*args, k=1)"),
+        ("of_class", "(x, y=1)", "(x, y=1)"),
+        ("static", "(x, y=1)", "(x, y=1)"),
+    ],
+)
+def test_methods_have_the_signature_of_python_s_own(name, bound, of_the_class):
+    methods = Methods()
+    assert str(inspect.signature(getattr(methods, name))) == bound
+    assert str(inspect.signature(getattr(Methods, name))) == of_the_class
+    found = inspect.signature(getattr(methods, name)).bind(df.ones([2]))
+    assert getattr(methods, name)(*found.args, **found.kwargs).numpy().tolist() in ([1.0, 1.0], [2.0, 2.0])

@@ -156,8 +156,18 @@ def test_values_of_different_sizes_are_apart() -> None:
 
 
 def test_what_has_no_native_form_stands_between_nests() -> None:
-    graph = optimised(lambda x: df.exp(df.cumsum(df.exp(x))), VECTOR)
-    assert [n.op.name for n in graph.nodes] == ["fused", "cumsum", "fused"]
+    graph = optimised(lambda x: df.exp(df.sort(df.exp(x))), VECTOR)
+    assert [n.op.name for n in graph.nodes] == ["fused", "sort", "fused"]
+
+
+def test_a_scan_is_a_nest_of_its_own() -> None:
+    assert kernels(lambda x: df.exp(df.cumsum(df.exp(x))), MATRIX) == ["exp", "cumsum", "exp"]
+    assert kernels(lambda x: (df.cumsum(x), df.cumsum(x, 1), df.exp(x)), MATRIX) == [
+        "cumsum",
+        "cumsum",
+        "exp",
+    ]
+    assert kernels(lambda x: df.cumsum(df.zeros([4]) + df.range(4.0)), VECTOR)[-1] == "cumsum"
 
 
 def test_complex_numbers_are_computed_with_by_parts() -> None:

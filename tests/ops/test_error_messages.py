@@ -28,6 +28,12 @@ def traced(function, *shapes):
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
 
 
+def set_while_recorded(x):
+    """Tell the size of a tensor that a tape may watch."""
+    with df.GradientTape():
+        x.set_shape([2])
+
+
 def gradient(function, *shapes):
     """Trace the gradient of ``function``."""
 
@@ -353,7 +359,7 @@ CASES = {
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
     "a shape that is set": (
-        lambda: traced(lambda x: x.set_shape([2]), [None]),
+        lambda: traced(set_while_recorded, [None]),
         Invalid,
         r"can't change shape \(None,\) to \(2,\)",
         "df.ensure_shape",

@@ -12,7 +12,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Sized, Take, View
+from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Scan, Sized, Take, View
 from dualflow.ops.record import REGISTRY, Promotion
 from dualflow.ops.testing.cases import cases
 
@@ -79,6 +79,21 @@ def fold(case, arrays, spec, *, halves):
     return np.asarray(result, spec.dtype.dtype).reshape(spec.shape)
 
 
+def scan(case, arrays, spec):
+    """What the fold results in after each element, or before it, one after another."""
+    (x,), axis, exclusive = arrays, case.attrs["axis"], case.attrs["exclusive"]
+    form = case.op.form.exclusive if exclusive else case.op.form.inclusive
+    rows, out = np.moveaxis(x, axis, 0), np.empty(spec.shape, spec.dtype.dtype)
+    to = np.moveaxis(out, axis, 0)
+    acc = form.start(maths_reference, as_dtype(x.dtype))
+    with np.errstate(all="ignore"):
+        for i in reversed(range(len(rows))) if case.attrs["reverse"] else range(len(rows)):
+            taken = form.step(maths_reference, acc, rows[i], np.int64(i))
+            to[i] = form.finish(maths_reference, acc if exclusive else taken)
+            acc = taken
+    return out
+
+
 def assemble(case, arrays, spec):
     out = np.full(spec.shape, 77, spec.dtype.dtype)
     for destination, source in case.op.form.pieces(out, *arrays, **case.attrs):
@@ -122,6 +137,8 @@ def test_the_kernel_does_what_the_form_says(case):
         case Fold():
             close(out, fold(case, arrays, spec, halves=False), places=64)
             close(out, fold(case, arrays, spec, halves=True), places=64)
+        case Scan():
+            np.testing.assert_array_equal(out, scan(case, arrays, spec))
         case View():
             try:
                 seen = form.view(arrays[0], **case.attrs)

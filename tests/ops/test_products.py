@@ -140,6 +140,22 @@ def test_matvec():
     np.testing.assert_array_equal(df.linalg.matvec(a, [1.0, 2.0], transpose_a=True), a.T @ [1.0, 2.0])
 
 
+@pytest.mark.parametrize("batch", [(5,), (2, 5), (0,), (1,)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_one_matrix_times_many_vectors(batch, transposed):
+    rng = np.random.default_rng(0)
+    a, v = rng.integers(-9, 9, (3, 4)).astype(float), rng.integers(-9, 9, (*batch, 4)).astype(float)
+    found = df.linalg.matvec(a.T if transposed else a, v, transpose_a=transposed)
+    np.testing.assert_array_equal(found, np.einsum("nk,...k->...n", a, v))
+
+
+def test_one_adjoint_matrix_times_many_vectors():
+    rng = np.random.default_rng(0)
+    a, v = (rng.integers(-9, 9, (2, *shape)) for shape in ((4, 3), (5, 4)))
+    a, v = a[0] + 1j * a[1], v[0] + 1j * v[1]
+    np.testing.assert_array_equal(df.linalg.matvec(a, v, adjoint_a=True), v @ a.conj())
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

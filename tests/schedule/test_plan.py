@@ -265,8 +265,8 @@ def a_part(v: Any, w: Any) -> tuple[Any, ...]:
 
 
 def by_way_of_numpy(v: Any, w: Any) -> tuple[Any, ...]:
-    v.assign(df.cumsum(v) * 0.5)
-    w.assign(df.cumsum(w))
+    v.assign(df.sort(v) * 0.5)
+    w.assign(df.sort(w))
     return ()
 
 

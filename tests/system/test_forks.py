@@ -61,7 +61,7 @@ print(json.dumps(os.waitpid(child, 0)[1]))
         pytest.param("dualflow.backends.llvm.executable", marks=pytest.mark.llvm),
         pytest.param("dualflow.schedule.plan", marks=pytest.mark.llvm),
         pytest.param("dualflow.backends.llvm.runtime.compiler", marks=pytest.mark.llvm),
-        pytest.param("llvmlite.binding", marks=pytest.mark.llvm),
+        pytest.param("dualflow.backends.llvm.runtime.llvm_library", marks=pytest.mark.llvm),
         "dualflow.function.autograph.malt_conversion",
         "malt",
     ],
@@ -72,7 +72,10 @@ def test_a_fork_while_a_thread_imports(answer: Any, tmp_path: Path, module: str)
 
 def test_a_fork_while_a_thread_makes_the_pool(answer: Any, tmp_path: Path) -> None:
     """It compiles meanwhile, so a fork would have to wait for two things, if each had a lock of its own."""
-    assert status_of_the_child(answer, tmp_path, "llvmlite.binding", "make_the_pool") == 0
+    assert (
+        status_of_the_child(answer, tmp_path, "dualflow.backends.llvm.runtime.llvm_library", "make_the_pool")
+        == 0
+    )
 
 
 def status_of_the_child(answer: Any, tmp_path: Path, module: str, work: str) -> Any:

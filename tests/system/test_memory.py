@@ -154,7 +154,7 @@ f = df.function(lambda m: df.exp(m @ m) @ m)
 call = lambda: f(m)
 """,
     "parts in NumPy": """
-f = df.function(lambda x: df.reduce_sum(df.cumsum(x * 2.0)))
+f = df.function(lambda x: df.reduce_sum(df.sort(x * 2.0)))
 call = lambda: f(x)
 """,
     "an error at run time": """

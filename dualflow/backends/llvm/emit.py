@@ -21,8 +21,9 @@ from dualflow.backends.llvm.product.gemm_pack import transposed
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
+from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.forms import Element
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import (
     Bounds,
@@ -228,7 +229,7 @@ class KernelEmitter:
 
     def _start(self, node: Node, lanes: int) -> list[EmittedValue]:
         dtype = node.inputs[0].spec.dtype
-        return [self._typed(x, dtype.dtype).splat(lanes) for x in _fold(node).start(self.m, dtype)]
+        return [self._typed(x, dtype.dtype).splat(lanes) for x in fold_of(node).start(self.m, dtype)]
 
     def _typed(self, start: Any, dtype: np.dtype[Any]) -> EmittedValue:
         if isinstance(start, EmittedValue):
@@ -239,7 +240,7 @@ class KernelEmitter:
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
-        taken = _fold(fold.node).step(self.m, tuple(before), value, self._place_in(fold.reduced))
+        taken = fold_of(fold.node).step(self.m, tuple(before), value, self._place_in(fold.reduced))
         after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
@@ -260,7 +261,7 @@ class KernelEmitter:
     def _merged(
         self, node: Node, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
     ) -> list[EmittedValue]:
-        merged = _fold(node).merge(self.m, tuple(left), tuple(right))
+        merged = fold_of(node).merge(self.m, tuple(left), tuple(right))
         return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
 
     def _fold_across(self, fold: lp.FoldAcross) -> None:
@@ -274,10 +275,10 @@ class KernelEmitter:
 
     def _fold_finish(self, fold: lp.FoldFinish) -> None:
         accumulator = tuple(self._values(fold.accumulator))
-        self._bind(fold.register, _fold(fold.node).finish(self.m, accumulator))
+        self._bind(fold.register, fold_of(fold.node).finish(self.m, accumulator))
 
     def _single(self, single: lp.Single) -> None:
-        form, element = _fold(single.node), self._operand(single.value)
+        form, element = fold_of(single.node), self._operand(single.value)
         begun = tuple(self._start(single.node, element.type.lanes))
         self._bind(single.register, form.finish(self.m, form.step(self.m, begun, element, self.zero)))
 
@@ -458,12 +459,6 @@ class KernelEmitter:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
             note_failure(self.b, self._given.status, number)
-
-
-def _fold(node: Node) -> Fold:
-    form = node.op.form
-    assert isinstance(form, Fold)
-    return form
 
 
 def _lanes_from(value: EmittedValue, start: int, count: int) -> EmittedValue:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.fourier import columns_routine, rows_routine
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
@@ -24,6 +25,7 @@ from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
+from dualflow.graph.passes import fourier
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.copying import copy_elements, fill_elements
@@ -263,6 +265,8 @@ class Entry:
             self.scatter(call)
         elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
+        elif call.kind is CallKind.FOURIER:
+            self.fourier(call)
         else:
             assert call.kind is CallKind.MOVE
             self.move(call)
@@ -291,15 +295,43 @@ class Entry:
         function = bounds_routine(indices.spec.dtype, depth_of(scatter), self.unit.module.vector_bits)
         self._once(function, table_of(scatter), call.inputs)
 
+    def fourier(self, call: PlannedCall) -> None:
+        """Transform long rows: the columns of each as a matrix, then its rows. Threads share strips."""
+        unit, node = self.unit, call.node
+        source, (out,) = call.inputs[0], call.outputs
+        part = node.output.spec.dtype.real
+        count, columns, rows = fourier.shape_of(node)
+        lanes, inverse, bits = fourier.lanes_of(part), fourier.inverse(node), unit.module.vector_bits
+        made = count * columns * rows * 2 * part.size
+        row = max(columns, rows) * 2 * lanes * part.size
+        buffer, start = self.scratch(made + row * unit.threads, node)
+        middle, own = Layout(buffer, start // part.size, ()), (buffer, row, start + made)
+        near, far = call.inputs[1:5], call.inputs[5:]
+        unit.work_ns += ELEMENT_NS * 5 * made / part.size * math.log2(columns * rows)
+        unit.parallel |= unit.threads > 1
+        for made_for, strips, length, others, layouts in (
+            (columns_routine, rows, columns, rows, (_in_parts(source), *near, middle)),
+            (rows_routine, columns, rows, columns, (middle, *far, _in_parts(out))),
+        ):
+            total = count * strips // lanes
+            places = [number for x in layouts for number in (x.buffer, x.offset)]
+            numbers = [strips // lanes, length, others, *places, *own, 0]
+            chunk = total if unit.threads == 1 else 1
+            self.call_kernel(made_for(part, lanes, inverse, bits), total, chunk, numbers)
+
     def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
         """Call a kernel that is no loop nest, whose one check is the last that there is."""
         places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
-        self._call(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
+        self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
 
-    def _call(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> None:
-        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more."""
+    def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
+        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more.
+
+        Returns the place of the function's address.
+        """
         place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
         self.unit.functions[place + 2] = function
+        return place + 2
 
     def move(self, call: PlannedCall) -> None:
         """Copy memory."""
@@ -337,7 +369,7 @@ class Entry:
         if run.kernel.outermost is not None:
             unit.work_ns += run.work * ELEMENT_NS
             unit.parallel |= chunk != run.total
-        self._call(written.source, run.total, chunk, numbers)
+        self.call_kernel(written.source, run.total, chunk, numbers)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Note a failure of ``node``."""
@@ -381,6 +413,11 @@ class Entry:
         return self.b.load(self.params, self.unit.param(number), I64)
 
 
+def _in_parts(layout: Layout) -> Layout:
+    """Where complex numbers lie, counted in parts of them."""
+    return Layout(layout.buffer, layout.offset * 2, ())
+
+
 def _aligned(nbytes: int) -> int:
     return nbytes + -nbytes % ROW_ALIGNMENT
 
@@ -401,3 +438,14 @@ def chunk_of(run: Run, lanes: int, threads: int) -> int:
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
     return total if type(total) is int and total <= chunk else chunk
+
+
+def shared_chunk(unit: Unit, total: int, work: float) -> int:
+    """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
+    ns = work * ELEMENT_NS
+    unit.work_ns += ns
+    if unit.threads == 1:
+        return total
+    chunk = min(total, max(math.ceil(CHUNK_NS * total / ns), -(-total // (8 * unit.threads))))
+    unit.parallel |= chunk < total
+    return chunk

@@ -44,9 +44,11 @@ _STEPS = {
     CallKind.KERNEL,
     CallKind.ASSEMBLY,
     CallKind.PRODUCT,
+    CallKind.WINDOW_SUM,
     CallKind.SCATTER,
     CallKind.BOUNDS,
     CallKind.MOVE,
+    CallKind.FOURIER,
 }
 """What steps do where all sizes are known."""
 
@@ -153,6 +155,8 @@ class _Control:
             run_time_sizes.write_positions(self.entry, call)
         elif call.kind is CallKind.PRODUCT:
             imported("dualflow.backends.llvm.product_calls").write_product(self.entry, call)
+        elif call.kind is CallKind.WINDOW_SUM:
+            imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
         else:
             self.entry.call(call)
 

@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualflow.backends.llvm.check_values import CheckValues
+from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
-from dualflow.backends.llvm.sized_call import SizedCall, run_host_kernel
+from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spans import span
-from dualflow.core.spec import TensorSpec
-from dualflow.core.strided import strided
 from dualflow.graph.compiled import CompiledPart, PartKind
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, PlannedCall, plan
+from dualflow.schedule.plan import Plan, plan
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -68,7 +67,9 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_arenas",
+        "_call_memory",
         "_calls",
+        "_fresh",
         "_functions",
         "_params",
         "graph",
@@ -98,13 +99,15 @@ class Executable:
         for place, name in self.program.functions.items():
             self._params[place] = self._functions[name]
         prototype = heavy_call if self.program.heavy else _light
-        self._calls: list[_Part | PlannedCall] = [
-            part.host
+        self._calls: list[_Part | HostStep] = [
+            HostStep.of(part.host)
             if part.host is not None
             else _Part(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
             for part in self.program.parts
         ]
         self._arenas: list[Array] = []
+        self._call_memory: CallMemory | None = None
+        self._fresh = tuple(_fresh(self.plan, self._calls))
 
     @property
     def reused(self) -> bool:
@@ -114,6 +117,13 @@ class Executable:
     def entry(self, name: str) -> int:
         """The address of a native part."""
         return self._functions[name]
+
+    def call_memory(self) -> CallMemory:
+        """The arena of built-in calls. Other calls keep none between them once there is one."""
+        if self._call_memory is None:
+            self._call_memory = CallMemory(self.program.arena_bytes)
+            self._arenas.clear()
+        return self._call_memory
 
     @property
     def params(self) -> Array:
@@ -146,26 +156,30 @@ class Executable:
             return self._run_sized(arrays, trail)
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
-            buffers += [np.empty(_known(s), s.dtype.dtype) for s in (*layout.outputs, *layout.temporaries)]
+            buffers += [np.empty(shape, dtype) for shape, dtype in self._fresh]
             arena = self._take_arena()
         except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
         buffers.append(arena)
-        table = np.array([b.__array_interface__["data"][0] for b in buffers], np.uintp)
-        status = np.zeros(1, np.int64)
-        addresses = [a.__array_interface__["data"][0] for a in (table, self._params, status)]
+        table: Array | None = None
         for call in self._calls:
-            if isinstance(call, PlannedCall):
+            if isinstance(call, HostStep):
                 if trail is not None:
                     trail.node = call.node
                     trail.end()
                 with span("host", call.node.op.name, call.node.origin):
-                    _call_host(call, buffers, table, trail)
-            else:
-                with span("native", self.graph.name):
-                    self._enter(call, addresses, status, trail)
+                    call.run(buffers, trail)
+                if table is not None:
+                    for made in call.made:
+                        table[made.buffer] = _address(buffers[made.buffer])
+                continue
+            if table is None:
+                table, status = np.array([_address(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
+                addresses = [_address(a) for a in (table, self._params, status)]
+            with span("native", self.graph.name):
+                self._enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
@@ -173,15 +187,15 @@ class Executable:
         """The outputs of a program that learns sizes: it has numbers and memory of each call."""
         call = SizedCall(self.plan, self.program, self._params.copy(), arrays, self._take_arena())
         status = np.zeros(1, np.int64)
-        addresses = [a.__array_interface__["data"][0] for a in (call.table, call.params, status)]
+        addresses = [_address(a) for a in (call.table, call.params, status)]
         try:
             for part in self._calls:
-                if isinstance(part, PlannedCall):
+                if isinstance(part, HostStep):
                     if trail is not None:
                         trail.node = part.node
                         trail.end()
                     with span("host", part.node.op.name, part.node.origin):
-                        call.host(part, trail)
+                        call.host(part.call, trail)
                 else:
                     with span("native", self.graph.name):
                         self._enter(part, addresses, status, trail, call.params)
@@ -240,10 +254,10 @@ class Executable:
         try:
             return self._arenas.pop()
         except IndexError:
-            return _aligned(self.program.arena_bytes)
+            return aligned_bytes(self.program.arena_bytes)
 
     def _give_arena(self, arena: Array) -> None:
-        if arena.nbytes <= KEPT_ARENA and not self._arenas:
+        if arena.nbytes <= KEPT_ARENA and not self._arenas and self._call_memory is None:
             self._arenas.append(arena)
 
 
@@ -262,35 +276,19 @@ def _libraries_of(program: Program) -> tuple[dict[IrSource, jit.Library], jit.Li
         return found, made
 
 
-def _known(spec: TensorSpec) -> tuple[int, ...]:
-    """The shape, 0 where a host call is to tell the size."""
-    return tuple([d or 0 for d in spec.shape])
+def _fresh(
+    layout: Plan, calls: Sequence[_Part | HostStep]
+) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
+    """Shapes and dtypes of the outputs and temporaries of a call; nothing where a host call puts its own."""
+    by_host = {made.buffer for call in calls if isinstance(call, HostStep) for made in call.made}
+    for place, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
+        shape = (0,) if place in by_host or layout.sized else tuple([d or 0 for d in spec.shape])
+        yield shape, spec.dtype.dtype
 
 
-def _aligned(nbytes: int) -> Array:
-    raw = np.empty(nbytes + 64, np.uint8)
-    start = -raw.__array_interface__["data"][0] % 64
-    return raw[start : start + nbytes]
-
-
-def _call_host(call: PlannedCall, buffers: list[Array], table: Array, trail: Trail | None) -> None:
-    """Run a node's own kernel on views of the buffers; its results become the buffers of their places."""
-    node = call.node
-    given = [_view(buffers, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)]
-    results = run_host_kernel(node, given, trail)
-    for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
-        made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
-        if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
-            made = made.copy()
-        buffers[layout.buffer] = made
-        table[layout.buffer] = made.__array_interface__["data"][0]
-
-
-def _view(buffers: list[Array], layout: Layout, shape: Sequence[int | None]) -> Array:
-    if None in shape:  # a host call made it, and told the size
-        return buffers[layout.buffer]
-    flat = buffers[layout.buffer].reshape(-1)[layout.offset :]
-    return strided(flat, shape, layout.strides)  # type: ignore[arg-type]  # no size is open
+def _address(array: Array) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[CompiledPart]:

@@ -2,7 +2,8 @@
 
 Without any of them results are the same, only later: where the builtin call is off, calls go through ctypes;
 where the linker is off, LLVM is loaded to link; without threads, loops run on their caller; without our own
-matrix product, NumPy's BLAS is called; without the disk cache, each process compiles anew.
+matrix product, NumPy's BLAS is called; without the disk cache, each process compiles anew; without
+kept blocks, the system zeroes the memory of each large output.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.product import choice
-from dualflow.backends.llvm.runtime import elf, fastcall, object_cache, threads
+from dualflow.backends.llvm.runtime import blocks, elf, fastcall, object_cache, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
     """What works in this process for tensors of ``tensor_class``.
 
     >>> [facility.name for facility in facilities(object)]
-    ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache']
+    ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
     """
     pool = threads.status()
     no_cache = object_cache.obstacle()
@@ -51,6 +52,7 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
         Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
         Facility("matrix product", "product", choice.own(), _product()),
         Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
+        _unless("kept blocks", "blocks", fastcall.obstacle(tensor_class) or blocks.obstacle()),
     )
 
 

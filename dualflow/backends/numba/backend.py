@@ -31,7 +31,7 @@ def figures(compiled: NumbaExecutable) -> Figures:
     return Figures(
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.shelf.runs]),
         products=kinds.count(CallKind.PRODUCT),
-        hosts=kinds.count(CallKind.HOST) + kinds.count(CallKind.POSITIONS),
+        hosts=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=compiled.plan.arena_bytes,
         arena_stays=False,
     )

@@ -211,6 +211,7 @@ class CallWriter(ABC):
             CallKind.CHECK: self.check,
             CallKind.CONTROL: self.control,
             CallKind.POSITIONS: self.host,
+            CallKind.FOURIER: self.host,
             CallKind.HOST: self.host,
         }[kind]
 

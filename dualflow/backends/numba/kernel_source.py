@@ -16,8 +16,9 @@ from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.forms import Element
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
@@ -298,14 +299,14 @@ class _Writer:
     # Folds
 
     def _fold_start(self, fold: lp.FoldStart) -> None:
-        form, dtype = _fold(fold.node), fold.node.inputs[0].spec.dtype
+        form, dtype = fold_of(fold.node), fold.node.inputs[0].spec.dtype
         for register, start in zip(fold.accumulator, form.start(self.maths, dtype), strict=True):
             self._bind(register, start)
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         accumulator = tuple([self._accumulator(r) for r in fold.accumulator])
         value = self._operand(fold.value)
-        taken = _fold(fold.node).step(self.maths, accumulator, value, self._place_in(fold.reduced))
+        taken = fold_of(fold.node).step(self.maths, accumulator, value, self._place_in(fold.reduced))
         self._assign(fold.accumulator, taken)
 
     def _accumulator(self, register: Register) -> SourceValue:
@@ -332,7 +333,7 @@ class _Writer:
 
     def _fold_merge(self, fold: lp.FoldMerge) -> None:
         mine, other = (tuple(map(self._register, r)) for r in (fold.accumulator, fold.other))
-        self._assign(fold.accumulator, _fold(fold.node).merge(self.maths, mine, other))
+        self._assign(fold.accumulator, fold_of(fold.node).merge(self.maths, mine, other))
 
     def _fold_lanes(self, fold: lp.FoldLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
@@ -347,7 +348,7 @@ class _Writer:
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
-                joined = _fold(fold.node).merge(self.maths, tuple(left), tuple(right))
+                joined = fold_of(fold.node).merge(self.maths, tuple(left), tuple(right))
                 for slot, value, register in zip(fold.slots, joined, fold.accumulator, strict=True):
                     self.lines.add(f"x{slot}[u(lane)] = {self._typed(value, register.dtype).text}")
             self.lines.add(f"{half} >>= 1")
@@ -359,10 +360,10 @@ class _Writer:
 
     def _fold_finish(self, fold: lp.FoldFinish) -> None:
         accumulator = tuple(map(self._register, fold.accumulator))
-        self._bind(fold.register, _fold(fold.node).finish(self.maths, accumulator))
+        self._bind(fold.register, fold_of(fold.node).finish(self.maths, accumulator))
 
     def _single(self, single: lp.Single) -> None:
-        form, dtype = _fold(single.node), single.node.inputs[0].spec.dtype
+        form, dtype = fold_of(single.node), single.node.inputs[0].spec.dtype
         element = self._operand(single.value)
         start = form.start(self.maths, dtype)
         begun = tuple([x if isinstance(x, EmittedValue) else self._typed(x, dtype) for x in start])
@@ -451,12 +452,6 @@ def _block(loop: int, level: int) -> str:
     if level == lp.STRIP:
         return f"{name}_strip"
     return name if level == lp.SHARE else f"{name}_{level}"
-
-
-def _fold(node: Node) -> Fold:
-    form = node.op.form
-    assert isinstance(form, Fold)
-    return form
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {

@@ -40,6 +40,8 @@ def obstacle(shelf: Shelf, call: PlannedCall) -> str | None:
             return "BLAS multiplies its matrices"
         if inner.kind is CallKind.POSITIONS:
             return "NumPy finds the places of its elements"
+        if inner.kind is CallKind.FOURIER:
+            return "SciPy computes its Fourier transforms"
     return None
 
 

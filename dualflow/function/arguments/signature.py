@@ -61,6 +61,10 @@ class Signature:
             any.
         skip_first: whether the first parameter is the ``self`` of a method.
 
+    Attributes:
+        parameters: those that a call gives.
+        python: the same as Python's own signature.
+
     Raises:
         DTypeError: a parameter without a spec has no default either.
     """
@@ -75,9 +79,10 @@ class Signature:
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
         # As in TensorFlow, an input signature says nothing of what is called self: that is a method to be.
         unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
-        self.parameters = tuple(parameters[skip_first or unbound :])
+        named = bool(parameters) and parameters[0].kind in _POSITIONAL  # else self is one of ``*args``
+        self.parameters = tuple(parameters[(skip_first and named) or unbound :])
         self.specs = None if specs is None else tuple(specs)
-        self._python = inspect.Signature(self.parameters)
+        self.python = inspect.Signature(self.parameters)
         if self.specs is not None:
             _check_specs(self.name, self.specs, self.parameters)
 
@@ -116,12 +121,12 @@ class Signature:
     ) -> dict[str, Any]:
         """Each parameter's value, defaults filled in; errors show what was ``received``, if that differs."""
         try:
-            bound = self._python.bind(*args, **kwargs)
+            bound = self.python.bind(*args, **kwargs)
         except TypeError as error:
             args, kwargs = received or (args, kwargs)
             raise DTypeError(
                 f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
-                f"kwargs: {dict(kwargs)} for signature: {self.name}{self._python}."
+                f"kwargs: {dict(kwargs)} for signature: {self.name}{self.python}."
             ) from None
         bound.apply_defaults()
         return bound.arguments
@@ -133,14 +138,14 @@ class Signature:
         [0, 2, 1]
         """
         named = {name: count + i for i, name in enumerate(names)}
-        return flatten(tuple(self._python.bind(*range(count), **named).arguments.values()))[0]
+        return flatten(tuple(self.python.bind(*range(count), **named).arguments.values()))[0]
 
     def completed(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Each parameter's value, where those ``known`` may be left out, also before positional arguments."""
         try:
-            given = self._python.bind_partial(*args, **kwargs).arguments
+            given = self.python.bind_partial(*args, **kwargs).arguments
         except TypeError:
             given = {}
         names = [p.name for p in self.parameters]
@@ -181,7 +186,7 @@ class Signature:
         if modified:
             names = ", ".join(modified)
             raise InvalidArgumentError(
-                f"{self.name}{self._python} should not modify its Python input arguments. Modifying a copy "
+                f"{self.name}{self.python} should not modify its Python input arguments. Modifying a copy "
                 f"is allowed. The following parameter(s) were modified: {names}. The caller would not see "
                 "it: what is traced has lists, dicts and objects of its own. Return what is new."
             )

@@ -54,7 +54,7 @@ def as_written(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        tracer = dispatch.current().unrecorded
+        tracer = dispatch.current().innermost
         if isinstance(tracer, Tracer) and tracer.refusal is not None:
             raise tracer.refusal
         return result

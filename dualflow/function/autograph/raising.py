@@ -37,7 +37,7 @@ _guards: ContextVar[tuple[_Guard, ...]] = ContextVar("dualflow_guards", default=
 @contextmanager
 def catching(kinds: Callable[[], Any]) -> Iterator[None]:
     """The body of a ``try`` statement whose ``except`` clauses name ``kinds()``, evaluated when needed."""
-    token = _guards.set((*_guards.get(), _Guard(dispatch.current().unrecorded, kinds)))
+    token = _guards.set((*_guards.get(), _Guard(dispatch.current().innermost, kinds)))
     try:
         yield
     finally:
@@ -57,7 +57,7 @@ def raise_stmt(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> NoR
     """
     if dispatch.current().eager or not is_conditional():
         raise make(*reads)
-    engine = dispatch.current().unrecorded
+    engine = dispatch.current().innermost
     guard = next((g for g in reversed(_guards.get()) if g.catches(kind)), None)
     if guard is None or guard.engine.eager:
         raise end(make, reads)

@@ -179,5 +179,5 @@ def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> l
     handles = [engine.adopt(x) for x in reading.handles]
     results = list(engine.run(STREAM_LOOP, (*handles, *initial, *state), {"stream": stream}))
     for variable, value in zip(written.values(), results[count:], strict=True):
-        engine.unrecorded.update(variable, value, results)
+        engine.innermost.update(variable, value, results)
     return results[:count]

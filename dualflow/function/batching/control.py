@@ -13,8 +13,8 @@ from typing import Any
 
 from dualflow.function.batching.dependence import by_row, carried_by_row
 from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
-from dualflow.function.control.control_flow import cond, switch_case, while_loop
-from dualflow.function.control.row_loop import repeat
+from dualflow.function.control.control_flow import cond, switch_case
+from dualflow.function.control.row_loop import repeat, repeat_while
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.ir import Graph
 from dualflow.ops.arrangement import expand_dims
@@ -89,24 +89,28 @@ def turn(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list
     if loop.condition is not None:
         return _turn_while(loop, loop.condition, inputs, count, run)
     carry, stacks, rest = loop.parts(inputs)
+    active = next((x.active for x in stacks if x.active is not None), None)
     others = [x.by_row for x in (*stacks, *rest)]
-    differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
+    differ = carried_by_row(loop.body, [x.by_row or active is not None for x in carry], others)
     rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
 
     def step(state: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
         given = [Mapped(x, kind) for x, kind in zip(state, differ, strict=True)]
-        read = [Mapped(x, stack.by_row) for x, stack in zip(row, stacks, strict=True)]
+        read = [Mapped(x, stack.by_row) for x, stack in zip(row, stacks, strict=False)]
         found = run(loop.body, [*given, *read, *rest])
         after = _as_kinds(found[: loop.carried], differ, count)
+        if active is not None:
+            after = [_select(row[-1], new, old) for new, old in zip(after, state, strict=True)]
         return after, _as_kinds(found[loop.carried :], rows_differ, count)
 
     start = _as_kinds(carry, differ, count)
-    xs = [moved_axis(x.tensor, 1, 0) if x.by_row else x.tensor for x in stacks]
+    xs = [x.turn_by_turn for x in stacks] + ([] if active is None else [active])
     length = loop.length if loop.length is not None else xs[0].shape[0]
-    assert length is not None, "stacks of unknown length come from loops that are refused"
     end, found = repeat(step, start, xs, length, loop.reverse)
+    of_turns = any(x.of_turns for x in stacks)
     kept = [
-        Mapped(moved_axis(y, 1, 0) if kind else y, kind) for y, kind in zip(found, rows_differ, strict=True)
+        Mapped(moved_axis(y, 1, 0) if kind and not of_turns else y, kind, of_turns, active)
+        for y, kind in zip(found, rows_differ, strict=True)
     ]
     return [*map(Mapped, end, differ), *kept]
 
@@ -114,28 +118,29 @@ def turn(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list
 def _turn_while(
     loop: LoopSpec, condition: Graph, inputs: Sequence[Mapped], count: int, run: Run
 ) -> list[Mapped]:
-    if loop.rows:
-        raise UnbatchableError(
-            "a gradient is taken inside of the function through a loop that runs while a condition holds; "
-            "take the gradient of the mapped function, or loop over df.range."
-        )
     carry, _, rest = loop.parts(inputs)
     others = [x.by_row for x in rest]
     differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
     (by_condition,) = by_row(condition, [*differ, *others])
     if by_condition:
         return _turn_masked(loop, condition, carry, rest, count, run)
+    rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
 
     def mapped(state: Sequence[Any]) -> list[Mapped]:
         return [*map(Mapped, state, differ), *rest]
 
-    found = while_loop(
+    def step(state: list[Any]) -> tuple[list[Any], list[Any]]:
+        found = run(loop.body, mapped(state))
+        after = _as_kinds(found[: loop.carried], differ, count)
+        return after, _as_kinds(found[loop.carried :], rows_differ, count)
+
+    end, found = repeat_while(
         lambda *state: run(condition, mapped(state))[0].tensor,
-        lambda *state: _as_kinds(run(loop.body, mapped(state)), differ, count),
+        step,
         _as_kinds(carry, differ, count),
-        maximum_iterations=loop.length,
+        loop.length,
     )
-    return list(map(Mapped, found, differ))
+    return [*map(Mapped, end, differ), *[Mapped(y, k, True) for y, k in zip(found, rows_differ, strict=True)]]
 
 
 def _turn_masked(
@@ -144,24 +149,23 @@ def _turn_masked(
     """Rows that are done keep what they have, until all are."""
 
     def goes_on(state: Sequence[Any]) -> Any:
-        return run(condition, [*[Mapped(x, True) for x in state], *rest])[0].stacked(count)
+        return run(condition, [*_rows(state), *rest])[0].stacked(count)
 
-    def body(active: Any, *state: Any) -> list[Any]:
+    def step(before: list[Any]) -> tuple[list[Any], list[Any]]:
+        active, *state = before
         given = [
             Mapped(_with_valid(active, x.tensor), True) if x.by_row else x for x in (*_rows(state), *rest)
         ]
         found = [y.stacked(count) for y in run(loop.body, given)]
-        after = [_select(active, new, old) for new, old in zip(found, state, strict=True)]
-        return [logical_and(active, goes_on(after)), *after]
+        after = [_select(active, new, old) for new, old in zip(found, state, strict=False)]
+        kept = [*found[loop.carried :], active] if loop.rows else []
+        return [logical_and(active, goes_on(after)), *after], kept
 
     start = [x.stacked(count) for x in carry]
-    _, *found = while_loop(
-        lambda active, *_: reduce_any(active),
-        body,
-        [goes_on(start), *start],
-        maximum_iterations=loop.length,
+    (_, *end), kept = repeat_while(
+        lambda active, *_: reduce_any(active), step, [goes_on(start), *start], loop.length
     )
-    return list(_rows(found))
+    return [*_rows(end), *[Mapped(y, True, True, kept[-1]) for y in kept[:-1]]]
 
 
 def _rows(state: Sequence[Any]) -> list[Mapped]:

@@ -46,13 +46,13 @@ def map_rows(
     sources = [c.source for c in trace.graph.captures]
     inputs = [*tensors, *[Mapped(x, False) for x in operands(sources)]]
     engine = dispatch.current()
-    found = replay_rows(trace.graph, inputs, count, engine.unrecorded.note)
+    found = replay_rows(trace.graph, inputs, count, engine.innermost.note)
     outputs, news = found[: len(trace.graph.outputs)], found[len(trace.graph.outputs) :]
     variables = dict(zip(trace.graph.inputs[len(tensors) :], sources, strict=True))
     made = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
     for update, value in zip(trace.graph.updates, news, strict=True):
         variable = variables[update.input]
-        engine.unrecorded.update(variable, shared(value, variable), made)
+        engine.innermost.update(variable, shared(value, variable), made)
     return outputs, trace.structure
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import broadcast_to
@@ -21,10 +22,14 @@ class Mapped(NamedTuple):
     Attributes:
         tensor: all rows stacked along the first axis, where there is one for each; else what all rows share.
         by_row: whether there is one for each row.
+        of_turns: whether it is what the turns of a loop gave, stacked: then rows lie along the second axis.
+        active: of what turns gave, which rows each turn is for, a row a turn; None where each is for all.
     """
 
     tensor: Any
     by_row: bool
+    of_turns: bool = False
+    active: Any = None
 
     @property
     def rank(self) -> int:
@@ -34,7 +39,23 @@ class Mapped(NamedTuple):
     @property
     def row_spec(self) -> TensorSpec:
         """What one row is."""
-        return TensorSpec.of(self.tensor.shape[1:] if self.by_row else self.tensor.shape, self.tensor.dtype)
+        sizes = list(self.tensor.shape)
+        if self.by_row:
+            del sizes[int(self.of_turns)]
+        return TensorSpec.of(Shape(tuple(sizes)), self.tensor.dtype)
+
+    @property
+    def rows_first(self) -> Mapped:
+        """The same with the rows along the first axis."""
+        if not self.of_turns:
+            return self
+        tensor = moved_axis(self.tensor, 1, 0) if self.by_row else self.tensor
+        return Mapped(tensor, self.by_row, active=self.active)
+
+    @property
+    def turn_by_turn(self) -> Any:
+        """A stack with its own first axis first: each row of that is one for each row, or shared."""
+        return moved_axis(self.tensor, 1, 0) if self.by_row and not self.of_turns else self.tensor
 
     def stacked(self, count: int) -> Any:
         """One for each of ``count`` rows, stacked."""

@@ -56,15 +56,16 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
     def run(body: Graph, inputs: Sequence[Mapped]) -> list[Mapped]:
         return replay_rows(body, inputs, count)
 
-    match node.op.form:
-        case Choice():
-            index, *operands = given
-            stacks = choose(attrs["choice"], index, operands, count, run)
-        case Loop():
-            return turn(attrs["loop"], given, count, run)
-        case _:
-            stacks = over_rows(node.op, given, attrs, count)
-    return [Mapped(y, True) for y in stacks]
+    if isinstance(node.op.form, Loop):
+        return turn(attrs["loop"], given, count, run)
+    active = next((x.active for x in given if x.active is not None), None)
+    given = [x.rows_first for x in given]
+    if isinstance(node.op.form, Choice):
+        index, *operands = given
+        stacks = choose(attrs["choice"], index, operands, count, run)
+    else:
+        stacks = over_rows(node.op, given, attrs, count)
+    return [Mapped(y, True, active=active) for y in stacks]
 
 
 def shared(value: Mapped, variable: Any) -> Any:

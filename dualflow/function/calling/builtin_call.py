@@ -1,8 +1,8 @@
 """The short way from a call to the machine code: no interpreter between the arguments and the kernels.
 
 It serves calls with tensors and with Python values that are the objects of earlier calls (True, None, a small
-number), of a graph that is one native part; every other call takes the long way.
-Where this process's objects are not laid out as expected there is no short way.
+number), of a graph that is one native part; every other call takes the long way. Other graphs, and all where
+this process's objects are not laid out as expected, have prepared calls (``prepared_call.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import lendable
 from dualflow.eager.variable import Variable
 from dualflow.function.arguments.results import Packer
+from dualflow.function.calling.prepared_call import prepared_call
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph, Node
 
@@ -44,6 +45,8 @@ class Callee(Protocol):
     def captured(self) -> tuple[Any, ...]: ...
     @property
     def written(self) -> tuple[int, ...]: ...
+    @property
+    def only_reads(self) -> bool: ...
     def failed(
         self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]
     ) -> None: ...
@@ -63,7 +66,7 @@ def short_way(
     """
     executable = callee.executable
     if not isinstance(executable, Executable):
-        return long_way
+        return prepared_call(callee, long_way, pack, places, values)
     layout = probe(EagerTensor)
     slots = variable_slots(Variable)
 
@@ -78,7 +81,9 @@ def short_way(
         number = {place: i for i, place in enumerate(places)}
         arguments = [number[i] if i in number else Fixed(x) for i, x in enumerate(values)]
         descriptor = replace(descriptor, arguments=arguments)
-    return long_way if layout is None or descriptor is None else builtin(layout, descriptor, long_way)
+    if layout is None or descriptor is None:
+        return prepared_call(callee, long_way, pack, places, values)
+    return builtin(layout, descriptor, long_way)
 
 
 def _descriptor(
@@ -116,7 +121,7 @@ def _descriptor(
         constants=[*(t._array for t in tensors), *plan.constants],
         outputs=[_array_spec(spec) for spec in plan.outputs],
         params=executable.params,
-        arena_bytes=program.arena_bytes,
+        arena=executable.call_memory(),
         heavy=program.heavy,
         result=pack.form if pack is not None else "tuple",
         on_error=fail,

@@ -12,12 +12,11 @@ import numpy as np
 from dualflow.core.extent import UndecidedSize
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.spans import WATCHED, span
-from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Claim, UpdateStep, hold
-from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
+from dualflow.function.calling.first_calls import FirstCalls
+from dualflow.function.calling.graph_call import GraphCall
 from dualflow.function.calling.recent_calls import LongWay
 from dualflow.function.calling.sized_graph import with_extents
 from dualflow.function.options import compile_options
@@ -61,6 +60,8 @@ class CompiledGraph:
         options = options or compile_options()
         self.options = replace(options, backend="numpy") if self._strings else options
         self._history = history
+        in_thread = self.options.interpret_first and self.options.backend != "numpy"
+        self._first = FirstCalls(graph, history, self._compile) if in_thread else None
         self.called = False
         self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
@@ -196,25 +197,31 @@ class CompiledGraph:
         with unforkable():
             return backend_of("llvm").build(graph, options)
 
-    @computed_once(_compiling)
+    @property
     def captured(self) -> tuple[Any, ...]:
         """The variables and tensors behind the inputs that follow the arguments."""
-        return tuple([c.source for c in self.optimised.captures])
+        return self._call.captured
 
-    @computed_once(_compiling)
+    @property
     def written(self) -> tuple[int, ...]:
         """The inputs that are variables with updates."""
-        place = {v: i for i, v in enumerate(self.optimised.inputs)}
-        return tuple([place[u.input] for u in self.optimised.updates])
+        return self._call.written
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether a call changes no variable, even where it fails."""
+        return not self.written and (self._history is None or not self._history.matters)
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
         """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
 
         The first call takes the long way: making the short one costs more than it saves once.
         """
+        if self._first is not None and (meanwhile := self._meanwhile()) is not None:
+            return meanwhile(*arguments)
         if not self.called or WATCHED.watcher is not None:
             self.called = True
-            return self._long(*arguments)
+            return self._call(*arguments)
         outputs: Sequence[Any] = self._short(*arguments)
         return outputs
 
@@ -223,30 +230,11 @@ class CompiledGraph:
         return short_way(self, LongWay(self._long))
 
     def _long(self, *arguments: Any) -> Sequence[Any]:
-        sources = (*arguments, *self.captured)
-        history = self._history
-        trail = None if history is None else history.trail()
-        step = UpdateStep([sources[i] for i in self.written], compiled=True)
-        try:
-            if not self.written:
-                return self._update(gather(sources), (), trail)
-            with step.running, step as claims:
-                return self._update(gather(sources, self.written, claims), claims, trail)
-        except BaseException as error:
-            if history is None or trail is None:
-                raise
-            told = history.leave(error, trail, arguments)
-        raise told
+        return self._call(*arguments)
 
-    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
-        """The outputs; the claims on the variables get their new tensors, all of them or none."""
-        executable = self.executable
-        with span("kernels", self.graph.name):
-            results = tuple([wrap(a) for a in executable.run(arrays, trail)])
-        hold(claims, [wrap(arrays[i]) for i in self.written])
-        if trail is not None:
-            trail.end()
-        return results
+    @computed_once(_compiling)
+    def _call(self) -> GraphCall:
+        return GraphCall(self.executable, self._history)
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
         """Finish a built-in call that ended at ``node``: assign what was reached, and raise.
@@ -269,4 +257,31 @@ class CompiledGraph:
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
-        return self.executable.run(arguments + [array_of(x) for x in self.captured], trail)
+        return (self._meanwhile() or self._call).run(arguments, trail)
+
+    # before it is compiled
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether NumPy runs a call that begins now, while a thread compiles the graph."""
+        return self._first is not None and not self._is_compiled and self._first.serving
+
+    @property
+    def interpreted_calls(self) -> int:
+        """How many calls NumPy has run so."""
+        return 0 if self._first is None else self._first.count
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the thread that compiles the graph, if there is one; whether it has ended."""
+        return self._first is None or self._first.wait(timeout)
+
+    def _meanwhile(self) -> GraphCall | None:
+        """What runs a call that begins now, if the graph is not compiled yet and need not be."""
+        return None if self._first is None or self._is_compiled else self._first.take()
+
+    @property
+    def _is_compiled(self) -> bool:
+        return "executable" in self.__dict__
+
+    def _compile(self) -> None:
+        _ = self.executable

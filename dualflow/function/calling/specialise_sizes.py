@@ -45,6 +45,10 @@ class SpecialisedSizes:
         """Whether the trace was called, so that sizes are known."""
         return bool(self._specialised)
 
+    def all(self) -> list[Subtrace]:
+        """The traces for all sizes that it was called with."""
+        return list(self._specialised.values())
+
     def latest(self) -> Subtrace:
         """The trace for the sizes that were new last.
 

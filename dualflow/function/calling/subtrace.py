@@ -70,6 +70,17 @@ class Subtrace:
         """What is behind the inputs that are captures: variables, tensors, symbols of an outer trace."""
         return tuple([c.source for c in self.graph.captures])
 
+    @property
+    def graphs(self) -> list[CompiledGraph]:
+        """What runs it, as far as it has been needed: its graph, and the halves of calls under tapes."""
+        return [self.compiled, *(graph for pair in self._by_sources.values() for graph in pair.graphs)]
+
+    @property
+    def interpreted_calls(self) -> int:
+        """How many calls NumPy has run while a thread compiled."""
+        forward = sum(pair.forward.interpreted_calls for pair in self._by_sources.values())
+        return self.compiled.interpreted_calls + forward
+
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The outputs as tensors of the current engine, for a tensor or variable behind each argument.
 
@@ -96,7 +107,7 @@ class Subtrace:
         variables = {key: sources[place] for key, place in self.bound.items()}
 
         def note(variable: Any, value: Any) -> None:
-            engine.unrecorded.note(variables.get(id(variable), variable), value)
+            engine.innermost.note(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
         results = replay(graph, tensors, note)
@@ -104,7 +115,7 @@ class Subtrace:
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
             variable = sources[self.graph.inputs.index(update.input)]
-            engine.unrecorded.update(variable, value, made)
+            engine.innermost.update(variable, value, made)
         return results[:count]
 
     def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
@@ -113,7 +124,7 @@ class Subtrace:
             with tracing_lock.lock:
                 halves = self._by_sources.get(wanted) or self._differentiated(wanted)
                 self._by_sources[wanted] = halves
-        written = halves.forward.written
+        written = halves.written
         call = TapedCall(halves, self._history.trail())
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:

@@ -66,6 +66,9 @@ class ForwardBackward:
         whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
             serves higher orders.
         options: how both halves are compiled.
+
+    Attributes:
+        written: the inputs that are variables with updates.
     """
 
     def __init__(
@@ -83,6 +86,8 @@ class ForwardBackward:
     ) -> None:
         halves = halve(optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
         self.forward = CompiledGraph(halves.forward, options)
+        place = {v: i for i, v in enumerate(halves.forward.inputs)}
+        self.written = tuple([place[u.input] for u in halves.forward.updates])
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = halves.backward
@@ -95,6 +100,11 @@ class ForwardBackward:
     def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
         return self._make_whole()
+
+    @property
+    def graphs(self) -> list[CompiledGraph]:
+        """Both halves, the second as often as it has been made."""
+        return [self.forward, *self._backward_graphs.values()]
 
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
@@ -138,17 +148,17 @@ class TapedCall:
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The outputs of the call."""
-        forward, count = self._pair.forward, self._pair.outputs
-        if not forward.written and self.trail is None:
+        forward, count, written = self._pair.forward, self._pair.outputs, self._pair.written
+        if not written and self.trail is None:
             tensors = forward(*map(wrap, arrays))
             self._saved = list(tensors[count:])
             return [t._array for t in tensors[:count]]
         given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
-        for i in forward.written:
+        for i in written:
             given[i] = given[i].copy()
         results = forward.run(given, self.trail)
         self._saved = [wrap(a) for a in results[count:]]
-        self.updated = [given[i] for i in forward.written]
+        self.updated = [given[i] for i in written]
         return results[:count]
 
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:

@@ -74,8 +74,8 @@ def inner_tracer(name: str) -> Tracer:
 
 
 def tracer_of(engine: Engine) -> Tracer:
-    """The trace that an engine records to, behind its tapes."""
-    found = engine.unrecorded
+    """The trace that an engine records to, behind its tapes and accumulators."""
+    found = engine.innermost
     assert isinstance(found, Tracer), "control flow is traced inside a trace"
     return found
 

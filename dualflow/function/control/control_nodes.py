@@ -28,7 +28,7 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     results = run_choice(index, operands(list(sources.values())), graphs)
     count = len(bodies[0].outputs)
     for variable, value in zip(written.values(), results[count:], strict=True):
-        dispatch.current().unrecorded.update(variable, value, results)
+        dispatch.current().innermost.update(variable, value, results)
     return results[:count]
 
 
@@ -37,10 +37,14 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
 
     Args:
         test: takes the carried values and returns a bool scalar.
-        turn: takes the carried values and returns the next ones.
+        turn: takes the carried values and returns the next ones, and rows behind them.
         initial: tensors of the current engine.
         limit: the most turns.
+
+    Returns:
+        What is carried in the end, then the rows of all turns, stacked: as many as the run has turns.
     """
+    count = len(initial)
     written = {key: variable for key, (variable, _) in turn.writes.items()}
     read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
     kept = {key: source for key, source in read.items() if key not in written}
@@ -50,10 +54,11 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     ):
         inputs = [*traced.arguments, *carried, *rest]
         news = [] if traced is test else [value for _, value in turn.writes.values()]
-        graphs.append(traced.graph(inputs, [*traced.outputs, *news]))
+        graphs.append(traced.graph(inputs, [*traced.outputs[:count], *news, *traced.outputs[count:]]))
     state = operands([*written.values(), *kept.values()])
-    loop = LoopSpec(graphs[1], len(initial) + len(written), 0, limit, condition=graphs[0])
+    end = count + len(written)
+    loop = LoopSpec(graphs[1], end, 0, limit, condition=graphs[0])
     results = run_loop(loop, [*initial, *state])
-    for variable, value in zip(written.values(), results[len(initial) :], strict=True):
-        dispatch.current().unrecorded.update(variable, value, results)
-    return results[: len(initial)]
+    for variable, value in zip(written.values(), results[count:end], strict=True):
+        dispatch.current().innermost.update(variable, value, results)
+    return [*results[:count], *results[end:]]

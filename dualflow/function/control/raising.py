@@ -137,7 +137,7 @@ def refuse(error: Exception) -> NoReturn:
 
 def is_conditional() -> bool:
     """Whether the current trace records what runs under a condition."""
-    engine = dispatch.current().unrecorded
+    engine = dispatch.current().innermost
     return any(engine is tracer for tracer in _conditional.get())
 
 

@@ -14,6 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
+from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import WrittenGradient
 from dualflow.graph.control import run_loop
@@ -59,6 +60,36 @@ def repeat(
             return _unroll(step, carry, xs, length, reverse)
         return carry, _empty(_row_specs(step, carry, xs) if results is None else results)
     return (_inlined if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
+
+
+def repeat_while(
+    goes_on: Callable[..., Any],
+    step: Callable[[Tensors], tuple[Tensors, Tensors]],
+    carry: Tensors,
+    most: int | None,
+) -> tuple[Tensors, Tensors]:
+    """Run ``step`` while ``goes_on`` holds of what is carried, at most ``most`` times; None for any number.
+
+    Returns:
+        What is carried out of the last step, and the rows that the steps gave, stacked.
+    """
+    count, specs = len(carry), _specs(carry, [])
+    if not dispatch.current().eager:
+        test = trace_body(goes_on, specs, lambda symbols: symbols)
+        turn = trace_body(lambda *s: _joined(step(list(s))), specs, lambda symbols: symbols)
+        found = loop_node(test, turn, carry, most)
+        return found[:count], found[count:]
+    results: list[Tensors] = []
+    while (most is None or len(results) < most) and bool(goes_on(*carry)):
+        carry, ys = step(carry)
+        results.append(ys)
+    if not results:
+        return carry, _empty(_row_specs(lambda state, _: step(state), carry, []))
+    return carry, [stack(column) for column in zip(*results, strict=True)]
+
+
+def _joined(parts: tuple[Tensors, Tensors]) -> Tensors:
+    return [*parts[0], *parts[1]]
 
 
 def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
@@ -182,7 +213,7 @@ def _node(
 def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensors]:
     """What is carried on, and rows of the results; the variables get their new values."""
     after = count + len(traced.written)
-    engine = dispatch.current().unrecorded
+    engine = dispatch.current().innermost
     for variable, value in zip(traced.written, found[count:after], strict=True):
         engine.update(variable, value, found)
     return found[:count], found[after:]

@@ -102,7 +102,7 @@ class TensorArray:
         if places is None and known is not None:
             self._rows = blank(size, known, self.dtype)
         self._read: set[int] = set()
-        self._home: Engine = dispatch.current().unrecorded  # the trace that its tensors belong to
+        self._home: Engine = dispatch.current().innermost  # the trace that its tensors belong to
 
     @property
     def dtype(self) -> DType:
@@ -257,7 +257,7 @@ class TensorArray:
     def _away(self) -> bool:
         """Whether a branch or a loop's body is writing, which hands on one tensor for all the rows."""
         engine = dispatch.current()
-        return not engine.eager and engine.unrecorded is not self._home
+        return not engine.eager and engine.innermost is not self._home
 
     def _with(self, kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
         """The array with other tensors: this one where ops run now, another one while tracing."""
@@ -322,7 +322,7 @@ class TensorArray:
 def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
     array = TensorArray.__new__(TensorArray)
     array._kind, array._rows, array._read = kind, rows, read
-    array._home = dispatch.current().unrecorded
+    array._home = dispatch.current().innermost
     return array
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import (
@@ -27,6 +28,7 @@ from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
 from dualflow.graph.ir import Origin, Value
 from dualflow.graph.origin import caller
+from dualflow.ops.shapes import ENSURED
 from dualflow.ops.tensor import Tensor
 
 
@@ -187,6 +189,21 @@ class Symbol(Tensor):
     def static_value(self) -> Any:
         """The value as an array if it follows from constants alone, else None."""
         return self._tracer.static_value(self._value)
+
+    def set_shape(self, shape: Any) -> None:
+        """State what the shape is known to be, where None stands for any size; the run compares it.
+
+        Raises:
+            InvalidArgumentError: the tensor has another shape; or ``shape`` tells an open size where a tape
+                records, inside of a branch or loop, or in an explicit graph: there
+                :func:`dualflow.ensure_shape` gives it to a tensor of its own.
+        """
+        known = self.shape.merge_with(shape)
+        if known == self.shape or dispatch.current() is not self._tracer or self._tracer.keys_feeds:
+            super().set_shape(shape)
+        else:
+            ensured: Any = self._tracer.apply(ENSURED, (self,), {"sizes": known})
+            self._value = ensured._value
 
     def _described(self) -> str:
         """The tensor and the line that made it, for errors."""

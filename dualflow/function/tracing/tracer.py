@@ -310,7 +310,7 @@ class Tracer(SymbolicEngine):
 
 def _recording() -> Tracer | None:
     """The trace that ops outside of every block are recorded in; None where they run."""
-    engine = dispatch.current().unrecorded
+    engine = dispatch.current().innermost
     return engine if isinstance(engine, Tracer) else None
 
 

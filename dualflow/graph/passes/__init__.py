@@ -20,6 +20,7 @@ from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
+from dualflow.graph.passes.fourier import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.halves import widen_halves
 from dualflow.graph.passes.hoist_random import draw_before_loops
@@ -27,6 +28,7 @@ from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.scatters import add_in_scatters
+from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import count_turns
 from dualflow.graph.scalars import bodies
@@ -84,7 +86,7 @@ def fuse_body(graph: Graph) -> Graph:
 
 
 def _before_fusion_of_body(graph: Graph) -> Graph:
-    return add_in_scatters(add_in_products(graph))
+    return add_in_scatters(step_on_rows(add_in_products(graph)))
 
 
 _INSIDE: Final = (
@@ -118,6 +120,8 @@ _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
         "products", batch_products, "many small products are slower than one, and hold what could be fused"
     ),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
+    LoopPass("fourier", transform_in_steps, "tables are for what is left of transforms when all is simple"),
+    Pass("rows", step_on_rows, "before sums are scattered onto what they are added to"),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
 )
 

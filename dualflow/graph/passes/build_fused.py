@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
@@ -12,10 +14,13 @@ from dualflow.graph.column_folds import LEAST_ELEMENTS
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Element, Fold, Take
+from dualflow.ops.forms import Element, Fold, Scan, Take
 
 _SMALL = 8
 """A value so many times smaller than another costs next to nothing to read beside it."""
+
+_MOST_STEPS = 8
+"""Additions and products for an element that take less time than to write and read it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,13 +44,17 @@ class Group:
     def kept(self) -> frozenset[int]:
         return self.everything - self.reduced
 
+    @property
+    def alone(self) -> bool:
+        """Whether this is a scan, whose loops go one way: nothing else is computed in them."""
+        return isinstance(self.nodes[0].op.form, Scan)
+
     def add(self, node: Node, own: Axes) -> None:
         """Take ``node`` in, its own index lying on ``own``."""
         self.nodes.append(node)
         self.own[node] = own
         self.made.update(dict.fromkeys(node.outputs, output_axes(node, own)))
-        if isinstance(node.op.form, Fold):
-            self.reduced |= reduced_axes(node, own)
+        self.reduced |= reduced_axes(node, own)
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
             self.seen.setdefault(value, axes)
 
@@ -223,28 +232,70 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
 def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
     """The values that every group which reads them computes anew: as cheap as to write and read them.
 
-    Such are sums and products of one array as large as they are, which is in memory anyway, and smaller ones.
+    Such are sums and products of few steps that begin at one array as large as they are, which is in memory
+    anyway, and at smaller ones. A costly value of which several such values are made is written in their
+    place.
     """
-    users = graph.users()
     results = set(map(base_of, graph.results))
-    return {
+    users = graph.users()
+    written = _escaping(graph, group_of, set())
+    candidates = {
         node.output
-        for node, group in group_of.items()
-        if _is_cheap(node, group, group_of)
+        for node in group_of
+        if _is_cheap(node)
         and node.output not in results
         and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(node.output, ()))
     }
+    recipes = _recipes(graph, group_of, candidates)
+    sources = Counter(r.source for v, r in recipes.items() if v in written)
+
+    def is_read(source: Value) -> bool:
+        base = base_of(source)
+        return base.node not in group_of or base in written or sources[source] > 1
+
+    return {v for v, r in recipes.items() if is_read(r.source)}
 
 
-def _is_cheap(node: Node, group: Group, group_of: dict[Node, Group]) -> bool:
-    form, spec = node.op.form, node.outputs[0].spec
-    if not isinstance(form, Element) or form.cost > 1.0 or not node.inputs or may_fail(node):
-        return False
+class _Recipe(NamedTuple):
+    """How a value is computed anew: from one large array, by so much work for an element."""
+
+    source: Value
+    cost: float
+
+
+def _recipes(graph: Graph, group_of: dict[Node, Group], candidates: set[Value]) -> dict[Value, _Recipe]:
+    """Those of the candidates that come from one array which is none of them, by little work."""
+    found: dict[Value, _Recipe] = {}
+    for node in graph.nodes:
+        if node not in group_of or node.output not in candidates:
+            continue
+        large = _large(node)
+        sources = {found[v].source if v in found else v for v in large}
+        cost = sum(found[v].cost for v in large if v in found) + 1.0
+        if len(sources) != 1 or cost > _MOST_STEPS:
+            continue
+        (source,) = sources
+        if _is_narrow(source, node.output):
+            found[node.output] = _Recipe(source, cost)
+    return found
+
+
+def _is_cheap(node: Node) -> bool:
+    form = node.op.form
+    return (
+        isinstance(form, Element)
+        and form.cost <= 1.0
+        and bool(node.inputs)
+        and not may_fail(node)
+        and typical(math.prod(sizes(node.output))) >= LEAST_ELEMENTS
+    )
+
+
+def _large(node: Node) -> set[Value]:
+    """What a node reads, but for what is so small that it costs next to nothing."""
     size = typical(math.prod(sizes(node.output)))
-    large = {v for v in node.inputs if typical(math.prod(sizes(v))) * _SMALL > size}
-    if len(large) != 1 or size < LEAST_ELEMENTS:
-        return False
-    (source,) = large
-    maker = base_of(source).node
-    in_memory = maker is None or maker not in group_of
-    return in_memory and source.spec.dtype.size <= spec.dtype.size and source.spec.dtype.size >= 4
+    return {v for v in node.inputs if typical(math.prod(sizes(v))) * _SMALL > size}
+
+
+def _is_narrow(source: Value, made: Value) -> bool:
+    return 4 <= source.spec.dtype.size <= made.spec.dtype.size

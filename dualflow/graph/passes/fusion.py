@@ -23,7 +23,7 @@ from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import Group, regroup
 from dualflow.graph.run_time_sizes import tells_sizes
 from dualflow.graph.scalars import is_scalar_control
-from dualflow.ops.forms import Element, Fold, Take
+from dualflow.ops.forms import Element, Fold, Scan, Take
 
 MAX_NODES = 1 << 14
 
@@ -43,7 +43,7 @@ def partition(graph: Graph) -> list[Group]:
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
-    if not isinstance(node.op.form, Element | Fold | Take) or node.effect is not None:
+    if not isinstance(node.op.form, Element | Fold | Scan | Take) or node.effect is not None:
         return is_scalar_control(node)
     return computed_in_loops(node)
 
@@ -78,7 +78,7 @@ class _Partition:
         """Whether a generated value is read by something that can't make its own."""
         users = self.users.get(node.output, ())
         return node.output in self.results or any(
-            not fusable(u) or is_view(u) or isinstance(u.op.form, Take) for u in users
+            not fusable(u) or is_view(u) or isinstance(u.op.form, Scan | Take) for u in users
         )
 
     def _maker(self, value: Value) -> Group | None:
@@ -130,6 +130,8 @@ class _Partition:
         return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
+        if group.alone or isinstance(node.op.form, Scan):
+            return False
         slot = self._slot([group], node, index)
         own = self._embed(group, node) if slot is not None and len(group.nodes) < MAX_NODES else None
         if slot is None or own is None or not self._fits(group, node, own):
@@ -198,7 +200,7 @@ class _Partition:
     def _fits(self, group: Group, node: Node, own: Axes) -> bool:
         """Whether ``group`` with ``node`` is still one loop nest."""
         output = axis_set(output_axes(node, own))
-        reduced = reduced_axes(node, own) if isinstance(node.op.form, Fold) else frozenset()
+        reduced = reduced_axes(node, own)
         if reduced:
             same = not group.reduced or group.reduced == reduced
             apart = _apart(group.extents, reduced) and self._waits(group, node)
@@ -216,7 +218,7 @@ class _Partition:
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
         slot = self._slot([home, other], node, index)
-        if slot is None or len(home.nodes) + len(other.nodes) > MAX_NODES:
+        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > MAX_NODES:
             return
         mapping = self._match(home, other, node)
         if mapping is None:

@@ -23,7 +23,7 @@ from dualflow.graph.passes import before_fusion
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
 from dualflow.graph.printer import lines_of
-from dualflow.ops.forms import Fold, Take
+from dualflow.ops.forms import Take
 
 Unit = Group | Node
 """What runs as one: a group, or a node outside of all groups."""
@@ -129,7 +129,7 @@ def _disagreeing(group: Group) -> Iterator[str]:
         ):
             yield f"{named(node)} of shape {list(shape)} lies on loops {own} of {group.extents}"
             continue
-        reduced = reduced_axes(node, own) if isinstance(node.op.form, Fold) else frozenset()
+        reduced = reduced_axes(node, own)
         whole = axis_set(own) == group.everything
         if reduced and (reduced != group.reduced or not whole):
             yield f"{named(node)} reduces loops {sorted(reduced)}, its kernel {sorted(group.reduced)}"

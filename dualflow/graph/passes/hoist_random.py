@@ -14,7 +14,7 @@ from dualflow.graph.rewrite import Expansion, expand, rebuild, without
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
-_ONE_BY_ONE: Final = ("random_normal", "random_uniform")
+_ONE_BY_ONE: Final = ("random_normal", "random_uniform", "random_words")
 """The draws that NumPy's generators make number by number, so that many are many draws of few."""
 
 

@@ -22,14 +22,23 @@ def loop_over_stacks(graph: Graph) -> Graph:
 def _looped(node: Node) -> Expansion | None:
     if node.output.spec.shape.is_static:
         return None
+    rank = len(node.output.spec.shape)
     stacks = [v for v in node.inputs if not v.spec.shape.is_static]
     rest = [v for v in node.inputs if v.spec.shape.is_static]
+    if not all(_is_stack(v, rank) for v in stacks) or any(len(v.spec.shape) >= rank for v in rest):
+        return None  # rows of one meet whole others
     rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in rest}
     one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
     mapped, others = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
     loop = LoopSpec(body, carried=0, mapped=len(mapped), length=None)
     return by(Node(LOOP, [*mapped, *others], {"loop": loop}, node.specs, node.origin, node.also))
+
+
+def _is_stack(value: Value, rank: int) -> bool:
+    """Whether only the first of so many sizes is open."""
+    first, *others = value.spec.shape
+    return len(value.spec.shape) == rank and first is None and None not in others
 
 
 def _row(spec: TensorSpec) -> TensorSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import greater, isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp
-from dualflow.ops.forms import Opaque
+from dualflow.ops.forms import Form, Opaque
 from dualflow.ops.joining import split
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.scans import accumulated
+from dualflow.ops.scans import accumulated, running
 from dualflow.ops.static import shape_of, static_int
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def _running(
     start: float,
     kinds: str,
     vjp: Callable[..., Any],
+    form: Form,
     domain: Domain,
     promotion: Promotion,
 ) -> Op:
@@ -58,7 +60,7 @@ def _running(
             doc=doc,
             infer=infer,
             kernel=kernel,
-            form=Opaque("each element depends on the one before it"),
+            form=form,
             rows=ALONG,
             vjp=(vjp,),
             promotion=promotion,
@@ -122,6 +124,7 @@ CUMPROD = _running(
     1,
     "iufc",
     _product_vjp,
+    running(operator.mul, 1, 1),
     Domain(-2, 3, "fi", (3, 4)),
     Promotion.NONE,
 )
@@ -132,6 +135,7 @@ CUMULATIVE_LOGSUMEXP = _running(
     -math.inf,
     "f",
     _exponentials_vjp,
+    Opaque("each element depends on the one before it"),
     Domain(-5, 5, "f", (3, 4)),
     Promotion.FLOAT,
 )

@@ -65,7 +65,7 @@ def source(seed: int | None) -> Source:
 
     The ops of an explicit graph have streams of their own.
     """
-    own: Source | None = dispatch.current().unrecorded.stream(seed)
+    own: Source | None = dispatch.current().innermost.stream(seed)
     if own is not None:
         return own
     if seed is None:

@@ -14,6 +14,7 @@ from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
+from dualflow.ops.linear_algebra.factors import lapack_cholesky
 from dualflow.ops.linear_algebra.matrices import require_squares, same_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.powers import log
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 def _kernel(x: Any) -> Any:
     require_squares(x)
     try:
-        return np.linalg.cholesky(x)
+        return lapack_cholesky(x)
     except np.linalg.LinAlgError:
         raise not_positive(x) from None
 
@@ -38,7 +39,7 @@ def not_positive(x: Any) -> InvalidArgumentError:
     place = ""
     if x.ndim > 2:
         smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
-        first = np.unravel_index(np.argmax(smallest <= 0), smallest.shape)
+        first = np.unravel_index(np.argmax(smallest <= max(smallest.min(), 0)), smallest.shape)
         place = f" (matrix {[int(i) for i in first]} of the batch)"
     return InvalidArgumentError(
         "Cholesky decomposition was not successful. The input might not be valid: it is not positive "

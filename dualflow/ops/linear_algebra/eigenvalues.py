@@ -21,6 +21,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
+from dualflow.ops.linear_algebra.factors import lapack_eigh, lapack_eigvalsh
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
 from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
@@ -48,7 +49,7 @@ def _eigh_infer(x: TensorSpec, compute_v: bool) -> tuple[TensorSpec, ...]:
 def _eigh(x: Any, compute_v: bool) -> tuple[Any, ...]:
     require_squares(x)
     try:
-        found = tuple(np.linalg.eigh(x)) if compute_v else (np.linalg.eigvalsh(x),)
+        found = lapack_eigh(x) if compute_v else (lapack_eigvalsh(x),)
     except np.linalg.LinAlgError:
         raise not_decomposed("Self-adjoint eigen") from None
     if np.isnan(found[0]).any():

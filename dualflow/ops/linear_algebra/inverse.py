@@ -14,6 +14,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.eliminations import lapack_det, lapack_inv, lapack_slogdet
 from dualflow.ops.linear_algebra.matrices import (
     first_singular,
     not_invertible,
@@ -40,7 +41,7 @@ _SAMPLES = (
 def _inv(x: Any) -> Any:
     require_squares(x)
     try:
-        return np.linalg.inv(x)
+        return lapack_inv(x)
     except np.linalg.LinAlgError:
         raise not_invertible(first_singular(x)) from None
 
@@ -92,8 +93,8 @@ def _determinant_infer(x: TensorSpec, log: bool) -> tuple[TensorSpec, ...]:
 def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
     require_squares(x)
     if not log:
-        return (np.linalg.det(x),)
-    sign, logarithm = np.linalg.slogdet(x)
+        return (lapack_det(x),)
+    sign, logarithm = lapack_slogdet(x)
     return logarithm, sign
 
 

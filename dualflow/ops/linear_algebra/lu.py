@@ -25,6 +25,7 @@ from dualflow.ops.linear_algebra.diagonals import (
     size_of,
     strictly_lower,
 )
+from dualflow.ops.linear_algebra.eliminations import lapack_lu
 from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.positions import eye
@@ -44,13 +45,10 @@ def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
 
 
 def _kernel(x: Any) -> tuple[Any, ...]:
-    from scipy.linalg import lapack
-
     require_squares(x)
     found, perm = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
-    getrf = getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[x.dtype.char] + "getrf")
     for at in np.ndindex(*x.shape[:-2]) if x.size else ():
-        found[at], exchanged, failed = getrf(x[at])
+        found[at], exchanged, failed = lapack_lu(x[at])
         if failed > 0:
             raise not_invertible(at)
         order = list(range(len(exchanged)))

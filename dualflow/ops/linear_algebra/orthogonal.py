@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -17,6 +15,7 @@ from dualflow.ops.creation import zeros_like
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
 from dualflow.ops.linear_algebra.diagonals import lower_half, size_of
+from dualflow.ops.linear_algebra.factors import lapack_qr
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.record import Op, register
@@ -38,7 +37,7 @@ def _infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, ...]:
 
 def _kernel(x: Any, full_matrices: bool) -> tuple[Any, ...]:
     require_matrices(x)
-    return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+    return lapack_qr(x, full_matrices)
 
 
 def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:

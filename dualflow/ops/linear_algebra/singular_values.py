@@ -19,6 +19,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, diag_part
+from dualflow.ops.linear_algebra.factors import lapack_svd, lapack_svdvals
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
 from dualflow.ops.record import Op, register
@@ -57,8 +58,8 @@ def _kernel(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...]:
 
 def _decomposed(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...]:
     if not compute_uv:
-        return (np.linalg.svd(x, compute_uv=False),)
-    u, s, vh = np.linalg.svd(x, full_matrices)
+        return (lapack_svdvals(x),)
+    u, s, vh = lapack_svd(x, full_matrices)
     return s, u, np.conjugate(np.swapaxes(vh, -1, -2))
 
 

@@ -10,6 +10,7 @@ from dualflow.core import dispatch
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.forms import Opaque
+from dualflow.ops.linear_algebra.eliminations import lapack_solve
 from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.rows import LEADING
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def _kernel(a: Any, b: Any) -> Any:
     require_matrices(a, b)
     try:
-        return np.linalg.solve(a, b)
+        return lapack_solve(a, b)
     except np.linalg.LinAlgError:
         raise not_invertible(first_singular(a)) from None
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import blas
+from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
 
 _NAMES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -44,7 +45,8 @@ def solve(a: Any, b: Any, lower: bool) -> Any:
     side = _UPPER, _LOWER
     one = 1.0 if a.dtype.char in _SCALARS else np.ones(1, a.dtype).ctypes.data
     sizes = (*out.shape, one, matrix.ctypes.data, len(matrix), out.ctypes.data, out.shape[1])
-    routine(_ROW_MAJOR, _LEFT, side[lower], _AS_IT_IS, _ANY_DIAGONAL, *sizes)
+    with for_matrices(max(matrix.size, out.size)):
+        routine(_ROW_MAJOR, _LEFT, side[lower], _AS_IT_IS, _ANY_DIAGONAL, *sizes)
     return out
 
 

@@ -38,6 +38,8 @@ from dualflow.ops.repetition import pad, reverse
 
 _FEW: Final = 16
 """The most pairs of an input's and an output's channel in a group that is no matrix product."""
+_LANES: Final = 16
+"""The least columns of a matrix product that fill a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,8 @@ def _columns(w: Any, groups: int) -> Any:
 def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     channels, spatial = shape[-1], shape[1:-1]
     groups, (inner, outer) = _groups(channels, w.shape), w.shape[-2:]
-    if groups == 1 and 2 * inner <= outer and None not in (*spatial, *y.shape[1:-1]):
+    few = inner < _LANES or max(geometry.strides) > 1
+    if groups == 1 and few and 2 * inner <= outer and None not in (*spatial, *y.shape[1:-1]):
         return _columns_summed(y, w, geometry, spatial)
     w, geometry = spread_filter(w, geometry)
     axes, strides = len(geometry.size), geometry.strides

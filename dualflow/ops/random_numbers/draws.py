@@ -1,25 +1,31 @@
 """Random numbers, drawn from a generator that the caller names.
 
 A generator is an object whose ``philox`` is a :class:`numpy.random.Generator`. Drawing advances it, so these
-ops keep their order and draw anew on every call of a compiled function.
+ops keep their order and draw anew on every call of a compiled function. For many normal or uniform numbers
+only a state is drawn; the numbers are a pure function of it, which kernels and threads compute in any order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, float32, int64
+from dualflow.core.dtypes import DType, as_dtype, float32, float64, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
+from dualflow.ops.joining import unstack
+from dualflow.ops.random_numbers.distributions import fractions, tailed_normals
+from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
 from dualflow.ops.static import known_value, sizes, static_int, static_shape
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _FORM = Opaque("random numbers come from NumPy's generators")
+_FEW: Final = 1 << 15
+"""So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
 
 
 class Source(Protocol):
@@ -81,6 +89,11 @@ UNIFORM = _record(
 )
 TRUNCATED_NORMAL = _record(
     "truncated_normal", """Standard normal numbers within 2 of 0; others are drawn again.""", _truncated
+)
+WORDS = _record(
+    "random_words",
+    """Integers of 64 random bits.""",
+    lambda shape, dtype, generator: generator.philox.integers(0, 1 << 64, shape, dtype.dtype),
 )
 INTEGERS = _record(
     "random_integers",
@@ -139,21 +152,46 @@ def _floating(dtype: Any, what: str) -> DType:
     return found
 
 
-def _draw(op: Op, generator: Source, shape: Any, dtype: DType, **attrs: Any) -> Any:
-    sizes = static_shape(shape)
-    return dispatch.current().apply(op, (), {"shape": sizes, "dtype": dtype, "generator": generator, **attrs})
+def _draw(op: Op, generator: Source, shape: tuple[int, ...], dtype: DType, **attrs: Any) -> Any:
+    return dispatch.current().apply(op, (), {"shape": shape, "dtype": dtype, "generator": generator, **attrs})
+
+
+def _state(generator: Source) -> DrawState:
+    """A state for many numbers, which are made of it alone: by kernels and threads."""
+    return DrawState(*unstack(_draw(WORDS, generator, (3,), uint64)))
+
+
+def _standard_normal(generator: Source, shape: Any, dtype: DType) -> Any:
+    found = static_shape(shape)
+    if math.prod(found) <= _FEW:
+        return _draw(NORMAL, generator, found, dtype)
+    return tailed_normals(_state(generator), found, dtype)
+
+
+def _fraction(generator: Source, shape: Any, dtype: DType) -> Any:
+    """Uniform numbers in [0, 1); many of 16 bits are rounded ones of 32."""
+    found = static_shape(shape)
+    if math.prod(found) <= _FEW:
+        return _draw(UNIFORM, generator, found, dtype)
+    drawn = fractions(_state(generator), found, float64 if dtype.size == 8 else float32)
+    if dtype.size > 2:
+        return drawn
+    one = dtype.dtype.type(1)
+    return minimum(cast(drawn, dtype), np.nextafter(one, dtype.dtype.type(0)))
 
 
 def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Tensor:
     """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
-    return _placed(_draw(NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
+    return _placed(_standard_normal(generator, shape, _floating(dtype, "normal")), mean, stddev)
 
 
 def truncated_normal(
     generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
 ) -> Tensor:
     """Normal numbers that lie within two standard deviations of the mean."""
-    return _placed(_draw(TRUNCATED_NORMAL, generator, shape, _floating(dtype, "normal")), mean, stddev)
+    return _placed(
+        _draw(TRUNCATED_NORMAL, generator, static_shape(shape), _floating(dtype, "normal")), mean, stddev
+    )
 
 
 def _placed(x: Any, mean: Any, stddev: Any) -> Any:
@@ -173,7 +211,7 @@ def uniform(
     target = as_dtype(dtype)
     if target.is_integer:
         return _uniform_integers(generator, shape, minval, maxval, target)
-    x = _draw(UNIFORM, generator, shape, _floating(target, "uniform"))
+    x = _fraction(generator, shape, _floating(target, "uniform"))
     if maxval is None:
         maxval = 1
     low, high = known_value(minval), known_value(maxval)
@@ -192,7 +230,7 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
     if low >= high and 0 not in sizes(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
-    return _draw(INTEGERS, generator, shape, dtype, low=low, high=high)
+    return _draw(INTEGERS, generator, static_shape(shape), dtype, low=low, high=high)
 
 
 def shuffle(generator: Source, value: Any) -> Tensor:

@@ -58,6 +58,13 @@ def _code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
     return m.cast(m.where(which < 2, m.where(which < 1, a, b), m.where(which < 3, c, d)), uint32)
 
 
+def _long_code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
+    place, half = m.cast(m.index(0), uint64), m.cast(32, uint64)
+    a, b, c, d = _group(m, place >> m.cast(1, uint64), low, high, key)
+    first = m.cast(place & m.cast(1, uint64), uint64) < 1
+    return m.where(first, a, c) | (m.where(first, b, d) << half)
+
+
 class _Integers:
     """The maths namespace of :func:`_group` for Python's integers, of 64 bits and no sign."""
 
@@ -110,6 +117,11 @@ def _kernel(low: Any, high: Any, key: Any, count: int) -> Any:
     return words_at(np.arange(groups, dtype=np.uint64), low, high, key).reshape(-1)[:count]
 
 
+def _long_kernel(low: Any, high: Any, key: Any, count: int) -> Any:
+    words = _kernel(low, high, key, 2 * count).astype(np.uint64)
+    return words[::2] | words[1::2] << np.uint64(32)
+
+
 def check_state(low: TensorSpec, high: TensorSpec, key: TensorSpec) -> None:
     """Refuse a counter or key that is not one integer."""
     for part in (low, high, key):
@@ -139,6 +151,28 @@ PHILOX: Final = register(
         rows=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
+            Sample(state_sample(-2, 3, -1), {"count": 21}),
+            Sample(state_sample(0, 0, 0), {"count": 0}),
+        ),
+    )
+)
+
+
+def _long_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: int) -> TensorSpec:
+    check_state(low, high, key)
+    return TensorSpec.of(Shape([count]), uint64)
+
+
+LONG_PHILOX: Final = register(
+    Op(
+        name="long_philox",
+        doc="""The words of "philox" as numbers of 64 bits, two in each, the low one first.""",
+        infer=_long_infer,
+        kernel=_long_kernel,
+        form=Element(_long_code, cost=90),
+        rows=APART,
+        samples=(
+            Sample(state_sample(7, 0, 1 << 30), {"count": 3}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),
             Sample(state_sample(0, 0, 0), {"count": 0}),
         ),

@@ -12,7 +12,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.random_numbers.philox import OPEN_PHILOX, PHILOX, few_words
+from dualflow.ops.random_numbers.philox import LONG_PHILOX, OPEN_PHILOX, PHILOX, few_words
 from dualflow.ops.static import known_value
 
 if TYPE_CHECKING:
@@ -100,5 +100,7 @@ def joined(pairs: Any) -> Tensor:
 
 
 def long_words_from(state: DrawState, count: Any) -> Tensor:
-    """``count`` numbers of 64 random bits."""
+    """``count`` numbers of 64 random bits: an int, or a symbol that only the run knows."""
+    if isinstance(count, int):
+        return dispatch.current().apply(LONG_PHILOX, state, {"count": count})
     return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))

@@ -126,6 +126,19 @@ def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
     return x
 
 
+SHORTEST, LONGEST = 1 << 16, 1 << 24
+"""Rows of complex numbers that the default backend transforms itself have a power of two between these."""
+
+
+def _is_long_row(x: Any, kind: str, axes: Axes, lengths: Lengths) -> bool:
+    """Whether rows are transformed as they are, and so long that SciPy's one thread takes longer."""
+    (*_, size), (axis, *others) = x.shape, axes
+    if kind not in ("fft", "ifft") or others or axis != len(x.shape) - 1 or lengths[0] not in (None, size):
+        return False
+    known = all(type(n) is int and n > 0 for n in x.shape)
+    return known and SHORTEST <= size <= LONGEST and size & (size - 1) == 0
+
+
 def _sample(kind: str, shape: tuple[int, ...], axes: Axes, *lengths: Dim) -> Sample:
     attrs = {"kind": kind, "axes": axes, "lengths": lengths or (None,) * len(axes)}
     return Sample((Domain(-3, 3, _wanted(kind), shape),), attrs)
@@ -137,7 +150,7 @@ FOURIER: Final = register(
         doc="""The discrete Fourier transform over axes, there or back, of complex or real signals.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("Fourier transforms are SciPy's"),
+        form=Opaque("Fourier transforms are SciPy's", _is_long_row),
         rows=RowRule(axes=("axes",)),
         vjp=(_vjp,),
         samples=(

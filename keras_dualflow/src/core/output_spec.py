@@ -8,7 +8,6 @@ from typing import Any, Final
 from keras.src import tree
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.keras_tensor import KerasTensor
-from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
 from dualflow.core.dispatch import AbstractTensor
@@ -16,6 +15,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.tracing.tracer import Tracer, tracing
 from keras_dualflow.src.core.conversion import dtype_named
+from keras_dualflow.src.core.stateless import StatelessScope
 
 _SIZES: Final = (83, 89)
 """What open sizes are taken for: a size of the result that differs between both is open, too."""

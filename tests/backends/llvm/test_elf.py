@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dualflow.backends.llvm.runtime import compiler, elf, jit
+from dualflow.backends.llvm.runtime import compiler, elf, jit, llvm_linker
 from dualflow.backends.llvm.runtime.object_file import UnsupportedObject
 from dualflow.core.errors import InternalError
 
@@ -115,7 +115,7 @@ def test_it_agrees_with_llvms_linker() -> None:
     symbols = {"outside": address(outside), "elsewhere": ctypes.addressof(elsewhere)}
     code = compiler.build(EVERYTHING, 128).code
     ours = elf.load(code, symbols.__getitem__)
-    theirs = compiler.load([code], ["everything"], symbols)
+    theirs = llvm_linker.load([code], ["everything"], symbols)
     points = [0.1 * i for i in range(50)]
     assert [UNARY(ours.addresses["everything"])(x) for x in points] == [
         UNARY(theirs.addresses["everything"])(x) for x in points
@@ -218,7 +218,7 @@ def test_a_warm_process_does_not_import_llvm(tmp_path: Path) -> None:
 import sys
 from dualflow.backends.llvm.runtime import jit
 library = jit.compile_text("define void @warm() { ret void }", ["warm"], {})
-print(library.report.from_cache, "llvmlite.binding" in sys.modules)
+print(library.report.from_cache, "dualflow.backends.llvm.runtime.llvm_library" in sys.modules)
 """
     printed = []
     for _ in range(2):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from dualflow.backends.llvm.runtime import compiler, elf, jit
+from dualflow.backends.llvm.runtime import compiler, elf, jit, llvm_linker
 from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
 from dualflow.backends.llvm.runtime.object_merge import merge
 from dualflow.backends.llvm.runtime.source import IrSource
@@ -62,7 +62,7 @@ def by_our_linker(code: bytes, exports: Sequence[str]) -> tuple[object, Callable
 
 
 def by_llvms_linker(code: bytes, exports: Sequence[str]) -> tuple[object, Callable[[str], int]]:
-    loaded = compiler.load([code], exports, {"cbrt": jit.process_symbol("cbrt")})
+    loaded = llvm_linker.load([code], exports, {"cbrt": jit.process_symbol("cbrt")})
     return loaded, loaded.addresses.__getitem__
 
 

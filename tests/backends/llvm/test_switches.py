@@ -13,6 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
@@ -25,6 +26,7 @@ SOURCE_ROOT = Path(df.__file__).parents[1]
 NARROWER = [bits for bits in target.WIDTHS if bits < target.widest()]
 
 PROGRAM = """
+import llvmlite.binding
 import numpy as np
 import dualflow as df
 
@@ -144,7 +146,7 @@ def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path)
     assert done.stdout == "[2. 2. 2.]\n"
     assert last_line(done) == (
         "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
-        "switch off; the parts are builtin_call, linker, pool, product, cache."
+        "switch off; the parts are builtin_call, linker, pool, product, cache, blocks."
     )
     assert 'program.py", line 4, in <module>' in done.stderr
     assert "importlib" not in done.stderr
@@ -232,17 +234,25 @@ df.function(lambda x: x + x, backend={backend!r})(df.ones([3]))
 """
 
 
-@pytest.mark.parametrize("version", [(20, 1, 8), (23, 0, 0)])
-def test_another_llvm_is_refused_by_name(version: tuple[int, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("written_for", [20, 23])
+def test_another_llvm_is_refused_by_name(written_for: int, tmp_path: Path) -> None:
     program = ANOTHER.format(
-        module="llvmlite.binding", name="llvm_version_info", value=version, backend="llvm"
+        module="dualflow.backends.llvm.runtime.requirement", name="LLVM", value=written_for, backend="llvm"
     )
     said = last_line(run(program, tmp_path))
-    number = ".".join(map(str, version))
-    assert f"FailedPreconditionError: llvmlite {__import__('llvmlite').__version__} is installed here" in said
-    assert f"with LLVM {number}; kernels are written for LLVM 22" in said
+    installed = ".".join(map(str, llvmlite.binding.llvm_version_info))
+    assert f"FailedPreconditionError: llvmlite {llvmlite.__version__} is installed here" in said
+    assert f"with LLVM {installed}; kernels are written for LLVM {written_for}" in said
     assert f"pip install '{requirement.LLVMLITE}'" in said
     assert 'df.config.set_backend("numpy")' in said
+
+
+def test_a_library_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    program = ANOTHER.format(module="llvmlite", name="__file__", value=repr("/nowhere/x.py"), backend="llvm")
+    said = last_line(run(program, tmp_path))
+    assert "FailedPreconditionError: llvmlite" in said
+    assert "its library can't be loaded" in said
+    assert "pip install --force-reinstall llvmlite" in said
 
 
 @pytest.mark.parametrize("version", ["0.61.2", "0.69.0dev0+12.g1a"])
@@ -257,6 +267,6 @@ def test_another_numba_is_refused_by_name(version: str, tmp_path: Path) -> None:
 
 def test_another_llvm_still_runs_the_numpy_backend(tmp_path: Path) -> None:
     program = ANOTHER.format(
-        module="llvmlite.binding", name="llvm_version_info", value=(20, 1, 8), backend="numpy"
+        module="dualflow.backends.llvm.runtime.requirement", name="LLVM", value=20, backend="numpy"
     )
     told(program + "print(df.show_config())", tmp_path)

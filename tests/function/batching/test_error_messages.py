@@ -18,13 +18,6 @@ def of_open_count():
     df.function(vmap(lambda row: row * 2)).get_concrete_function(df.TensorSpec([None, 2]))
 
 
-def reversed_loop(row):
-    with df.GradientTape() as tape:
-        tape.watch(row)
-        y = df.while_loop(lambda y: df.reduce_sum(y) < 9.0, lambda y: y * 2.0, [row])
-    return tape.gradient(y, row)
-
-
 def of_data_size(row):
     return df.cond(row[0] > 2.0, lambda: df.reduce_sum(df.boolean_mask(row, row > 3.0)), lambda: row[1])
 
@@ -63,11 +56,6 @@ CASES = {
         lambda: vmap(lambda row: TOTAL.assign(row))(X),
         "assigned a value that differs",
         "Return the value",
-    ),
-    "a gradient of a loop": (
-        lambda: vmap(reversed_loop)(X),
-        "a gradient is taken inside",
-        "loop over df.range",
     ),
 }
 

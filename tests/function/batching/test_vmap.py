@@ -40,6 +40,43 @@ def summed_until(row):
     return total
 
 
+def grown(row):
+    """A loop that as many turns of each row end as its own numbers say."""
+    with df.GradientTape() as tape:
+        tape.watch(row)
+        total, factor = df.constant(0.0, df.float64), df.reduce_sum(row) * row[0] + 1.5
+        while df.abs(total) < 4.0:
+            total = total * factor + df.sqrt(1.0 + row[1] ** 2)
+    return tape.gradient(total, row), total
+
+
+def grown_value(row):
+    return grown(row)[1]
+
+
+def steepness(row):
+    return df.reduce_sum(grown(row)[0] ** 2)
+
+
+def grown_together(row):
+    """A loop with as many turns for all rows."""
+    with df.GradientTape() as tape:
+        tape.watch(row)
+        i, total = df.constant(0), row[0]
+        while i * i < 20:
+            total, i = df.sin(total * row[1]) + row[2], i + 1
+    return tape.gradient(total, row)
+
+
+def never_begun(row):
+    with df.GradientTape() as tape:
+        tape.watch(row)
+        total = 3.0 * row[0]
+        while total > 100.0:
+            total = total / 2.0
+    return tape.gradient(total, row)
+
+
 def step_by_step(row):
     return df.scan(lambda a, x: a * x + 1.0, row)
 
@@ -66,7 +103,12 @@ FUNCTIONS = {
     "gradient of a branch": df.autodiff.grad(
         lambda row: df.cond(row[0] > 0.0, lambda: df.reduce_sum(df.sqrt(row[0]) * row), lambda: -row[1])
     ),
+    "gradient of a loop whose turns differ": grown,
+    "gradient of a loop with turns for all": grown_together,
+    "gradient of a loop without turns": never_begun,
     "hessian": df.autodiff.hessian(lambda row: df.reduce_prod(row)),
+    "hessian of a loop whose turns differ": df.autodiff.hessian(grown_value),
+    "gradients of gradients of a loop": df.autodiff.grad(steepness),
     "tangent": lambda row: df.autodiff.jvp(df.sin, [row], [row])[1],
     "structure": lambda row: {"a": row[0], "b": (row[1:], 2.0 * row)},
 }

@@ -94,6 +94,21 @@ def test_many_values_belong_where_each_of_them_does(side):
     np.testing.assert_array_equal(found[0], rows[0].searchsorted(values[0], side))
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint8, np.int64])
+@pytest.mark.parametrize("more", [-1, 0, 5000])
+def test_as_many_values_belong_where_numpy_finds_them(side, dtype, more):
+    """More of them than the row has elements, or fewer; with zeros of both signs, infinities and nan."""
+    count = (1 << 15) + 1
+    row, values = ((RNG.normal(size=n) * 60).astype(dtype) for n in (count, count + more))
+    if np.dtype(dtype).kind == "f":
+        special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)
+        row[:50], values[-50:] = np.resize(special, 50), np.resize(special[::-1], 50)
+    row = np.sort(row)
+    found = df.searchsorted(row, values, side)
+    np.testing.assert_array_equal(found, row.searchsorted(values, side))
+
+
 @pytest.mark.parametrize("name", ["special", "few integers", "float64", "bools", "any int64"])
 def test_distinct_elements_of_long_vectors_are_numpys(name):
     x = ROWS[name][0]

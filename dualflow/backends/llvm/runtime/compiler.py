@@ -1,4 +1,4 @@
-"""Everything that needs LLVM: IR text to object code, and a portable way to load objects.
+"""Everything that compiles with LLVM: IR text to object code.
 
 The text is vector code already, clean and free of repetition, so few of LLVM's passes are run: its standard
 pipelines double the compile time, and what they find to do makes the code no faster. Importing this module
@@ -7,31 +7,29 @@ loads LLVM, so ``jit`` does it only when an object is not on disk.
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import FrameType
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-import llvmlite.binding as llvm
-
+from dualflow.backends.llvm.runtime import llvm_library
 from dualflow.backends.llvm.runtime.emission import emit_all, threads_for
+from dualflow.backends.llvm.runtime.llvm_access import llvm_to_ourselves
+from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.requirement import require_llvm
 from dualflow.core.errors import InternalError
-from dualflow.core.locks import unforkable
 
 PASSES = (
-    "always_inliner",  # element functions into the loops that use them
-    "sroa",  # local variables out of memory
-    "simplify_cfg",  # the empty blocks that both leave
+    "AlwaysInliner",  # element functions into the loops that use them
+    "SROA",  # local variables out of memory
+    "SimplifyCFG",  # the empty blocks that both leave
 )
 """LLVM's passes over the IR, in order."""
 
 CODEGEN_LEVEL = 2
 """How hard its code generator works, 0 to 3."""
+
+RELOCATION, CODE_MODEL = "pic", "small"
+"""Where the code may lie: anywhere, all of it within 2 GB."""
 
 
 class ObjectCode(NamedTuple):
@@ -53,129 +51,51 @@ def build(text: str, vector_bits: int) -> ObjectCode:
 
 def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     """Compile modules as :func:`build` does, on as many threads as are of use."""
-    with _llvm_to_ourselves():
+    with llvm_to_ourselves():
         return _build_all(texts, vector_bits)
 
 
 def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
-    with _llvm_to_ourselves():
+    with llvm_to_ourselves():
         return _optimised(text, _the_machine(vector_bits))
 
 
 def assembly(text: str, vector_bits: int) -> str:
     """The machine code as assembly text."""
-    with _llvm_to_ourselves():
+    with llvm_to_ourselves():
         return _assembly(text, _the_machine(vector_bits))
 
 
-class Loaded:
-    """An object that LLVM has put into memory."""
-
-    def __init__(self, addresses: Mapping[str, int], tracker: llvm.ResourceTracker) -> None:
-        self.addresses = dict(addresses)
-        self._tracker = tracker
-
-    def unload(self) -> None:
-        """Free the memory."""
-        with _llvm_to_ourselves():
-            self._tracker.close()
-
-
-def load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    """Put objects into memory, on any platform that LLVM knows; C's functions are found in the process.
-
-    Each call has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
-    """
-    with _llvm_to_ourselves():
-        return _load(codes, exports, imports)
-
-
 require_llvm()
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
-CPU: str = llvm.get_host_cpu_name()
-FEATURES: str = llvm.get_host_cpu_features().flatten()
-TRIPLE: str = llvm.get_process_triple()
+llvm_library.initialize()
+CPU: str = llvm_library.processor()
+FEATURES: str = llvm_library.processor_features()
+TRIPLE: str = llvm_library.process_triple()
 _machines: dict[int, _Machine] = {}
-_more_targets: dict[int, list[llvm.TargetMachine]] = {}
-
-
-@contextlib.contextmanager
-def _llvm_to_ourselves() -> Iterator[None]:
-    """Every use of LLVM, freeing included, is within this: one at a time, and none is cut in half by a fork.
-
-    Signals wait: raised at the wrong place, a handler's error would leave llvmlite's own lock taken for ever,
-    or have it free an object twice.
-    """
-    with unforkable():
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        handlers = {int(n): h for n in signal.valid_signals() if callable(h := signal.getsignal(n))}
-        arrived: dict[int, FrameType | None] = {}
-        with _blocked(handlers):
-            try:
-                for number in handlers:  # another thread may take a signal that this one blocks
-                    signal.signal(number, arrived.__setitem__)
-                yield
-            finally:
-                for number, handler in handlers.items():
-                    signal.signal(number, handler)
-        _handle(handlers, arrived)
-
-
-@contextlib.contextmanager
-def _blocked(numbers: Iterable[int]) -> Iterator[None]:
-    """This thread gets none of these signals before the end, where the system can hold them back."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _handle(handlers: Mapping[int, Callable[..., Any]], arrived: dict[int, FrameType | None]) -> None:
-    """Call the handlers of signals that have waited, each once; the others too where one raises."""
-    while arrived:
-        number, frame = arrived.popitem()
-        try:
-            handlers[number](number, frame)
-        finally:
-            _handle(handlers, arrived)
+_more_targets: dict[int, list[Target]] = {}
 
 
 class _Machine(NamedTuple):
-    """What LLVM compiles with; made once for a width: not all of a pass builder is freed with it."""
+    """What LLVM compiles with; made once for a width."""
 
-    target: llvm.TargetMachine
-    passes: llvm.ModulePassManager
-    builder: llvm.PassBuilder
+    target: Target
+    passes: Passes
 
 
 def _the_machine(vector_bits: int) -> _Machine:
     if vector_bits not in _machines:
         target = _new_target(vector_bits)
-        passes = llvm.create_new_module_pass_manager()
-        for name in PASSES:
-            getattr(passes, f"add_{name}_pass")()
-        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(0))
-        _machines[vector_bits] = _Machine(target, passes, builder)
+        _machines[vector_bits] = _Machine(target, Passes.create(target, PASSES))
     return _machines[vector_bits]
 
 
-def _new_target(vector_bits: int) -> llvm.TargetMachine:
+def _new_target(vector_bits: int) -> Target:
     features = _without_wider(FEATURES, vector_bits)
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(
-        CPU, features, CODEGEN_LEVEL, reloc="pic", codemodel="small", jit=True
-    )
+    return Target.create(TRIPLE, CPU, features, CODEGEN_LEVEL, RELOCATION, CODE_MODEL)
 
 
-def _targets(vector_bits: int, count: int) -> list[llvm.TargetMachine]:
+def _targets(vector_bits: int, count: int) -> list[Target]:
     """So many code generators, made once: threads can't share one."""
     more = _more_targets.setdefault(vector_bits, [])
     while len(more) < count - 1:
@@ -185,7 +105,6 @@ def _targets(vector_bits: int, count: int) -> list[llvm.TargetMachine]:
 
 _WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")
 _WITH_512_BITS = ("avx512", "avx10", "evex512")
-_ANY_WIDTH = 512
 
 
 def _without_wider(features: str, bits: int) -> str:
@@ -214,12 +133,12 @@ def _build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     machine = _the_machine(vector_bits)
     stages: list[tuple[float, float]] = []
 
-    def modules() -> Iterator[llvm.ModuleRef]:
+    def modules() -> Iterator[ParsedModule]:
         for i in order:
             start = time.perf_counter()
             module = _parse(texts[i])
             parsed = time.perf_counter()
-            machine.passes.run(module, machine.builder)
+            machine.passes.run(module)
             stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
             yield module
 
@@ -233,46 +152,19 @@ def _build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
 
 
 def _optimised(text: str, machine: _Machine) -> str:
-    module = _parse(text)
-    machine.passes.run(module, machine.builder)
-    return str(module)
+    with _parse(text) as module:
+        machine.passes.run(module)
+        return str(module)
 
 
 def _assembly(text: str, machine: _Machine) -> str:
-    module = _parse(text)
-    machine.passes.run(module, machine.builder)
-    return str(machine.target.emit_assembly(module))
+    with _parse(text) as module:
+        machine.passes.run(module)
+        return machine.target.emit(module, assembly=True).decode()
 
 
-def _load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    linker = llvm.create_lljit_compiler(
-        _the_machine(_ANY_WIDTH).target, use_jit_link=_use_jit_link(), suppress_errors=True
-    )
-    builder = llvm.JITLibraryBuilder()
-    for code in codes:
-        builder.add_object_img(code)
-    for name, address in imports.items():
-        builder.import_symbol(name, address)
-    for name in exports:
-        builder.export_symbol(name)
+def _parse(text: str) -> ParsedModule:
     try:
-        tracker = builder.link(linker, "kernels")
+        return ParsedModule(text)
     except RuntimeError as refusal:
-        raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
-    return Loaded({name: tracker[name] for name in exports}, tracker)
-
-
-def _parse(text: str) -> llvm.ModuleRef:
-    try:
-        # A context of its own: the global one would keep every type and constant for ever.
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as refusal:
-        # Without its traceback, whose frames would hold LLVM's objects beyond the lock.
-        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal.with_traceback(None)
-    return module
-
-
-def _use_jit_link() -> bool:
-    # One slab per library keeps code within reach of its constants; JITLink has no COFF support to rely on.
-    return sys.platform != "win32"
+        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal

@@ -27,7 +27,7 @@
   i64, ptr,                             ;  7 variables: count, operands
   i64, ptr,                             ;  9 constants: count, addresses
   i64, ptr,                             ; 11 outputs:   count, operands
-  i64, ptr,                             ; 13 arena: bytes, and the idle one (null while a call uses it)
+  i64, ptr,                             ; 13 arena: bytes, and the cell of the idle one (null while a call uses it)
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
@@ -35,7 +35,8 @@
   i64, i64                              ; 21 where a variable keeps a tensor that is written to, 22 and the writer
 }
 %operand = type {
-  ptr,                                  ;  0 the Variable; or what an argument must be, which is no input; else null
+  ptr,                                  ;  0 the Variable; what an argument must be, which is no input; what makes a large
+                                        ;    output, in PyArray_Empty's place; else null
   ptr,                                  ;  1 dtype
   ptr,                                  ;  2 dims
   i32, i32,                             ;  3 ndim, 4 flags that the array must have
@@ -134,7 +135,8 @@ stack.arena:
   br label %run
 
 take.arena:
-  %idle.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %idle.at = load ptr, ptr %cell.at
   %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
   %busy = icmp eq ptr %idle, null       ; another thread, or a call further up this stack, is using it
   br i1 %busy, label %temporary.arena, label %own.arena
@@ -172,7 +174,8 @@ put.back:
   br i1 %free.it, label %free.arena, label %return.arena
 
 return.arena:
-  %home = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %home.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %home = load ptr, ptr %home.at
   store atomic ptr %lent, ptr %home release, align 8
   br label %finish
 
@@ -214,8 +217,11 @@ make:
   %dims = load ptr, ptr %dims.at
   %ndim.at = getelementptr %operand, ptr %operand, i64 0, i32 3
   %ndim = load i32, ptr %ndim.at
-  call void @Py_IncRef(ptr %dtype)                ; PyArray_Empty takes a reference over
-  %array = call ptr @PyArray_Empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
+  %kept = load ptr, ptr %operand
+  %plain = icmp eq ptr %kept, null
+  %empty = select i1 %plain, ptr @PyArray_Empty, ptr %kept
+  call void @Py_IncRef(ptr %dtype)                ; it takes a reference over
+  %array = call ptr %empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %take
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import platform
 import struct
 import sys
@@ -20,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import jit, switches
+from dualflow.backends.llvm.runtime import blocks, jit, numpy_api, switches
+from dualflow.backends.llvm.runtime.call_memory import CallMemory
 from dualflow.core.errors import InternalError
 
 
@@ -103,7 +105,7 @@ class Descriptor:
     constants: Sequence[np.ndarray[Any, Any]]
     outputs: Sequence[ArraySpec]
     params: Sequence[int] | np.ndarray[Any, Any]
-    arena_bytes: int
+    arena: CallMemory
     heavy: bool
     result: str
     on_error: Callable[..., object]
@@ -225,13 +227,6 @@ _C_API = (
 _new_method = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p
 )(("PyCMethod_New", ctypes.pythonapi))
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-
-# Indices into NumPy's C API table, fixed for good by its ABI, and the ABI's number.
-_API_VERSION, _API_ARRAY_TYPE, _API_EMPTY = 0, 2, 184
-_NUMPY_ABI = 0x2000000
 
 
 @functools.cache
@@ -256,19 +251,17 @@ def _encode(
     layout: InterpreterLayout, descriptor: Descriptor, fallback: object
 ) -> tuple[bytes, tuple[object, ...]]:
     """The bytes of a %descriptor, and the objects that hold what it points to."""
-    arena = np.empty(descriptor.arena_bytes + 64 if descriptor.arena_bytes > 16384 else 0, np.uint8)
     params = np.ascontiguousarray(descriptor.params, np.int64)
     constants = _numbers([array.ctypes.data for array in descriptor.constants])
     order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
     arguments = _operands([_argument_operand(x, descriptor.inputs) for x in order])
     variables = _operands([_variable_operand(use) for use in descriptor.variables])
-    outputs = _operands([(0, spec, _C_CONTIGUOUS | _ALIGNED, 0) for spec in descriptor.outputs])
+    outputs = _operands([_output_operand(spec) for spec in descriptor.outputs])
     if descriptor.result == "tensor" and len(descriptor.outputs) != 1:
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
     slots = descriptor.slots or VariableSlots(0, 0, 0)
     if descriptor.variables and descriptor.slots is None:
         raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
-    # The entry code takes the arena's address out of this object during a call and puts it back.
     record = struct.pack(
         "<23Q",
         descriptor.kernel,
@@ -284,8 +277,8 @@ def _encode(
         _bytes_address(constants),
         len(descriptor.outputs),
         _bytes_address(outputs[0]),
-        descriptor.arena_bytes,
-        -(-arena.ctypes.data // 64) * 64,
+        descriptor.arena.nbytes,
+        descriptor.arena.cell,
         descriptor.heavy,
         _FORMS[descriptor.result],
         id(fallback),
@@ -295,7 +288,7 @@ def _encode(
         slots.lent,
         slots.lender,
     )
-    return record, (arena, params, constants, arguments, variables, outputs)
+    return record, (params, constants, arguments, variables, outputs)
 
 
 def _argument_operand(argument: int | Fixed, inputs: Sequence[ArraySpec]) -> tuple[int, ArraySpec, int, int]:
@@ -309,6 +302,11 @@ def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:
     if use.updated:
         flags |= _OWNS_DATA | _WRITEABLE
     return id(use.holder), use.spec, flags, int(use.updated)
+
+
+def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
+    large = math.prod(spec.shape) * spec.dtype.itemsize >= blocks.LARGE
+    return blocks.maker() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
 
 
 def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:
@@ -405,14 +403,7 @@ def _header_matches(array: np.ndarray[Any, Any]) -> bool:
 
 def _array_empty() -> int:
     """The address of PyArray_Empty, or 0 when NumPy's C API is not the one we know."""
-    capsule = getattr(sys.modules.get("numpy._core._multiarray_umath"), "_ARRAY_API", None)
-    if capsule is None:
-        return 0
-    table = (ctypes.c_void_p * (_API_EMPTY + 1)).from_address(_capsule_pointer(capsule, None))
-    version, array_type, empty = (table[i] or 0 for i in (_API_VERSION, _API_ARRAY_TYPE, _API_EMPTY))
-    if array_type != id(np.ndarray) or ctypes.CFUNCTYPE(ctypes.c_uint)(version)() != _NUMPY_ABI:
-        return 0
-    return empty
+    return numpy_api.table().get("PyArray_Empty", 0)
 
 
 def _word(address: int) -> int:

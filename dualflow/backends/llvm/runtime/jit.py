@@ -271,7 +271,7 @@ def _load(
         for code in codes:
             read(code)  # LLVM's linker trusts every offset
     imports = {name: _find(name, symbols) for name in _declared(sources)}
-    loaded: _Loaded = _compiler().load(codes, exports, imports)
+    loaded: _Loaded = imported("dualflow.backends.llvm.runtime.llvm_linker").load(codes, exports, imports)
     return loaded, refusal
 
 

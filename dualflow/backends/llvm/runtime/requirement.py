@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import llvmlite
-import llvmlite.binding as llvm
 
+from dualflow.backends.llvm.runtime import llvm_library
 from dualflow.core.errors import FailedPreconditionError
 
 LLVMLITE: Final = "llvmlite>=0.48,<0.51"
@@ -20,12 +20,12 @@ argument, later as an attribute of the address.
 
 def llvm_version() -> str:
     """The version of LLVM that is installed."""
-    return ".".join(map(str, llvm.llvm_version_info))
+    return ".".join(map(str, llvm_library.version()))
 
 
 def require_llvm() -> None:
     """Raise FailedPreconditionError where the LLVM that is installed is not :data:`LLVM`."""
-    if llvm.llvm_version_info[0] != LLVM:
+    if llvm_library.version()[0] != LLVM:
         raise FailedPreconditionError(
             f"llvmlite {llvmlite.__version__} is installed here, with LLVM {llvm_version()}; kernels are "
             f"written for LLVM {LLVM}. Install it with pip install '{LLVMLITE}', or do without: "

@@ -19,6 +19,7 @@ PARTS: Final = {
     "pool": "loops run on their caller",
     "product": "NumPy's BLAS is called",
     "cache": "each process compiles anew",
+    "blocks": "large outputs are new memory",
 }
 """The parts that have a switch, and what happens where they are off."""
 

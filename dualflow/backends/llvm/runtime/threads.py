@@ -12,7 +12,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from dualflow.backends.llvm.runtime import jit, switches
+from dualflow.backends.llvm.runtime import immortal, jit, switches
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
 
@@ -138,7 +138,7 @@ def make_pool(workers: int) -> Pool:
     # Without workers none of these is ever called; what the platform lacks is bound to abort.
     symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
     library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
-    made = Pool(_immortal_memory(), library.address("df_pfor"), library)
+    made = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
     _field(made, _WANTED).value = min(workers, MOST_THREADS - 1) if available() else 0
     _pools.append(made)
     return made
@@ -160,17 +160,6 @@ def _address(library: ctypes.CDLL, name: str) -> int:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     except AttributeError:
         return 0
-
-
-def _immortal_memory() -> int:
-    """Zeroed memory that nobody frees: workers may look at it until the very end of the process."""
-    allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
-        ("PyMem_RawCalloc", ctypes.pythonapi)
-    )
-    start: int | None = allocate(1, _POOL_BYTES + _ALIGNMENT)
-    if start is None:
-        raise MemoryError
-    return -(-start // _ALIGNMENT) * _ALIGNMENT
 
 
 def _field(pool: Pool, offset: int) -> ctypes.c_int64:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dualflow.backends.llvm.runtime import fastcall, jit
+from dualflow.backends.llvm.runtime.call_memory import CallMemory
 
 Array = np.ndarray[Any, Any]
 
@@ -82,7 +83,9 @@ class Fast:
         """A variable that the kernel writes."""
         return fastcall.VariableUse(variable, self.vector_spec, updated=True)
 
-    def function(self, kernel: str, otherwise: Callable[..., Any] = fallback, **fields: Any) -> Any:
+    def function(
+        self, kernel: str, otherwise: Callable[..., Any] = fallback, arena_bytes: int = 0, **fields: Any
+    ) -> Any:
         """The built-in function of a kernel: one vector in and one out, unless ``fields`` tell otherwise."""
         descriptor = fastcall.Descriptor(
             name=kernel,
@@ -92,7 +95,7 @@ class Fast:
             constants=[],
             outputs=[self.vector_spec],
             params=[self.n, 0],
-            arena_bytes=0,
+            arena=CallMemory(arena_bytes),
             heavy=False,
             result="tensor",
             on_error=raise_failed,

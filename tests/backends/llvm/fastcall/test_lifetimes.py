@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime.call_memory import CallMemory
 from dualflow.backends.llvm.runtime.fastcall import ArraySpec
 
 # Freeing.
@@ -161,6 +162,20 @@ def test_a_call_within_a_call_has_an_arena_of_its_own(fast: Any) -> None:
     assert depth == [3] * 5
 
 
+def test_functions_that_share_an_arena_may_call_each_other(fast: Any) -> None:
+    arena = CallMemory(1 << 16)
+    inner = fast.function("detour", params=[fast.n, arena.nbytes], arena=arena)
+
+    def on_error(status: int, x: Any) -> object:
+        return inner(x)
+
+    outer = fast.function("fail", params=[fast.n, 3], arena=arena, on_error=on_error)
+    for start in range(3):
+        x = fast.tensor(start)
+        assert (outer(x)._array == x._array).all()
+        assert (inner(x)._array == x._array).all()
+
+
 def test_threads_share_one_function(fast: Any, heavy: bool) -> None:
     arena_bytes = 1 << 16
     call = fast.function("detour", params=[fast.n, arena_bytes], arena_bytes=arena_bytes, heavy=heavy)
@@ -203,6 +218,7 @@ def test_a_process_may_end_with_functions_alive(fast: Any) -> None:
     program = """
 import numpy as np
 from dualflow.backends.llvm.runtime import fastcall, jit
+from dualflow.backends.llvm.runtime.call_memory import CallMemory
 
 class Tensor:
     __slots__ = ("_array",)
@@ -210,7 +226,8 @@ class Tensor:
 nothing = jit.compile_text("define void @nothing(ptr %b, ptr %p, ptr %s) { ret void }", ["nothing"], {})
 spec = fastcall.ArraySpec(np.dtype(np.float32), (3,))
 descriptor = fastcall.Descriptor(
-    "nothing", nothing.address("nothing"), [], [], [], [spec], [], 0, False, "tensor", print, keep=(nothing,)
+    "nothing", nothing.address("nothing"), [], [], [], [spec], [], CallMemory(0), False, "tensor", print,
+    keep=(nothing,),
 )
 call = fastcall.builtin(fastcall.probe(Tensor), descriptor, print)
 print(call()._array.shape)

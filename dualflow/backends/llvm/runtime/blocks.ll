@@ -1,0 +1,278 @@
+; Large blocks of memory, kept when they are freed: a policy of NumPy's (NEP 49) for the outputs of compiled graphs.
+;
+; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So a freed block is
+; kept, under a limit, and given to the next array of as many bytes. The pages of huge blocks are marked as free
+; (MADV_FREE), which takes no time for the few pages of such a block: where memory is short the system takes them, as if
+; nobody held them.
+;
+; NumPy may call from any thread. Whoever finds the lock taken takes and gives memory as if there were no kept blocks,
+; so nobody waits, and a child that was forked meanwhile goes on.
+
+%block = type { ptr, i64 }                        ; a kept block and its bytes; null for none
+%blocks = type {
+  i32, i32,                                       ;  0 lock, 1 the place that is filled next
+  i64,                                            ;  2 bytes that are kept
+  i64,                                            ;  3 bytes that may be kept
+  [32 x %block],                                  ;  4
+  ptr, ptr                                        ;  5 this policy and NumPy's own one, as Python objects
+}
+
+@df_blocks = external global %blocks
+declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
+declare ptr @PyDataMem_GetHandler()
+declare ptr @PyDataMem_SetHandler(ptr)
+declare void @Py_DecRef(ptr)
+
+declare i32 @posix_memalign(ptr, i64, i64)
+declare i32 @madvise(ptr, i64, i32)
+declare ptr @malloc(i64)
+declare ptr @calloc(i64, i64)
+declare ptr @realloc(ptr, i64)
+declare void @free(ptr)
+
+; What a huge block begins at and has: whole huge pages, of 2 MiB. Others have whole cache lines.
+define internal i64 @unit(i64 %bytes) alwaysinline {
+  %huge = call i1 @is_huge(i64 %bytes)
+  %unit = select i1 %huge, i64 2097152, i64 64
+  ret i64 %unit
+}
+
+define internal i64 @whole(i64 %bytes) alwaysinline {
+  %unit = call i64 @unit(i64 %bytes)
+  %last = sub i64 %unit, 1
+  %more = add i64 %bytes, %last
+  %mask = sub i64 0, %unit
+  %whole = and i64 %more, %mask
+  ret i64 %whole
+}
+
+; From 4 MiB on NumPy asks for huge pages, too.
+define internal i1 @is_huge(i64 %bytes) alwaysinline {
+  %huge = icmp uge i64 %bytes, 4194304
+  ret i1 %huge
+}
+
+; Below 64 KiB faults are few.
+define internal i1 @is_large(i64 %bytes) alwaysinline {
+  %large = icmp uge i64 %bytes, 65536
+  %possible = icmp ult i64 %bytes, 1152921504606846976
+  %both = and i1 %large, %possible
+  ret i1 %both
+}
+
+define internal i1 @lock(ptr %blocks) alwaysinline {
+  %pair = cmpxchg ptr %blocks, i32 0, i32 1 acquire monotonic
+  %taken = extractvalue { i32, i1 } %pair, 1
+  ret i1 %taken
+}
+
+define internal void @unlock(ptr %blocks) alwaysinline {
+  store atomic i32 0, ptr %blocks release, align 4
+  ret void
+}
+
+; Take the block at a place out, whatever is there: its address, or null.
+define internal ptr @take_out(ptr %blocks, ptr %place) alwaysinline {
+  %memory = load ptr, ptr %place
+  %bytes.at = getelementptr %block, ptr %place, i64 0, i32 1
+  %bytes = load i64, ptr %bytes.at
+  %kept.at = getelementptr %blocks, ptr %blocks, i64 0, i32 2
+  %kept = load i64, ptr %kept.at
+  %left = sub i64 %kept, %bytes
+  store i64 %left, ptr %kept.at
+  store ptr null, ptr %place
+  store i64 0, ptr %bytes.at
+  ret ptr %memory
+}
+
+; PyArray_Empty with this policy. Where a user has set a policy of his own it is that one's array.
+define ptr @df_block_empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order) nounwind {
+entry:
+  %own.at = getelementptr %blocks, ptr @df_blocks, i64 0, i32 6
+  %own = load ptr, ptr %own.at
+  %current = call ptr @PyDataMem_GetHandler()
+  %usual = icmp eq ptr %current, %own
+  br i1 %usual, label %change, label %as.set
+
+as.set:
+  %other = call ptr @PyArray_Empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order)
+  br label %end
+
+change:
+  %policy.at = getelementptr %blocks, ptr @df_blocks, i64 0, i32 5
+  %policy = load ptr, ptr %policy.at
+  %before = call ptr @PyDataMem_SetHandler(ptr %policy)
+  %array = call ptr @PyArray_Empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order)
+  %set = call ptr @PyDataMem_SetHandler(ptr %current)
+  call void @drop.reference(ptr %before)
+  call void @drop.reference(ptr %set)
+  br label %end
+
+end:
+  %made = phi ptr [ %other, %as.set ], [ %array, %change ]
+  call void @drop.reference(ptr %current)
+  ret ptr %made
+}
+
+define internal void @drop.reference(ptr %object) alwaysinline {
+  %nothing = icmp eq ptr %object, null
+  br i1 %nothing, label %end, label %drop
+
+drop:
+  call void @Py_DecRef(ptr %object)
+  br label %end
+
+end:
+  ret void
+}
+
+define ptr @df_block_malloc(ptr %blocks, i64 %bytes) nounwind {
+entry:
+  %large = call i1 @is_large(i64 %bytes)
+  br i1 %large, label %try, label %small
+
+small:
+  %plain = call ptr @malloc(i64 %bytes)
+  ret ptr %plain
+
+try:
+  %whole = call i64 @whole(i64 %bytes)
+  %locked = call i1 @lock(ptr %blocks)
+  br i1 %locked, label %next, label %new
+
+next:
+  %i = phi i64 [ 0, %try ], [ %i.next, %differs ]
+  %place = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i64 %i
+  %has.at = getelementptr %block, ptr %place, i64 0, i32 1
+  %has = load i64, ptr %has.at
+  %fits = icmp eq i64 %has, %whole
+  br i1 %fits, label %found, label %differs
+
+differs:
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, 32
+  br i1 %more, label %next, label %none
+
+found:
+  %kept = call ptr @take_out(ptr %blocks, ptr %place)
+  call void @unlock(ptr %blocks)
+  ret ptr %kept
+
+none:
+  call void @unlock(ptr %blocks)
+  br label %new
+
+new:
+  %at = alloca ptr
+  %unit = call i64 @unit(i64 %bytes)
+  %failed = call i32 @posix_memalign(ptr %at, i64 %unit, i64 %whole)
+  %good = icmp eq i32 %failed, 0
+  br i1 %good, label %made, label %short
+
+short:
+  ret ptr null
+
+made:
+  %made.block = load ptr, ptr %at
+  %huge = call i1 @is_huge(i64 %bytes)
+  br i1 %huge, label %advise, label %give
+
+advise:
+  call i32 @madvise(ptr %made.block, i64 %whole, i32 14)       ; MADV_HUGEPAGE
+  br label %give
+
+give:
+  ret ptr %made.block
+}
+
+; NumPy has checked that the product is no more than an i64 holds.
+define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind {
+  %product = mul i64 %count, %bytes
+  %large = call i1 @is_large(i64 %product)
+  %whole = call i64 @whole(i64 %product)
+  %all = select i1 %large, i64 %whole, i64 %product
+  %memory = call ptr @calloc(i64 1, i64 %all)
+  ret ptr %memory
+}
+
+; As many bytes as `free` takes a block of so many to have.
+define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind {
+  %large = call i1 @is_large(i64 %bytes)
+  %whole = call i64 @whole(i64 %bytes)
+  %all = select i1 %large, i64 %whole, i64 %bytes
+  %moved = call ptr @realloc(ptr %memory, i64 %all)
+  ret ptr %moved
+}
+
+define void @df_block_free(ptr %blocks, ptr %memory, i64 %bytes) nounwind {
+entry:
+  %large = call i1 @is_large(i64 %bytes)
+  br i1 %large, label %try, label %plain
+
+plain:
+  call void @free(ptr %memory)
+  ret void
+
+try:
+  %whole = call i64 @whole(i64 %bytes)
+  %limit.at = getelementptr %blocks, ptr %blocks, i64 0, i32 3
+  %limit = load i64, ptr %limit.at
+  %keeps = icmp ule i64 %whole, %limit
+  br i1 %keeps, label %try.lock, label %plain
+
+try.lock:
+  %locked = call i1 @lock(ptr %blocks)
+  br i1 %locked, label %keep, label %plain
+
+keep:
+  %next.at = getelementptr %blocks, ptr %blocks, i64 0, i32 1
+  %first = load i32, ptr %next.at
+  %kept.at = getelementptr %blocks, ptr %blocks, i64 0, i32 2
+  br label %make.room
+
+make.room:                                        ; from the oldest on, the one whose place is filled now among them
+  %n = phi i32 [ 0, %keep ], [ %n.next, %drop ]
+  %sum = add i32 %first, %n
+  %turn = and i32 %sum, 31
+  %old = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %turn
+  %kept = load i64, ptr %kept.at
+  %then = add i64 %kept, %whole
+  %over = icmp ugt i64 %then, %limit
+  %is.first = icmp eq i32 %n, 0
+  %must = or i1 %over, %is.first
+  br i1 %must, label %drop, label %put
+
+drop:
+  %dropped = call ptr @take_out(ptr %blocks, ptr %old)
+  call void @free(ptr %dropped)
+  %n.next = add i32 %n, 1
+  br label %make.room
+
+put:
+  %place = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %first
+  store ptr %memory, ptr %place
+  %bytes.at = getelementptr %block, ptr %place, i64 0, i32 1
+  store i64 %whole, ptr %bytes.at
+  store i64 %then, ptr %kept.at
+  %second = add i32 %first, 1
+  %following = and i32 %second, 31
+  store i32 %following, ptr %next.at
+  %huge = call i1 @is_huge(i64 %bytes)
+  br i1 %huge, label %mark, label %done
+
+mark:
+  ; Whole pages of it only: a resized block begins anywhere.
+  %address = ptrtoint ptr %memory to i64
+  %begin.up = add i64 %address, 4095
+  %begin = and i64 %begin.up, -4096
+  %end.any = add i64 %address, %whole
+  %end = and i64 %end.any, -4096
+  %length = sub i64 %end, %begin
+  %pages = inttoptr i64 %begin to ptr
+  call i32 @madvise(ptr %pages, i64 %length, i32 8)            ; MADV_FREE
+  br label %done
+
+done:
+  call void @unlock(ptr %blocks)
+  ret void
+}

@@ -1,0 +1,42 @@
+"""The memory that a graph's built-in calls work in, one call at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+ALIGNMENT = 64
+
+
+class CallMemory:
+    """Memory whose address a call takes out of a cell and puts back when it is over.
+
+    All built-in calls of a graph share it. A call that finds the cell empty, in another thread or further
+    up the same stack, works in memory of its own. The system gives the pages when they are first written to.
+
+    Attributes:
+        nbytes: how much there is.
+        cell: the address of the cell.
+
+    >>> memory = CallMemory(1 << 20)
+    >>> memory.nbytes
+    1048576
+    """
+
+    __slots__ = ("_cell", "_memory", "cell", "nbytes")
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self._memory = aligned_bytes(nbytes)
+        self._cell = np.array([self._memory.__array_interface__["data"][0]], np.uintp)
+        self.cell: int = self._cell.__array_interface__["data"][0]
+
+
+def aligned_bytes(nbytes: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Uninitialised bytes that begin at a cache line.
+
+    >>> aligned_bytes(100).nbytes, aligned_bytes(100).ctypes.data % 64
+    (100, 0)
+    """
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT
+    return raw[start : start + nbytes]

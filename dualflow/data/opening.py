@@ -1,0 +1,40 @@
+"""Files that datasets read, which may be compressed."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import BinaryIO, cast
+
+from dualflow.core.errors import InvalidArgumentError, NotFoundError
+from dualflow.core.status_errors import DataLossError
+from dualflow.function.errors import here
+
+Opening = Callable[[str], AbstractContextManager[BinaryIO]]
+
+
+def opening(compression: str | None) -> Opening:
+    """What opens a file by its name, to be read as it was before it was compressed.
+
+    Where it is open, errors about it are raised as this library's: NotFoundError, or DataLossError where what
+    is compressed is damaged.
+
+    Raises:
+        InvalidArgumentError: another compression than None, "" and "GZIP".
+    """
+    if compression not in (None, "", "GZIP"):
+        raise InvalidArgumentError(f"compression_type is None or 'GZIP', not {compression!r}.{here()}")
+
+    @contextmanager
+    def opened(name: str) -> Iterator[BinaryIO]:
+        try:
+            with cast(BinaryIO, gzip.open(name)) if compression else open(name, "rb") as file:
+                yield file
+        except FileNotFoundError:
+            raise NotFoundError(f"There is no file {name!r}.{here()}") from None
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataLossError(f"{name!r} is damaged: {error}; write it again.{here()}") from None
+
+    return opened

@@ -1,0 +1,110 @@
+"""Calls of a graph that is not compiled yet: NumPy runs them, node by node, while a thread compiles it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dualflow.core.locks import SharedLock
+from dualflow.function.calling.backend_door import backend_of
+from dualflow.function.calling.data_sized import as_one_node, sized_by_data
+from dualflow.function.calling.failed_calls import AssignmentHistory
+from dualflow.function.calling.graph_call import GraphCall
+from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.assignments import drop_assignments
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+
+_NUMPY = CompileOptions(backend="numpy")
+_beginning = SharedLock()
+_turn = SharedLock()
+"""Held by the thread that compiles: one at a time."""
+
+
+@dataclass(frozen=True)
+class _CompileThread:
+    """What one thread is to compile, in the process that has started it."""
+
+    process: int = field(default_factory=os.getpid)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class FirstCalls:
+    """Runs a graph as it was traced until a thread has compiled it.
+
+    Args:
+        graph: the trace, of which no pass has changed a digit.
+        history: what the trace has assigned before a call fails.
+        compile_it: compiles the graph, and keeps what it has made; held weakly. An error ends the thread: the
+            next call compiles for itself, and raises it where the user sees it.
+
+    Attributes:
+        count: how many calls it has served.
+    """
+
+    def __init__(
+        self, graph: Graph, history: AssignmentHistory | None, compile_it: Callable[[], object]
+    ) -> None:
+        self.count = 0
+        self._graph = graph
+        self._history = history
+        self._compile_it = weakref.WeakMethod(compile_it)
+        self._call: GraphCall | None = None
+        self._work: _CompileThread | None = None
+
+    @property
+    def serving(self) -> bool:
+        """Whether it serves a call that begins now; the thread is started if there is none."""
+        job = self._work
+        if job is None or job.process != os.getpid():  # a forked child has no thread of its parent's
+            job = self._begin()
+        return not job.ended.is_set()
+
+    def take(self) -> GraphCall | None:
+        """What runs a call that begins now; None where the thread has ended."""
+        if not self.serving:
+            return None
+        self.count += 1
+        return self._call
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait until the thread has ended, at most so many seconds; whether it has, or was never started."""
+        job = self._work
+        if job is not None and job.process != os.getpid():
+            job = self._begin()
+        return job is None or job.ended.wait(timeout)
+
+    def _begin(self) -> _CompileThread:
+        with _beginning.lock:
+            job = self._work
+            if job is not None and job.process == os.getpid():
+                return job
+            if self._call is None:
+                interpreted = backend_of("numpy").build(as_traced(self._graph), _NUMPY)
+                self._call = GraphCall(interpreted, self._history)
+            job = self._work = _CompileThread()
+            try:
+                threading.Thread(target=self._run, args=(job,), name="dualflow compile").start()
+            except RuntimeError:  # there can be no more threads: the call compiles for itself
+                job.ended.set()
+            return job
+
+    def _run(self, job: _CompileThread) -> None:
+        try:
+            with _turn.lock, contextlib.suppress(Exception):
+                compile_it = self._compile_it()
+                # A process that ends waits for its threads.
+                if compile_it is not None and threading.main_thread().is_alive():
+                    compile_it()
+        finally:
+            job.ended.set()
+
+
+def as_traced(graph: Graph) -> Graph:
+    """``graph`` without what nobody reads, and otherwise as it was traced."""
+    cause = sized_by_data(graph)
+    return eliminate_dead_code(drop_assignments(graph)) if cause is None else as_one_node(graph, cause)

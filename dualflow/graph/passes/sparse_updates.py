@@ -1,0 +1,111 @@
+"""Steps along a gradient that is zero but for some rows: only these rows change."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.core.shape import Shape
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.ops.forms import Literal
+from dualflow.ops.record import REGISTRY
+
+SPARSE: Final = 4
+"""So many times as many rows as are added up make it pay to leave those that are not."""
+LEAST_LENGTH: Final = 8
+"""Elements of a row from which on it pays."""
+
+
+def step_on_rows(graph: Graph) -> Graph:
+    """v - c * scatter(i, rows) changes the rows of ``v`` at ``i`` alone, where only that reads the scatter.
+
+    It is exact: ``v - c * 0`` is ``v`` to the bit for a number ``c`` above 0. The rows that belong to a place
+    are added up first, in the order in which the scatter adds them: each gives its number to a table of
+    places, where one stays, and is added to the sum of that number.
+    """
+    results = set(graph.results)
+    once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
+    changed = rebuild(graph, lambda original, node: _on_rows(original, node, once))
+    return graph if changed is graph else eliminate_dead_code(changed)
+
+
+class _Step(NamedTuple):
+    """A difference whose second term is ``scatter``, times ``factor`` if there is one."""
+
+    scatter: Node
+    factor: Value | None
+
+
+def _step(node: Node, once: set[Value]) -> _Step | None:
+    if node.op is not REGISTRY["subtract"] or node.inputs[0].spec != node.output.spec:
+        return None
+    term, factor = node.inputs[1], None
+    maker = term.node
+    if maker is not None and maker.op is REGISTRY["multiply"] and term in once:
+        known = [v for v in maker.inputs if _is_positive(v)]
+        others = [v for v in maker.inputs if v not in known]
+        if len(known) != 1 or len(others) != 1:
+            return None
+        (factor,), (term,) = known, others
+    scatter = term.node
+    if scatter is None or scatter.op is not REGISTRY["scatter_add"] or term not in once:
+        return None
+    return _Step(scatter, factor) if _pays(scatter, node.output) else None
+
+
+def _is_positive(value: Value) -> bool:
+    """Whether ``value`` is a number above 0 that is known."""
+    node = value.node
+    if node is None or not isinstance(node.op.form, Literal) or value.spec.rank:
+        return False
+    number = node.attrs["value"]
+    return bool(np.issubdtype(number.dtype, np.floating) and np.isfinite(number) and number > 0)
+
+
+def _pays(scatter: Node, whole: Value) -> bool:
+    shape, indices = sizes(whole), sizes(scatter.inputs[0])
+    known = all(type(n) is int for n in (*shape, *indices))
+    if not known or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
+        return False
+    count, (size, *row) = math.prod(indices), shape
+    return 0 < count * SPARSE <= size and math.prod(row) >= LEAST_LENGTH
+
+
+def _on_rows(original: Node, node: Node, once: set[Value]) -> Expansion | None:
+    if original is not node:  # what it reads has moved: of two steps that meet one is left as it is
+        return None
+    step = _step(node, once)
+    if step is None:
+        return None
+    made: list[Node] = []
+
+    def add(name: str, *inputs: Value, **attrs: Any) -> Value:
+        op = REGISTRY[name]
+        specs = op.specs([v.spec for v in inputs], attrs)
+        made.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.also))
+        return made[-1].output
+
+    indices, rows = step.scatter.inputs
+    old = node.inputs[0]
+    size, *row = sizes(old)
+    count = math.prod(sizes(indices))
+    flat = indices.spec.rank == 1
+    at = indices if flat else add("reshape", indices, shape=Shape((count,)))
+    places = add("reshape", indices, shape=Shape((count, 1)))
+    zero = add("constant", value=np.zeros((), np.int32))
+    table = add("broadcast_to", zero, shape=Shape((size,)))
+    numbers = add("constant", value=np.arange(count, dtype=np.int32))
+    table = add("tensor_scatter_nd_update", table, places, numbers)
+    number = add("gather", table, at, axis=0)
+    rows = rows if flat else add("reshape", rows, shape=Shape((count, *row)))
+    sums = add("scatter_add", number, rows, axis=0, size=count)
+    change = add("gather", sums, number, axis=0)
+    if step.factor is not None:
+        change = add("multiply", change, step.factor)
+    new = add("subtract", add("gather", old, at, axis=0), change)
+    return Expansion(made, [add("tensor_scatter_nd_update", old, places, new)])

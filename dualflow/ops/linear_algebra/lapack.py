@@ -1,0 +1,114 @@
+"""Calls of LAPACK in the library that NumPy has loaded, in the matrix's own precision.
+
+``np.linalg`` computes float32 in float64, which takes twice the time of large matrices. It is as good for
+small ones, where it goes through a batch faster than calls one by one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import blas
+
+SMALLEST: Final = 64
+"""Matrices of fewer rows or columns are left to NumPy."""
+
+_PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+_REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
+"""The names of routines for real matrices, by those for complex ones, where these differ."""
+
+
+def serves(x: Any, *names: str) -> bool:
+    """Whether matrices are large enough, and all these routines are there for their dtype."""
+    found = blas.find()
+    return (
+        found is not None
+        and x.size > 0
+        and min(x.shape[-2:]) >= SMALLEST
+        and all(found.lapack(_name(x.dtype, name)) for name in names)
+    )
+
+
+def call(name: str, dtype: Any, *arguments: Any) -> int:
+    """Call a routine, and return its ``info``.
+
+    Args:
+        name: without the character of the type; that of complex matrices where there are two.
+        dtype: of the matrices.
+        arguments: all but ``info``, which is the last: texts of one character, integers, and arrays, which
+            are given by their addresses.
+    """
+    info = integers(1)
+    _run(name, dtype, *arguments, info)
+    return int(info[0])
+
+
+def call_with_work(
+    name: str, dtype: Any, *arguments: Any, kinds: str = "x", behind: Sequence[Any] = ()
+) -> int:
+    """Call a routine that takes memory to work in, of the size that it asks for; return its ``info``.
+
+    Args:
+        name: see :func:`call`.
+        dtype: of the matrices.
+        arguments: those before the memory.
+        kinds: of which dtype each piece of memory is, which is followed by its length: ``x`` of the matrices'
+            own, ``r`` of that of their real parts, ``i`` of integers.
+        behind: what follows the memory.
+    """
+    dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
+    asked = [np.zeros(1, dtypes[kind]) for kind in kinds]
+    call(name, dtype, *arguments, *[y for x in asked for y in (x, -1)], *behind)
+    memory = [np.empty(max(1, int(x[0].real)), x.dtype) for x in asked]
+    return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *behind)
+
+
+def integers(count: int) -> Any:
+    """An array of the routines' integers, all 0."""
+    found = blas.find()
+    return np.zeros(count, np.int64 if found is not None and found.int_bits == 64 else np.int32)
+
+
+def columns(x: Any) -> Any:
+    """A copy of a matrix in the order of its columns, as routines take it."""
+    return np.array(x, order="F")
+
+
+def clear_below(x: Any) -> None:
+    """Set to 0 what is below the diagonal of a matrix in the order of its columns; it uses ``laset``."""
+    rows, width = x.shape
+    zero = np.zeros(1, x.dtype)
+    if rows > 1:
+        _run("laset", x.dtype, "L", rows - 1, min(rows - 1, width), zero, zero, x[1:], rows)
+
+
+def _run(name: str, dtype: Any, *arguments: Any) -> None:
+    texts = sum(isinstance(x, str) for x in arguments)
+    routine, integer = _routine(_name(dtype, name), len(arguments), texts)
+    routine(*[_argument(x, integer) for x in arguments], *[1] * texts)
+
+
+def _argument(x: Any, integer: Any) -> Any:
+    if isinstance(x, str):
+        return x.encode()
+    return ctypes.byref(integer(x)) if isinstance(x, int) else x.ctypes.data
+
+
+def _name(dtype: Any, name: str) -> str:
+    char = np.dtype(dtype).char
+    return _PREFIXES[char] + (_REAL_NAMES.get(name, name) if char in "fd" else name)
+
+
+@functools.cache
+def _routine(name: str, pointers: int, texts: int) -> tuple[Callable[..., None], Any]:
+    """A routine by its full name, which lets other threads run meanwhile, and the type of its integers."""
+    found = blas.find()
+    assert found is not None, "serves() has been asked"
+    kinds = (*[ctypes.c_void_p] * pointers, *[ctypes.c_size_t] * texts)
+    integer = ctypes.c_int64 if found.int_bits == 64 else ctypes.c_int32
+    return ctypes.CFUNCTYPE(None, *kinds)(found.lapack(name)), integer

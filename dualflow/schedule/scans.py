@@ -1,0 +1,123 @@
+"""The kernel of a scan: running results, each of which depends on the one before.
+
+    For kept loops, by threads; the one along which memory lies by lanes
+        FoldStart
+        For the scanned loop
+            Load
+            FoldStep
+            FoldFinish
+            Store
+
+Elements are taken one after another whatever the number of threads, so a result has the bits of NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Scan
+from dualflow.schedule.kernels import KernelWriter
+from dualflow.schedule.loop_program import (
+    SHARE,
+    Bound,
+    End,
+    FoldFinish,
+    FoldStart,
+    FoldStep,
+    For,
+    LoopKind,
+    Run,
+    Single,
+    Statement,
+)
+from dualflow.schedule.nest import Access, Nest, NestOperand
+
+
+def scan_of(nest: Nest) -> Node | None:
+    """The scan that ``nest`` is, which is then all of it; None for any other nest."""
+    node = nest.steps[0].node if nest.steps else None
+    return node if node is not None and isinstance(node.op.form, Scan) else None
+
+
+class ScanWriter(KernelWriter):
+    """Writes the nest of one scan."""
+
+    def __init__(self, nest: Nest, lanes: int, node: Node) -> None:
+        super().__init__(_as_it_runs(nest, node), lanes)
+        self.node = node
+
+    def scan(self) -> Run:
+        nest = self.nest
+        body = tuple(self._around(0))
+        if not nest.kept:
+            body = (For(SHARE, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
+        empty = any(loop.extent == 0 for loop in nest.loops)
+        total = nest.loops[0].extent if nest.kept else 1
+        return self._made(body, 0 if empty else total)
+
+    def _around(self, at: int) -> Iterator[Statement]:
+        """The kept loops from ``at`` inwards, and the running results inside of them."""
+        if at == self.nest.kept:
+            yield from self._running()
+            return
+        begin: Bound = End.ZERO
+        end: Bound = self._extent(at)
+        if at == 0:
+            begin, end = End.LOW, End.HIGH
+        yield self._loop(at, begin, end, lambda: self._around(at + 1))
+
+    def _running(self) -> Iterator[Statement]:
+        """The scanned loop, or the one element of an axis of size 1."""
+        (step,), (store,) = self.nest.steps, self.nest.stores
+        exclusive, scanned = self.node.attrs["exclusive"], self.nest.kept
+        accumulator = self._accumulator(step)
+
+        def finish() -> Statement:
+            return FoldFinish(self._bind(self.node.output), self.node, accumulator)
+
+        def turn() -> Iterator[Statement]:
+            loads, value = self._operand(step.operands[0])
+            yield from loads
+            if exclusive:
+                yield finish()
+            yield FoldStep(accumulator, self.node, value, ((scanned, self._extent(scanned)),))
+            if not exclusive:
+                yield finish()
+            yield from self._stores([store])
+
+        if scanned < len(self.nest.loops):
+            yield FoldStart(accumulator, self.node)
+            yield self._loop(scanned, End.ZERO, self._extent(scanned), turn)
+            return
+        if exclusive:
+            yield from (FoldStart(accumulator, self.node), finish())
+        else:
+            loads, value = self._operand(step.operands[0])
+            yield from (*loads, Single(self._bind(self.node.output), self.node, value))
+        yield from self._stores([store])
+
+
+def _as_it_runs(nest: Nest, node: Node) -> Nest:
+    """The nest whose scanned loop, the last, has no lanes, and goes from the end where ``node`` says so."""
+    scanned, count = nest.kept, len(nest.loops)
+    nest = replace(nest, vector=None if nest.vector == scanned else nest.vector)
+    if not node.attrs["reverse"] or scanned == count:
+        return nest
+    (step,), (store,) = nest.steps, nest.stores
+    last = nest.loops[scanned].extent - 1
+
+    def backwards(access: Access) -> Access:
+        stride = access.strides[scanned]
+        strides = (*access.strides[:scanned], -stride)
+        return access._replace(offset=access.offset + last * stride, strides=strides)
+
+    operands = tuple(
+        [o if o.access is None else NestOperand(access=backwards(o.access)) for o in step.operands]
+    )
+    return replace(
+        nest,
+        steps=(replace(step, operands=operands),),
+        stores=(store._replace(access=backwards(store.access)),),
+    )

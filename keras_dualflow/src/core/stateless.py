@@ -1,0 +1,29 @@
+"""Traced functions in a ``StatelessScope`` of Keras's are part of what calls them.
+
+Variables stand for other values there, or for what they are going to be initialised with, and a trace would
+keep those for all later calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
+
+from dualflow.function.run_eagerly import DETOURS
+
+_enter, _leave = StatelessScope.__enter__, StatelessScope.__exit__
+
+
+def _enter_inlined(self: Any) -> Any:
+    self._inlined = DETOURS.inlined()
+    self._inlined.__enter__()
+    return _enter(self)
+
+
+def _leave_inlined(self: Any, *error: Any) -> Any:
+    self._inlined.__exit__(None, None, None)
+    return _leave(self, *error)
+
+
+StatelessScope.__enter__, StatelessScope.__exit__ = _enter_inlined, _leave_inlined
