@@ -83,6 +83,9 @@ class Op:
         outputs: number of outputs; None when the attributes decide.
         effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
         strings: whether the kernel takes strings too; those of the forms that only move elements do.
+        partly: ``partly(needed, **attrs)`` returns the attributes with which the op computes only the outputs
+            that are ``needed`` (a tuple of bools, some of them false), to the same bits; None where it
+            computes all.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Op:
     outputs: int | None = 1
     effect: Effect | None = None
     strings: bool = False
+    partly: Callable[..., dict[str, Any] | None] | None = None
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:

@@ -99,7 +99,7 @@ _INSIDE: Final = (
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
-    Pass("trimming", trim_control, "values of choices and loops are needed one by one, not as a node"),
+    Pass("trimming", trim_control, "values of choices, loops and qr are needed one by one, not as a node"),
 )
 
 SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (

@@ -1,4 +1,4 @@
-"""Remove unused inputs, outputs and carried values of loops and choices."""
+"""Remove unused inputs, outputs and carried values of loops and choices, and outputs of other nodes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from dualflow.ops.forms import Choice, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
-    """``graph`` without the inputs, outputs and carried values of choices and loops that nothing uses."""
+    """``graph`` without the inputs, outputs and carried values of choices and loops that nothing uses.
+
+    Other nodes lose the outputs that nothing uses where their op can leave them out.
+    """
     needs: dict[Node, _Needs] = {}
+    parts: dict[Node, dict[str, Any]] = {}
     needed: set[Node] = set()
     live = set(graph.results)
     for node in reversed(graph.nodes):
@@ -29,15 +33,35 @@ def trim_control(graph: Graph) -> Graph:
             live.update([node.inputs[i] for i in found.inputs])
             live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
         else:
+            attrs = _partly(node, live)
+            if attrs is not None:
+                parts[node] = attrs
             live.update(node.inputs)
 
     def trimmed(node: Node, current: Node) -> Expansion | None:
         if node not in needed:
             return without(node)
+        if node in parts:
+            return _part_of(current, parts[node], [i for i, v in enumerate(node.outputs) if v in live])
         found = needs.get(node)
         return None if found is None or found.all_of(node) else _expansion(current, found)
 
     return rebuild(graph, trimmed)
+
+
+def _partly(node: Node, live: Container[Value]) -> dict[str, Any] | None:
+    """The attributes with which a node computes only what is live; None where it has to compute all."""
+    needed = tuple([v in live for v in node.outputs])
+    return None if node.op.partly is None or all(needed) else node.op.partly(needed, **node.attrs)
+
+
+def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expansion:
+    """The node with other attributes, which computes these of its outputs."""
+    made = Node(node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.also)
+    values = list(node.outputs)
+    for i, value in zip(outputs, made.outputs, strict=True):
+        values[i] = value
+    return Expansion((made,), values)
 
 
 class _Needs(NamedTuple):

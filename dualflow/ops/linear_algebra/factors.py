@@ -48,33 +48,36 @@ def lapack_cholesky(x: Any) -> Any:
     return out
 
 
-def _numpy_qr(x: Any, full_matrices: bool) -> Factors:
-    return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+def _numpy_qr(x: Any, full_matrices: bool, only_r: bool) -> Factors:
+    q, r = np.linalg.qr(x, "complete" if full_matrices else "reduced")
+    return (r,) if only_r else (q, r)
 
 
 @exported_as(_numpy_qr)
-def lapack_qr(x: Any, full_matrices: bool) -> Factors:
-    """``q`` and ``r``."""
+def lapack_qr(x: Any, full_matrices: bool, only_r: bool) -> Factors:
+    """``q`` and ``r``, or the latter alone."""
     if not serves(x, "geqrf", "ungqr", "laset"):
-        return _numpy_qr(x, full_matrices)
+        return _numpy_qr(x, full_matrices, only_r)
     *batch, rows, width = x.shape
     inner = rows if full_matrices else min(rows, width)
-    q, r = _stack(batch, rows, inner, x.dtype), _stack(batch, inner, width, x.dtype)
+    r = _stack(batch, inner, width, x.dtype)
+    q = None if only_r else _stack(batch, rows, inner, x.dtype)
     with for_matrices(rows * width):
         for at in np.ndindex(*batch):
-            _qr(x[at], q[at], r[at])
-    return q, r
+            _qr(x[at], None if q is None else q[at], r[at])
+    return (r,) if q is None else (q, r)
 
 
 def _qr(x: Any, q: Any, r: Any) -> None:
     rows, width = x.shape
-    inner, rank = q.shape[1], min(rows, width)
+    inner, rank = len(r), min(rows, width)
     reflections, scales = columns(x), np.empty(rank, x.dtype)
     call_with_work("geqrf", x.dtype, rows, width, reflections, rows, scales)
     r[...] = reflections[:inner]
     clear_below(r)
-    q[:, :rank] = reflections[:, :rank]
-    call_with_work("ungqr", x.dtype, rows, inner, rank, q, rows, scales)
+    if q is not None:
+        q[:, :rank] = reflections[:, :rank]
+        call_with_work("ungqr", x.dtype, rows, inner, rank, q, rows, scales)
 
 
 def _numpy_svd(x: Any, full_matrices: bool) -> Factors:

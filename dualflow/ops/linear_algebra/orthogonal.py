@@ -26,18 +26,16 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, ...]:
+def _infer(x: TensorSpec, full_matrices: bool, only_r: bool = False) -> tuple[TensorSpec, ...]:
     batch, rows, columns = matrices(x)
     inner = rows if full_matrices else None if rows is None or columns is None else min(rows, columns)
-    return (
-        TensorSpec.of(Shape([*batch, rows, inner]), x.dtype),
-        TensorSpec.of(Shape([*batch, inner, columns]), x.dtype),
-    )
+    r = TensorSpec.of(Shape([*batch, inner, columns]), x.dtype)
+    return (r,) if only_r else (TensorSpec.of(Shape([*batch, rows, inner]), x.dtype), r)
 
 
-def _kernel(x: Any, full_matrices: bool) -> tuple[Any, ...]:
+def _kernel(x: Any, full_matrices: bool, only_r: bool = False) -> tuple[Any, ...]:
     require_matrices(x)
-    return lapack_qr(x, full_matrices)
+    return lapack_qr(x, full_matrices, only_r)
 
 
 def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:
@@ -68,6 +66,10 @@ def _of_tall(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
     )
 
 
+def _partly(needed: Any, full_matrices: bool, only_r: bool = False) -> dict[str, Any] | None:
+    return {"full_matrices": full_matrices, "only_r": True} if needed == (False, True) else None
+
+
 QR = register(
     Op(
         name="qr",
@@ -77,7 +79,8 @@ QR = register(
         form=Opaque("LAPACK decomposes matrices"),
         rows=LEADING,
         pullback=_pullback,
-        outputs=2,
+        outputs=None,
+        partly=_partly,
         samples=(
             Sample(
                 (Domain(shape=(4, 3), values=[[2, 1, 0.5], [-1, 3, 0.2], [0.3, 1, 2], [1, -2, 1]]),),

@@ -98,7 +98,7 @@ def test_every_layout_is_read_and_left_as_it_is(dtype: str, layout: str) -> None
     close(by_elimination.lapack_inv(x), np.linalg.inv(x), dtype)
     close(by_elimination.lapack_slogdet(x)[1], np.linalg.slogdet(x)[1], dtype)
     close(by_elimination.lapack_solve(x, b), np.linalg.solve(x, b), dtype)
-    close(np.matmul(*factors.lapack_qr(x, False)), x, dtype)
+    close(np.matmul(*factors.lapack_qr(x, False, False)), x, dtype)
     close(factors.lapack_svdvals(x), np.linalg.svd(x, compute_uv=False), dtype)
     for found, expected in zip((x, h, b), before, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -111,7 +111,8 @@ def test_factors_of_matrices_of_any_shape(dtype: str, shape: tuple[int, ...], fu
     x = drawn(dtype, *shape)
     rank = min(shape[-2:])
     mode = "complete" if full else "reduced"
-    q, r = factors.lapack_qr(x, full)
+    q, r = factors.lapack_qr(x, full, False)
+    np.testing.assert_array_equal(factors.lapack_qr(x, full, True)[0], r)
     for found, expected in zip((q, r), np.linalg.qr(x, mode), strict=True):
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     close(q @ r, x, dtype)

@@ -11,6 +11,8 @@ import scipy.linalg
 
 import dualflow as df
 from dualflow.core.tree import leaves
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes import optimise
 
 L = df.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -343,3 +345,31 @@ def test_normalized_tensors_have_norm_1(mode: Any) -> None:
         unit, length = mode(lambda x, o=order, a=axis: L.normalize(x, o, a))(df.constant(x))
         np.testing.assert_allclose(L.norm(unit, order, axis), 1.0)
         np.testing.assert_allclose(unit * length, x)
+
+
+@pytest.mark.parametrize("shape", [(70, 66), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_graph_computes_r_alone_where_nobody_reads_q(shape: tuple[int, ...], full: bool) -> None:
+    x = df.constant(drawn("float32", *shape))
+    both = df.function(lambda x: L.qr(x, full_matrices=full))
+    alone = df.function(lambda x: L.qr(x, full_matrices=full).r)
+    (node,) = optimise(alone.get_concrete_function(x).graph, CompileOptions()).nodes
+    assert [v.spec.shape for v in node.outputs] == [L.qr(x, full_matrices=full).r.shape]
+    q, r = both(x)
+    np.testing.assert_array_equal(alone(x), r)
+    np.testing.assert_array_equal(L.qr(x, full_matrices=full).r, r)
+    np.testing.assert_array_equal(df.function(lambda x: L.qr(x, full_matrices=full).q)(x), q)
+
+
+def test_the_gradient_of_r_alone() -> None:
+    x = df.constant(drawn("float64", 4, 3))
+
+    def of_r(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(L.qr(x).r ** 2)
+        return y, tape.gradient(y, x)
+
+    for found in (of_r(x), df.function(of_r)(x)):  # the sum is that of the squares of x
+        close(found[0], (x.numpy() ** 2).sum(), "float64")
+        close(found[1], 2 * x.numpy(), "float64")
