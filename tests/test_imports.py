@@ -86,6 +86,7 @@ LATE = {
     "dualflow.function.autograph.malt_conversion": "imports malt",
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
     "dualflow.function.calling.strict": "only functions that are strict need it",
+    "dualflow.function.tracing.late_sizes": "only what reads sizes that a trace leaves open needs it",
     "dualflow.function.calling.memory_budget": "only functions that have a budget need it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",

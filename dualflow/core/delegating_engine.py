@@ -28,6 +28,10 @@ class DelegatingEngine(Engine):
         self.eager = base.eager
 
     @property
+    def sizing(self) -> Op | None:
+        return self.base.sizing
+
+    @property
     def innermost(self) -> Engine:
         return self.base.innermost
 

@@ -108,6 +108,11 @@ class Engine:
     """Whether NumPy's functions run as ops on tensors that this engine :meth:`follows`."""
 
     @property
+    def sizing(self) -> Op | None:
+        """The op that holds a computation until all sizes are known; None where they always are."""
+        return None
+
+    @property
     def unrecorded(self) -> Engine:
         """The engine that runs the same ops without a tape that listens."""
         return self

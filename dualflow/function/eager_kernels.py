@@ -34,7 +34,7 @@ from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Opaque, Sca
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
-Run = Callable[..., EagerTensor]
+Run = Callable[..., EagerTensor | None]
 
 _FORMS: Final = (Element, Fold, Scan, Take, Assemble, Scatter, Contraction)
 _NUMBERS: Final = "biufc"
@@ -42,6 +42,8 @@ _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np
 _MOST: Final = 512
 """So many kinds of calls are remembered, of some ten kilobytes each."""
 _MOST_SIZES: Final = 1 << 14
+_SMALL_BESIDE: Final = 16
+"""An array with so many times fewer elements than another one costs little to copy."""
 _MISSING: Final = object()
 _known: Final[dict[Hashable, Any]] = {}
 _lengths: Final[dict[Hashable, Any]] = {}
@@ -78,7 +80,7 @@ def run_kernel(
     if run is None:
         return None
     try:
-        made: EagerTensor = run(*inputs)
+        made: EagerTensor | None = run(*inputs)
     except (InvalidArgumentError, MemoryError):
         return None
     return made
@@ -96,7 +98,7 @@ def _found(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
-    if _building.on or not all(map(_plain, attrs.values())) or any(map(_is_repeated, arrays)):
+    if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
     run, kind = None, _kind(key, arrays)
     shape = max(arrays, key=np.ndim).shape if count is None else (count,)
@@ -106,7 +108,10 @@ def _found(
             _once.clear()
         _once.add(key)
         return _of_length(_lengths[kind], arrays, shape)
-    if not isinstance(what, Op) or _eligible(what, arrays):
+    order = _order_of_all(what, arrays)
+    if order is not None:
+        run = _in_memory_order(what, attrs, order)
+    elif not isinstance(what, Op) or _eligible(what, arrays):
         _building.on = True
         try:
             run = Context().run(_made, what, arrays, attrs, kind, shape)
@@ -120,9 +125,16 @@ def _found(
     return run
 
 
-def _is_repeated(array: Array) -> bool:
-    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy."""
-    return 0 in array.strides and not array.flags.c_contiguous
+def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
+    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy.
+
+    It is made of an array that is small beside another.
+    """
+    return (
+        0 in array.strides
+        and not array.flags.c_contiguous
+        and array.size * _SMALL_BESIDE > max(a.size for a in arrays)
+    )
 
 
 def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
@@ -184,11 +196,10 @@ def _made(
     A kernel whose result has ``shape``, elementwise, is kept for other lengths.
     """
     orders = [_memory_order(a) for a in arrays]
-    laid_out = _order_of_result(what, arrays, orders)
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
     try:
-        graph = _graph(tracer, what, arrays, orders, laid_out, attrs)
+        graph = _graph(tracer, what, arrays, orders, attrs)
     except (InvalidArgumentError, DTypeError) as error:
         raise _UnfitError from error
     (result,) = graph.outputs
@@ -203,24 +214,28 @@ def _made(
             _remember(_lengths, kind, found)
     if all(a.flags.c_contiguous for a in arrays):
         return lambda *inputs: compiled(*inputs)[0]
-    perm = laid_out and _inverse(laid_out)
-
-    def run(*inputs: EagerTensor) -> EagerTensor:
-        found: EagerTensor = compiled(*map(_in_order, inputs, orders))[0]
-        return wrap(found._array.transpose(perm)) if perm else found
-
-    return run
+    return lambda *inputs: compiled(*map(_in_order, inputs, orders))[0]
 
 
-def _order_of_result(
-    what: Computation, arrays: Sequence[Array], orders: Sequence[tuple[int, ...]]
-) -> tuple[int, ...] | None:
-    """The order of axes that an elementwise result has as its inputs do, as with NumPy; None for its own."""
+def _order_of_all(what: Computation, arrays: Sequence[Array]) -> tuple[int, ...] | None:
+    """The order of axes that all inputs of an elementwise op have in memory; None for their own one."""
     if not isinstance(what, Op) or not isinstance(what.form, Element):
         return None
     shapes = {a.shape for a in arrays if a.ndim}
-    found = {order for a, order in zip(arrays, orders, strict=True) if a.ndim}
+    found = {_memory_order(a) for a in arrays if a.ndim}
     return found.pop() if len(shapes) == len(found) == 1 and list(*found) != sorted(*found) else None
+
+
+def _in_memory_order(what: Computation, attrs: dict[str, Any], order: tuple[int, ...]) -> Run:
+    """The op on inputs with their axes in the order of memory; the result lies as they do, as with NumPy."""
+    perm = _inverse(order)
+
+    def run(*inputs: EagerTensor) -> EagerTensor | None:
+        rows = [wrap(x._array.transpose(order)) if x._array.ndim else x for x in inputs]
+        found = run_kernel(what, tuple(rows), attrs)
+        return None if found is None else wrap(found._array.transpose(perm))
+
+    return run
 
 
 def _graph(
@@ -228,15 +243,12 @@ def _graph(
     what: Computation,
     arrays: Sequence[Array],
     orders: Sequence[tuple[int, ...]],
-    laid_out: tuple[int, ...] | None,
     attrs: Mapping[str, Any],
 ) -> Graph:
-    """The graph of the op or function, whose arguments, and whose result, lie in row-major order."""
+    """The graph of the op or function, whose arguments lie in row-major order."""
     with tracing(tracer):
         inputs = tuple([_argument(tracer, a, order) for a, order in zip(arrays, orders, strict=True)])
         found = tracer.run(what, inputs, dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
-        if laid_out is not None:
-            found = tracer.run(TRANSPOSE, (found,), {"perm": laid_out})
     result: Value = found._value
     return eliminate_dead_code(tracer.builder.finish([result]))
 

@@ -31,8 +31,8 @@ def is_view(node: Node) -> bool:
 
 def base_of(value: Value) -> Value:
     """The value that ``value`` is a view of, itself if it is none."""
-    while value.node is not None and is_view(value.node):
-        value = value.node.inputs[0]
+    while (node := value.node) is not None and isinstance(node.op.form, View):
+        value = node.inputs[0]
     return value
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualflow.core.errors import InternalError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.forms import Fold, Opaque, Scan, Take
@@ -69,10 +70,13 @@ def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
         end = axis + indices.rank - batch
         gap: Axes = (None,)
         return (*own[:axis], *gap, *own[end:]), (*own[:batch], *own[axis:end])
-    return tuple(
-        tuple(None if d == 1 else own[len(own) - v.spec.rank + i] for i, d in enumerate(v.spec.shape))
-        for v in node.inputs
-    )
+    return tuple([_broadcast_axes(own, v.spec.shape) for v in node.inputs])
+
+
+def _broadcast_axes(own: Axes, shape: Shape) -> Axes:
+    """The loop axes of an operand's dims, which are the last of the index where they aren't 1."""
+    last = own[len(own) - len(shape) :]
+    return tuple([None if d == 1 else a for a, d in zip(last, shape, strict=True)]) if 1 in shape else last
 
 
 def output_axes(node: Node, own: Axes) -> Axes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from dualflow.core.dtypes import DType
@@ -29,11 +30,19 @@ def computed_in_loops(node: Node) -> bool:
 
     A scan rounds after each element, so float32 can't stand in for floats of 16 bits.
     """
-    dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
-    if not all(map(in_loops, dtypes)):
-        return False
+    known, halves, complexes = _kinds(frozenset([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
     form = node.op.form
-    if isinstance(form, Scan) and any(dtype.is_floating and dtype.size == 2 for dtype in dtypes):
+    if not known or (halves and isinstance(form, Scan)):
         return False
     moves = isinstance(form, Take | Assemble) or (isinstance(form, Element) and form.parts)
-    return moves or not any(dtype.is_complex for dtype in dtypes)
+    return moves or not complexes
+
+
+@functools.cache
+def _kinds(dtypes: frozenset[DType]) -> tuple[bool, bool, bool]:
+    """Whether loops can hold all of these; whether floats of 16 bits, and complex numbers, are among them."""
+    return (
+        all(map(in_loops, dtypes)),
+        any(dtype.is_floating and dtype.size == 2 for dtype in dtypes),
+        any(dtype.is_complex for dtype in dtypes),
+    )

@@ -31,15 +31,22 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
     turns, count, length, distance, *rest = given.numbers
     lanes = bits // 8 // element.size
     vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
+    full = length & -lanes
     with b.loop(0, turns) as turn, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
-        with b.if_then(inside), b.loop(0, length, lanes) as part:
-            mask = b.first_lanes(length - part.index, lanes)
-            target = turn.index * distance + place * length + part.index
-            new = b.load(rows, (turn.index * count + row.index) * length + part.index, vector, mask)
+        source, target = (turn.index * count + row.index) * length, turn.index * distance + place * length
+
+        def put(part: EmittedValue, mask: EmittedValue | None) -> None:
+            new = b.load(rows, source + part, vector, mask)
             if join != "put":
-                new = _joined(maths, join, b.load(out, target, vector, mask), new)
-            b.store(new, out, target, mask)
+                new = _joined(maths, join, b.load(out, target + part, vector, mask), new)
+            b.store(new, out, target + part, mask)
+
+        with b.if_then(inside):
+            with b.loop(0, full, lanes) as part:
+                put(part.index, None)
+            with b.if_then(full < length):
+                put(full, b.first_lanes(length - full, lanes))
         with b.if_then(~inside):
             note_failure(b, given.status, given.first_check)
     b.ret()

@@ -21,6 +21,7 @@ from dualflow.core.errors import (
     MissingAttributeError,
     OperatorNotAllowedInGraphError,
 )
+from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
@@ -28,6 +29,7 @@ from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
 from dualflow.graph.ir import Origin, Value
 from dualflow.graph.origin import caller
+from dualflow.ops.record import Op
 from dualflow.ops.shapes import ENSURED
 from dualflow.ops.tensor import Tensor
 
@@ -58,6 +60,11 @@ class SymbolicEngine(Engine):
 
     hint = ""
     """A sentence for errors about a missing value."""
+
+    @property
+    def sizing(self) -> Op:
+        found: Op = imported("dualflow.function.tracing.late_sizes").LATE
+        return found
 
     def __init__(self, name: str) -> None:
         self.name = name

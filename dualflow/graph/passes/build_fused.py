@@ -35,10 +35,10 @@ class Group:
     seen: dict[Value, Axes] = field(default_factory=dict)
     reduced: frozenset[int] = frozenset()
     reader: float = math.inf
+    everything: frozenset[int] = field(init=False)
 
-    @property
-    def everything(self) -> frozenset[int]:
-        return frozenset(range(len(self.extents)))
+    def __post_init__(self) -> None:
+        self.everything = frozenset(range(len(self.extents)))
 
     @property
     def kept(self) -> frozenset[int]:
@@ -53,8 +53,11 @@ class Group:
         """Take ``node`` in, its own index lying on ``own``."""
         self.nodes.append(node)
         self.own[node] = own
-        self.made.update(dict.fromkeys(node.outputs, output_axes(node, own)))
-        self.reduced |= reduced_axes(node, own)
+        axes = output_axes(node, own)
+        for value in node.outputs:
+            self.made[value] = axes
+        if reduced := reduced_axes(node, own):
+            self.reduced |= reduced
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
             self.seen.setdefault(value, axes)
 
@@ -236,15 +239,17 @@ def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
     anyway, and at smaller ones. A costly value of which several such values are made is written in their
     place.
     """
+    cheap = [node.output for node in group_of if _is_cheap(node)]
+    if not cheap:
+        return set()
     results = set(map(base_of, graph.results))
     users = graph.users()
     written = _escaping(graph, group_of, set())
     candidates = {
-        node.output
-        for node in group_of
-        if _is_cheap(node)
-        and node.output not in results
-        and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(node.output, ()))
+        value
+        for value in cheap
+        if value not in results
+        and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(value, ()))
     }
     recipes = _recipes(graph, group_of, candidates)
     sources = Counter(r.source for v, r in recipes.items() if v in written)
@@ -286,8 +291,8 @@ def _is_cheap(node: Node) -> bool:
         isinstance(form, Element)
         and form.cost <= 1.0
         and bool(node.inputs)
-        and not may_fail(node)
         and typical(math.prod(sizes(node.output))) >= LEAST_ELEMENTS
+        and not may_fail(node)
     )
 
 

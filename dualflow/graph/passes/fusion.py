@@ -55,7 +55,8 @@ class _Partition:
         self.graph = graph
         self.users = graph.users()
         self.results = set(graph.results)
-        self.group_of: dict[Node, Group] = {}
+        self.bases = _bases(graph)
+        self.group_of: dict[Node | None, Group] = {}
         self.index: dict[Node, int] = {}
         self.readers: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
@@ -82,8 +83,7 @@ class _Partition:
         )
 
     def _maker(self, value: Value) -> Group | None:
-        node = base_of(value).node
-        return None if node is None else self.group_of.get(node)
+        return self.group_of.get(self.bases[value])
 
     def _note_reads(self, node: Node, position: int, home: Group | None = None) -> None:
         for value in node.inputs:
@@ -155,7 +155,7 @@ class _Partition:
         if node in self.failing:
             found = max([found, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
         for value in node.inputs:
-            base, maker = base_of(value).node, self._maker(value)
+            base, maker = self.bases[value], self._maker(value)
             if maker is None:
                 found = max(found, -1 if base is None else self.index[base])
             elif maker not in inside:
@@ -250,6 +250,16 @@ class _Partition:
             if one_reduction and (not other.extents or not _apart(home.extents, moved | home.reduced))
             else None
         )
+
+
+def _bases(graph: Graph) -> dict[Value, Node | None]:
+    """For each value the node whose elements it shows, itself or through views; None for those of inputs."""
+    found: dict[Value, Node | None] = dict.fromkeys(graph.inputs)
+    for node in graph.nodes:
+        base = found[node.inputs[0]] if is_view(node) else node
+        for value in node.outputs:
+            found[value] = base
+    return found
 
 
 def _apart(extents: Sequence[int], reduced: frozenset[int]) -> bool:

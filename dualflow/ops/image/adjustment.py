@@ -12,6 +12,7 @@ from dualflow.ops.arithmetic import maximum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.image.dtypes import in_floats
+from dualflow.ops.image.placement import once_known
 from dualflow.ops.static import known_value
 from dualflow.ops.statistics import reduce_mean, reduce_std
 
@@ -85,10 +86,14 @@ def per_image_standardization(image: Any) -> Tensor:
     array([0., 0., 0., 0.], dtype=float32)
     """
     x = cast(convert_to_tensor(image), float32)
-    if len(x.shape) < 3 or None in x.shape[-3:]:
+    if len(x.shape) < 3:
         raise InvalidArgumentError(
-            f"images are [..., height, width, channels] of known sizes, but the shape is {x.shape}."
+            f"images are [..., height, width, channels], but the shape is {x.shape}; use df.reshape."
         )
+    return once_known(_standardized, x, *x.shape[-3:-1])
+
+
+def _standardized(x: Any) -> Any:
     axes = [-1, -2, -3]
     least = 1 / math.sqrt(max(1, math.prod(x.shape[-3:])))
     return (x - reduce_mean(x, axes, keepdims=True)) / maximum(reduce_std(x, axes, keepdims=True), least)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims, squeeze
 from dualflow.ops.arrangement import transpose as transposed
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.static import known_value, static_int
 
@@ -37,6 +40,28 @@ def size_of(images: Any) -> tuple[int, int]:
     """The height and width of a batch."""
     height, width = (static_int(n, "the height and width of an image") for n in images.shape[1:3])
     return height, width
+
+
+def once_known(
+    change: Callable[[Any], Any], images: Any, height: int | None, width: int | None, dtype: Any = None
+) -> Any:
+    """``change(images)``, which reads the sizes of the images; while tracing they may be open.
+
+    Args:
+        change: makes the result, of the same rank.
+        images: one image, or a batch.
+        height: of the result; None if it follows from the sizes.
+        width: likewise.
+        dtype: of the result; by default that of the images.
+    """
+    images = convert_to_tensor(images)
+    if None not in images.shape[-3:]:
+        return change(images)
+
+    def result(x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(Shape([*x.shape[:-3], height, width, *x.shape[-1:]]), dtype or x.dtype)
+
+    return once_sized(change, result, images)
 
 
 @entry
@@ -93,8 +118,12 @@ def crop_to_bounding_box(
     >>> df.image.crop_to_bounding_box([[[1], [2], [3]]], 0, 1, 1, 2).numpy().ravel()
     array([2, 3], dtype=int32)
     """
-    images, single = as_batch(image)
     top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
+    return once_known(lambda x: _part(x, top, left, height, width), image, height, width)
+
+
+def _part(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    images, single = as_batch(image)
     have = size_of(images)
     if min(top, left) < 0 or min(height, width) < 1 or top + height > have[0] or left + width > have[1]:
         raise InvalidArgumentError(
@@ -120,8 +149,12 @@ def pad_to_bounding_box(
     >>> df.image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().ravel()
     array([0, 7, 0], dtype=int32)
     """
-    images, single = as_batch(image)
     top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
+    return once_known(lambda x: _surrounded(x, top, left, height, width), image, height, width)
+
+
+def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    images, single = as_batch(image)
     have = size_of(images)
     below, right = height - top - have[0], width - left - have[1]
     if min(top, left, below, right) < 0:
@@ -142,10 +175,14 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     >>> df.image.resize_with_crop_or_pad([[[1], [2], [3]]], 3, 1).numpy().ravel()
     array([0, 2, 0], dtype=int32)
     """
-    images, single = as_batch(image)
     height, width = _box(target_height, target_width)
     if min(height, width) < 1:
         raise InvalidArgumentError(f"the target is 1 x 1 or more, not {height} x {width}.")
+    return once_known(lambda x: _middle(x, height, width), image, height, width)
+
+
+def _middle(image: Any, height: int, width: int) -> Any:
+    images, single = as_batch(image)
     have = size_of(images)
     cut = [max(0, (n - t) // 2) for n, t in zip(have, (height, width), strict=True)]
     inner = images[:, cut[0] : cut[0] + height, cut[1] : cut[1] + width]
@@ -164,10 +201,15 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     >>> df.image.central_crop(df.ones([4, 6, 3]), 0.5).shape.as_list()
     [2, 4, 3]
     """
-    images, single = as_batch(image)
     known = known_value(central_fraction)
     if known is None or not 0 < float(known) <= 1:
         raise InvalidArgumentError(f"central_fraction is known now and in (0, 1], not {central_fraction}.")
+    fraction = float(known)
+    return once_known(lambda x: _fraction(x, fraction), image, None, None)
+
+
+def _fraction(image: Any, fraction: float) -> Any:
+    images, single = as_batch(image)
     have = size_of(images)
-    top, left = (int((n - n * float(known)) / 2) for n in have)
+    top, left = (int((n - n * fraction) / 2) for n in have)
     return single(images[:, top : have[0] - top, left : have[1] - left])

@@ -13,8 +13,8 @@ from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.image.placement import as_batch, pad_to_bounding_box, size_of
+from dualflow.ops.creation import constant
+from dualflow.ops.image.placement import as_batch, once_known, pad_to_bounding_box, size_of
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
 from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.taking import gather
@@ -51,8 +51,7 @@ def resize(
     """Images of another size.
 
     Args:
-        images: real numbers ``[batch, height, width, channels]`` or ``[height, width, channels]``, of known
-            height and width.
+        images: real numbers ``[batch, height, width, channels]`` or ``[height, width, channels]``.
         size: ``[height, width]``, known now.
         method: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or
             "mitchellcubic"; see :class:`ResizeMethod`.
@@ -70,28 +69,37 @@ def resize(
     >>> df.image.resize([[[1.0], [3.0]]], [1, 4]).numpy().ravel()
     array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
-    images, single = as_batch(images)
     if method not in METHODS:
         raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
+    wanted = _checked(ints(size, "an entry of size"))
+    same_ratio, smooth = bool(known_value(preserve_aspect_ratio)), bool(known_value(antialias))
+    height, width = (None, None) if same_ratio else wanted
+    dtype = None if method == "nearest" else float32
+    return once_known(lambda x: _resized(x, wanted, method, same_ratio, smooth), images, height, width, dtype)
+
+
+def _resized(images: Any, size: tuple[int, ...], method: str, same_ratio: bool, smooth: bool) -> Any:
+    images, single = as_batch(images)
     old = size_of(images)
-    new = _new_size(size, old, bool(known_value(preserve_aspect_ratio)))
+    new = _within(size, old) if same_ratio else size
     if 0 in old:
         raise InvalidArgumentError(f"images without pixels, of size {old}, can't be resized to {new}.")
-    smooth = bool(known_value(antialias))
     rows, columns = (taps(method, before, after, smooth) for before, after in zip(old, new, strict=True))
     if new[0] <= old[0]:  # the columns of the fewer rows are resized, which takes longer
         return single(_columns_resized(_rows_resized(images, rows, method), columns, method))
     return single(_rows_resized(_columns_resized(images, columns, method), rows, method))
 
 
-def _new_size(size: Any, old: tuple[int, ...], same_ratio: bool) -> tuple[int, ...]:
-    new = ints(size, "an entry of size")
-    if len(new) == 2 and same_ratio:
-        scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(new, old, strict=True))
-        new = tuple(int(np.rint(scale * np.float32(o))) for o in old)
-    if len(new) != 2 or min(new) < 1:
-        raise InvalidArgumentError(f"size is [height, width] of 1 or more, not {list(new)}.")
-    return new
+def _checked(size: tuple[int, ...]) -> tuple[int, ...]:
+    if len(size) != 2 or min(size) < 1:
+        raise InvalidArgumentError(f"size is [height, width] of 1 or more, not {list(size)}.")
+    return size
+
+
+def _within(size: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
+    """The largest size within ``size`` of the ratio of ``old``."""
+    scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(size, old, strict=True))
+    return _checked(tuple(int(np.rint(scale * np.float32(o))) for o in old))
 
 
 def _rows_resized(images: Any, of: Taps, method: str) -> Any:
@@ -159,11 +167,15 @@ def resize_with_pad(
     >>> df.image.resize_with_pad(df.ones([2, 4, 1]), 4, 4).numpy()[..., 0].sum(1)
     array([0., 4., 4., 0.], dtype=float32)
     """
-    image = convert_to_tensor(image)
-    rank = len(image.shape)
     target = static_int(target_height, "target_height"), static_int(target_width, "target_width")
     if min(target) < 1:
         raise InvalidArgumentError(f"the target is 1 x 1 or more, not {target[0]} x {target[1]}.")
+    dtype = None if method == "nearest" else float32
+    return once_known(lambda x: _fitted(x, target, method, antialias), image, *target, dtype)
+
+
+def _fitted(image: Any, target: tuple[int, int], method: str, antialias: Any) -> Any:
+    rank = len(image.shape)
     old = [static_int(image.shape[rank - a], "the height and width of an image") for a in (3, 2)]
     ratio = max(np.float32(o) / np.float32(t) for o, t in zip(old, target, strict=True))
     exact = [np.float32(o) / ratio for o in old]

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.ops.contraction import MATMUL
+from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.correlation import correlated
 from dualflow.ops.neural.window_options import (
     batches,
@@ -82,10 +85,20 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
         )
     if first:
         x = channels_last(x)
-    x, batch = one_batch(x, axes)
     check_kind(x, "fciu", "a convolution")
-    lie = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
-    found = batches(correlated(x, w, lie), batch)
+
+    def correlation(x: Any, w: Any) -> Any:
+        x, batch = one_batch(x, axes)
+        lie = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
+        return batches(correlated(x, w, lie), batch)
+
+    def result(x: TensorSpec, w: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(Shape([*x.shape[: -axes - 1], *[None] * axes, w.shape[-1]]), x.dtype)
+
+    # one open size can be computed with where it is not divided by strides
+    strided = max(per_axis(strides, axes, "strides", first)) > 1
+    late = None in x.shape[-axes - 1 : -1] and (strided or x.shape.count(None) > 1)
+    found = once_sized(correlation, result, x, w) if late else correlation(x, w)
     return channels_second(found) if first else found
 
 

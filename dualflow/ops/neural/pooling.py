@@ -9,9 +9,12 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.convolution import refuse_both
 from dualflow.ops.neural.window_options import (
     batches,
@@ -44,8 +47,15 @@ def _pooled(
     axes = len(x.shape) - 2
     check_kind(x, "fc" if mean else "fiu", "avg_pool" if mean else "max_pool")
     x = channels_last(x) if first else x
-    lie = geometry(x.shape, per_axis(size, axes, "ksize", first), strides, padding, dilations, first)
-    found = means(x, lie) if mean else maxima(x, lie)
+
+    def pooled(x: Any) -> Any:
+        lie = geometry(x.shape, per_axis(size, axes, "ksize", first), strides, padding, dilations, first)
+        return means(x, lie) if mean else maxima(x, lie)
+
+    def result(x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(Shape([x.shape[0], *[None] * axes, x.shape[-1]]), x.dtype)
+
+    found = once_sized(pooled, result, x) if None in x.shape[1:-1] else pooled(x)
     return channels_second(found) if first else found
 
 

@@ -10,7 +10,7 @@ import pytest
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.neural.windows import sum_windows
+from dualflow.ops.neural.windows import Geometry, over_strides, sum_windows
 from dualflow.ops.record import REGISTRY
 
 Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
@@ -19,7 +19,12 @@ sparse_loss = nn.sparse_softmax_cross_entropy_with_logits
 NUMBERS, Q = df.constant([1, 2, 3]), df.ones([3, 3])
 V, M = df.ones([3]), df.ones([2, 3])
 IMAGE, DOT, RGB = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1]), df.ones([1, 4, 4, 3])
-DIRECT = {"inferred", "searched", "sum_windows"}  # what cases call that ask no public function
+DIRECT = {
+    "inferred",
+    "over_strides",
+    "searched",
+    "sum_windows",
+}  # what cases call that ask no public function
 
 
 def traced(function, *shapes):
@@ -319,13 +324,13 @@ CASES = {
         "data_format",
     ),
     "open sizes with strides": (
-        lambda: traced(lambda x: nn.conv2d(x, DOT, 2, "SAME"), [1, None, None, 1]),
+        lambda: traced(lambda x: nn.max_pool_with_argmax(x, 2, 2, "SAME"), [1, None, None, 1]),
         Invalid,
         "'SAME' with strides",
         "sizes",
     ),
     "the gradient for open sizes with strides": (
-        lambda: gradient(lambda x: nn.conv2d(x, DOT, 2, "VALID"), [1, None, 4, 1]),
+        lambda: over_strides(Geometry((3, 3), (2, 2), (1, 1), ((0, 0), (0, 0))), (None, 4), (2, 1)),
         Invalid,
         r"\(None, 4\)",
         "give known shapes",
