@@ -10,6 +10,7 @@ import pytest
 import scipy.fft
 
 import dualflow as df
+from dualflow.backends.llvm.fourier import columns_routine
 from dualflow.backends.llvm.runtime import threads
 
 SHORTEST = 1 << 16
@@ -148,6 +149,11 @@ def test_listings_name_the_transform(compiled: Any) -> None:
     compiled["fft"](df.constant(signal(SHORTEST)))
     listing = compiled["fft"].get_concrete_function(df.TensorSpec([SHORTEST], df.complex64)).kernels
     assert "fourier_steps" in listing
+
+
+@pytest.mark.parametrize(("bits", "at_once"), [(128, False), (256, True), (512, True)])
+def test_narrow_processors_multiply_and_add_apart(bits: int, at_once: bool) -> None:
+    assert ("llvm.fma" in columns_routine(df.float32, 16, False, bits).text) == at_once
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])

@@ -23,6 +23,8 @@ Complex = tuple[EmittedValue, EmittedValue]
 """The real and the imaginary parts of the numbers in a register."""
 NUMBERS: Final = 3
 """So many sizes both kernels are given."""
+FUSED_BITS: Final = 256
+"""Processors with registers of so many bits multiply and add at once."""
 _NAME = "fourier"
 
 
@@ -211,7 +213,12 @@ def _difference(x: Complex, y: Complex) -> Complex:
 
 
 def _product(x: Complex, y: Complex) -> Complex:
+    """A product, by instructions that multiply and add where all processors with such registers have them."""
     (re, im), (right, up) = x, y
+    module = re.emitter.symbols
+    assert isinstance(module, LlvmModule), "kernels are written into modules"
+    if module.vector_bits < FUSED_BITS:
+        return re * right - im * up, re * up + im * right
     return re.fma(right, -(im * up)), re.fma(up, im * right)
 
 
