@@ -14,6 +14,7 @@ import numpy as np
 import dualflow as df
 from benchmarks.backends import Compared
 from benchmarks.first_call import OTHER_SIZES, Figures
+from benchmarks.peers import Cost
 from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
 from dualflow.backends.llvm.runtime import threads
@@ -64,6 +65,25 @@ def memory_table(rows: Sequence[Measured]) -> str:
     large = [row for row in rows if max(row.peak.values()) >= LARGE]
     lines = [[row.name, *(f"{row.peak[engine] / MIB:.1f}" for engine in ENGINES)] for row in large]
     return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines)
+
+
+def peer_table(rows: dict[str, dict[str, Cost]]) -> str:
+    """Milliseconds per call by library, and dualflow's time as a part of the best peer's."""
+    lines = []
+    for name, costs in rows.items():
+        others = [cost.seconds for library, cost in costs.items() if library not in ("dualflow", "eager")]
+        ratio = [f"{costs['dualflow'].seconds / min(others):.2f}"] if others else []
+        lines.append([name, *(f"{1e3 * cost.seconds:.3f}" for cost in costs.values()), *ratio])
+    libraries = list(next(iter(rows.values()), {}))
+    last = ["dualflow / best peer"] if len(libraries) > len(("dualflow", "eager")) else []
+    return markdown(["ms per call", *libraries, *last], lines)
+
+
+def peer_memory_table(rows: dict[str, dict[str, Cost]]) -> str:
+    """MiB at the peak of the first calls by library."""
+    told = {n: costs for n, costs in rows.items() if all(c.mebibytes is not None for c in costs.values())}
+    lines = [[name, *(f"{cost.mebibytes:.1f}" for cost in costs.values())] for name, costs in told.items()]
+    return markdown(["MiB at the peak", *next(iter(told.values()), {})], lines)
 
 
 def pipeline_table(rows: Sequence[Piped]) -> str:

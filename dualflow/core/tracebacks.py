@@ -26,7 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _KERAS_BACKEND: Final = os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}")
-_OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""))
+PROGRAM: Final = "<dualflow program"
+"""How the name of a program begins that is compiled from text, in the place of a file's."""
+_OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""), PROGRAM)
 _CONVERTER: Final = os.path.join("site-packages", "malt", "")
 _generated: Final[dict[str, Mapping[int, Any]]] = {}
 USER_CODE: Final = "in user code:"

@@ -167,6 +167,7 @@ def test_a_forked_process_goes_on_with_threads_of_its_own(name: str) -> None:
 def test_ctrl_c_ends_a_loop_that_waits() -> None:
     program = (
         "import signal, threading, dualflow as df\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it\n"
         "waiting = threading.Event()\n"
         "def forever():\n"
         "    waiting.set()\n"

@@ -220,7 +220,7 @@ def test_an_op_is_added_in_one_place() -> None:
     assert "hypot(float32[2], float32[3]): shapes (2,) and (3,) do not broadcast" in output
     assert "curvature along x: 0.1280" in output
     assert re.search(r"mean length ([\d.]+), by NumPy \1", output)
-    assert "native: 1 kernel" in output
+    assert re.search(r"native: [12] kernels?", output)  # on Numba a long sum is one of parts, and their sum
     assert "numpy:" not in output
     assert number(r"(\d+) cases agree", output) >= 20
 

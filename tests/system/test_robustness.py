@@ -271,6 +271,9 @@ print(json.dumps(values))
 
 # Ctrl-C
 
+LONG_TO_COMPILE = 30 if os.environ.get("DUALFLOW_BACKEND") == "numba" else 6000
+"""Ops that take seconds to compile."""
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 @pytest.mark.parametrize("stage", ["tracing", "compiling"])
@@ -284,8 +287,8 @@ first = [True]
 
 @df.function
 def f(x):
-    for i in range(6000):
-        if i == {3000 if stage == "tracing" else 5999} and first:
+    for i in range({LONG_TO_COMPILE}):
+        if i == {LONG_TO_COMPILE // 2 if stage == "tracing" else LONG_TO_COMPILE - 1} and first:
             first.clear()
             print("now", flush=True)
         x = df.sin(x) + float(i % 7)
@@ -299,7 +302,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 y = np.ones(3, np.float32)
-for i in range(6000):
+for i in range({LONG_TO_COMPILE}):
     y = np.sin(y) + np.float32(i % 7)
 assert np.allclose(f(x).numpy(), y, rtol=1e-4), (f(x).numpy(), y)
 print("fine")
@@ -337,6 +340,7 @@ sys.setrecursionlimit(depth + 120)
 """
 
 
+@pytest.mark.llvm  # Numba's own passes recurse, and take a minute for a thousand ops
 def test_ten_thousand_ops_need_no_recursion(answer: Answer) -> None:
     program = """
 f = df.function(chain, autograph=False)
@@ -348,6 +352,7 @@ print(json.dumps([long, bool(np.allclose(found, expected, rtol=1e-3))]))
     assert answer(LONG + program) == [True, True]
 
 
+@pytest.mark.llvm  # Numba's own passes recurse, and take a minute for a thousand ops
 def test_the_gradient_of_ten_thousand_ops_needs_no_recursion(answer: Answer) -> None:
     program = """
 def slope(x, length):
@@ -366,6 +371,7 @@ print(json.dumps([len(f.concrete_functions[0].graph.nodes) >= 10_000, bool(same)
 
 
 @pytest.mark.slow
+@pytest.mark.llvm  # about the steps up to machine code; Numba's own are not ours
 def test_five_times_the_ops_take_about_five_times_as_long(answer: Answer) -> None:
     """In processor time of the first call, tracing and compiling: a quadratic step would make it 25."""
     program = """

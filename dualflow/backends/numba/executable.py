@@ -21,6 +21,7 @@ from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.spans import span
+from dualflow.core.tracebacks import PROGRAM
 from dualflow.graph.compiled import CodeSource, CompiledPart, PartKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
@@ -135,7 +136,7 @@ class NumbaExecutable:
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
         scope["rows_within"] = partial(_rows_within, self.options.memory)
-        text, path = source.text("main"), f"<dualflow program of {self.graph.name}, {id(self):x}>"
+        text, path = source.text("main"), f"{PROGRAM} of {self.graph.name}, {id(self):x}>"
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
         weakref.finalize(self, linecache.cache.pop, path, None)
         exec(compile(text, path, "exec"), scope)

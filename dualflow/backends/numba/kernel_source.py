@@ -22,11 +22,15 @@ from dualflow.ops.forms import Element
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
+from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
 
 _PARTIAL: Final[dict[tuple[object, ...], bool]] = {}
 """Whether an op's code, for operands of some dtypes, is right for most of them only."""
 _INDEX: Final = as_dtype("int64")
+TRIED = 32
+"""So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
+lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 ASKED_TURNS = 1 << 16
 """After so many turns a loop over scalars asks whether a signal has come."""
 
@@ -72,7 +76,9 @@ def {name}_parallel(total, chunk, {rest}):
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
     probe = _Writer(kernel)
-    return _Writer(in_strips(invariants_first(kernel), probe.is_partial)).source()
+    partial = sum(isinstance(s, lp.Let) and probe.is_partial(s) for s in lp.walk(kernel.body))
+    tried = probe.is_partial if partial <= TRIED else lambda let: False
+    return _Writer(in_strips(invariants_first(kernel), tried)).source()
 
 
 class _Writer:
@@ -80,6 +86,8 @@ class _Writer:
 
     Attributes:
         carried: the accumulators that the present lane loop carries from turn to turn.
+        exact: the registers that a loop by exact code computes once more, under other names: Numba takes
+            time for each name that is bound twice.
         known: the indices that have a name here.
     """
 
@@ -92,6 +100,7 @@ class _Writer:
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
+        self.exact: frozenset[Register] = frozenset()
         self.known: dict[str, str] = {}
         self.nodes: list[tuple[int, Node]] = []
 
@@ -185,8 +194,10 @@ class _Writer:
             self._statements(loop.body)
             self.lines.add(" | ".join([f"{wrong} = {wrong}", *(w.text for w in self.maths.wrong)]))
             self.maths.wrong = None
+        self.exact = frozenset(r for statement in loop.body for r in written(statement))
         with self.lines.block(f"if {wrong}:"), self._each(loop):
             self._statements(loop.body)
+        self.exact = frozenset()
 
     def _bound(self, bound: lp.Bound) -> str:
         if isinstance(bound, lp.Edge):
@@ -233,7 +244,7 @@ class _Writer:
 
     def _bind(self, register: Register, result: Any) -> None:
         """Give the register its value; a line that has just made the value names the register instead."""
-        value, name = self._typed(result, register.dtype), f"r{register.number}"
+        value, name = self._typed(result, register.dtype), self._name(register)
         if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
 
@@ -245,14 +256,14 @@ class _Writer:
         return self.builder.constant(type, number)
 
     def _load(self, load: lp.Load) -> None:
-        self.lines.add(f"r{load.register.number} = {self._element(load.place)}")
+        self.lines.add(f"{self._name(load.register)} = {self._element(load.place)}")
 
     def _store(self, store: lp.Store) -> None:
         value = self._typed(self._operand(store.value), self.dtypes[store.place.buffer])
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
     def _bounds(self, bounds: lp.Bounds) -> None:
-        index, inside = f"r{bounds.register.number}", f"r{bounds.inside.number}"
+        index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
@@ -262,7 +273,7 @@ class _Writer:
         register = guarded.load.register
         zero = self.builder.constant(Type.of_dtype(register.dtype.dtype), 0).text
         element = self._element(guarded.load.place)
-        self.lines.add(f"r{register.number} = {element} if r{guarded.inside.number} else {zero}")
+        self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
     def _turned(self, turned: lp.Turned) -> None:
         """The tile element by element, neighbours in its own memory first."""
@@ -302,7 +313,7 @@ class _Writer:
         """What a fold carries around the present loop."""
         if register not in self.carried:
             return self._register(register)
-        return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), f"r{register.number}")
+        return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), self._name(register))
 
     def _place_in(self, index: Sequence[tuple[int, Number]]) -> EmittedValue:
         """The position along the reduced loops."""
@@ -317,7 +328,7 @@ class _Writer:
             self._bind(registers[0], values[0])
             return
         typed = [self._typed(v, r.dtype).text for v, r in zip(values, registers, strict=True)]
-        left = ", ".join(f"r{r.number}" for r in registers)
+        left = ", ".join(self._name(r) for r in registers)
         self.lines.add(f"{left} = {', '.join(typed)}")
 
     def _fold_merge(self, fold: lp.FoldMerge) -> None:
@@ -342,7 +353,7 @@ class _Writer:
                     self.lines.add(f"x{slot}[u(lane)] = {self._typed(value, register.dtype).text}")
             self.lines.add(f"{half} >>= 1")
         for register, slot in zip(fold.accumulator, fold.slots, strict=True):
-            self.lines.add(f"r{register.number} = x{slot}[u(0)]")
+            self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
 
     def _fold_across(self, fold: lp.FoldAcross) -> None:
         """Lanes are Numba's: an accumulator has one element."""
@@ -402,8 +413,11 @@ class _Writer:
 
     # Operands and memory
 
+    def _name(self, register: Register) -> str:
+        return f"{'e' if register in self.exact else 'r'}{register.number}"
+
     def _register(self, register: Register) -> SourceValue:
-        return self.builder.named(Type.of_dtype(register.dtype.dtype), f"r{register.number}")
+        return self.builder.named(Type.of_dtype(register.dtype.dtype), self._name(register))
 
     def _operand(self, operand: lp.Operand) -> SourceValue:
         if isinstance(operand, Register):
@@ -424,7 +438,7 @@ class _Writer:
             terms.append(index if stride is None else f"{index} * n{stride.place}")
         if place.picked is not None:
             position, stride = place.picked
-            terms.append(f"r{position.number} * n{stride.place}")
+            terms.append(f"{self._name(position)} * n{stride.place}")
         return f"u({' + '.join(terms) or '0'})"
 
 

@@ -115,6 +115,16 @@ _PRIMITIVES: Final = {
     **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
     "quotient": _division("quotient", "div"),
     "remainder": _division("remainder", "rem"),
+    "select": '''
+@intrinsic
+def select(context, test, x, y):
+    """x if test, else y, without a branch: Numba takes time for each branch times each variable"""
+
+    def code(context, builder, signature, args):
+        return builder.select(*args)
+
+    return x(types.boolean, x, x), code
+''',
     "signalled": '''
 @intrinsic
 def signalled(context):

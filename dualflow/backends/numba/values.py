@@ -142,7 +142,8 @@ class SourceValue(EmittedValue):
         no = yes._other(no)
         if yes.type is not no.type:
             raise DTypeError(f"operands are {yes.type} and {no.type}: cast one of them")
-        return self.emitter.expression(yes.type, f"{yes.text} if {self.text} else {no.text}")
+        name = self.emitter.support.primitive("select")
+        return self.emitter.expression(yes.type, f"{name}({self.text}, {yes.text}, {no.text})")
 
     def any(self) -> EmittedValue:
         return self

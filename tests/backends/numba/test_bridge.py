@@ -220,7 +220,7 @@ def test_graphs_that_need_numpy_say_so() -> None:
 
 def test_graphs_whose_sizes_depend_on_data_say_so() -> None:
     concrete = df.function(lambda x: x[x > 0]).get_concrete_function(df.TensorSpec([3]))
-    with pytest.raises(InvalidArgumentError, match="sizes depend on data"):
+    with pytest.raises(InvalidArgumentError, match=r"depends? on data"):
         concrete.njit()
 
 

@@ -14,6 +14,8 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.numba import kernel_source
+from dualflow.backends.numba.kernel_source import TRIED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 
@@ -117,6 +119,42 @@ def test_a_huge_angle_among_others_is_exact(name: str, shape: tuple[int, ...]) -
     x.reshape(-1)[-1:] = 1e20
     found = df.function(getattr(df.math, name), backend="numba")(df.constant(x))
     np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-14)
+
+
+def code(ops: int) -> str:
+    """The kernel of a chain of sines, as source."""
+
+    def chain(x: Any) -> Any:
+        for _ in range(ops):
+            x = df.sin(x) + x
+        return x
+
+    concrete = df.function(chain, autograph=False).get_concrete_function(df.TensorSpec([100]))
+    return str(concrete.source("numba")).partition("def k0")[2].partition("\ndef ")[0]
+
+
+def test_a_kernel_has_one_branch_and_binds_each_name_once() -> None:
+    """Numba's time for a branch, and for a name that is bound twice, goes with the kernel's length."""
+    text = code(8)
+    assert text.count(" if ") == code(1).count(" if ")
+    bound = re.findall(r"^ +([rte]\d+) = (?!False)", text, re.MULTILINE)
+    several = {name for name in bound if bound.count(name) > 1}
+    assert len(several) <= 2, several  # what the strip's last loop reads back, and whether a lane was wrong
+
+
+def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
+    """Each would be thirty lines, of which Numba takes 0.2 s to compile."""
+    few, many = (len(code(ops).splitlines()) for ops in (TRIED, 4 * TRIED))
+    assert many < few / 2
+
+
+@pytest.mark.parametrize("tried", [0, 1])
+def test_a_function_of_maths_gives_what_its_lanes_do(tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_source, "TRIED", tried)
+    x = np.append(np.linspace(-9, 9, 301), [1e9, np.inf, np.nan, -0.0]).astype(np.float32)
+    found = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
+    np.testing.assert_array_max_ulp(found[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)
+    np.testing.assert_array_equal(found[-3:], np.float32([np.nan, np.nan, -0.0]))
 
 
 def test_a_variable_may_be_updated_by_what_has_to_run_again() -> None:

@@ -1,0 +1,306 @@
+"""Workloads beside TensorFlow, jax and torch, those that are installed: time and memory of a call.
+
+    python -m benchmarks --peers
+    python -m benchmarks --peers --only softmax --rounds 1
+
+Each library runs each row in a process of its own; they take turns, and the fastest call of all counts.
+TensorFlow and jax compile what they are given, torch runs it op by op. Results must agree with dualflow's.
+The memory is what the process takes at most during the first two calls, results and compiling included,
+beside what it had before, where Linux tells. All of it takes some minutes.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Body = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of both tables.
+
+    Attributes:
+        name: what it is called.
+        inputs: the arguments, as arrays.
+        body: computes it, given a library's functions and its tensors.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a library takes for a row: seconds of a call, and MiB at its peak, None where nobody tells."""
+
+    seconds: float
+    mebibytes: float | None
+    total: float
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """Every row; ``quick`` has sizes at which nothing can be learned."""
+    rng = np.random.default_rng(0)
+
+    def normal(*shape: int) -> Array:
+        return rng.standard_normal([min(n, 8) for n in shape] if quick else shape).astype(np.float32)
+
+    million = normal(1 << 22)
+    matrix = normal(4096, 1024)
+    yield Row("gelu, 4M", (million,), gelu)
+    yield Row("sum of squares, 4M", (million,), lambda m, x: m.sum(x * x))
+    yield Row("cumulative sum, 4M", (million,), lambda m, x: m.cumsum(x))
+    yield Row("softmax, 4096x1024", (matrix,), lambda m, x: m.softmax(x))
+    yield Row("layernorm, 4096x1024", (matrix,), layernorm)
+    yield Row("transpose, 4096x1024", (matrix,), lambda m, x: m.reshape(m.transpose(x), [-1]))
+    yield Row("sort rows, 4096x1024", (matrix,), lambda m, x: m.sort(x))
+    yield Row("matrix product, 1024", (normal(1024, 1024),), lambda m, x: m.matmul(x, x))
+    yield Row("convolution 3x3, 16x56x56x64", (normal(16, 56, 56, 64), normal(3, 3, 64, 64)), convolution)
+    widths = (784, 512, 512, 10)
+    weights = [normal(a, b) * np.float32(0.05) for a, b in itertools.pairwise(widths)]
+    yield Row("gradient, MLP 784-512-512-10", (normal(128, 784), *weights), gradient)
+
+
+def gelu(m: Any, x: Any) -> Any:
+    return 0.5 * x * (1.0 + m.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def layernorm(m: Any, x: Any) -> Any:
+    centred = x - m.mean(x)
+    return centred / m.sqrt(m.mean(centred * centred) + 1e-5)
+
+
+def convolution(m: Any, x: Any, kernel: Any) -> Any:
+    return m.convolve(x, kernel)
+
+
+def gradient(m: Any, x: Any, *weights: Any) -> Any:
+    def loss(*weights: Any) -> Any:
+        h = x
+        for w in weights:
+            h = m.tanh(m.matmul(h, w))
+        return m.sum(h * h)
+
+    return m.gradient(loss, weights)
+
+
+def tensorflows(tf: Any) -> SimpleNamespace:
+    """The functions of a library with TensorFlow's names."""
+
+    def slopes(loss: Body, weights: Sequence[Any]) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            total = loss(*weights)
+        return tape.gradient(total, weights)
+
+    return SimpleNamespace(
+        tanh=tf.tanh,
+        sqrt=tf.sqrt,
+        sum=tf.reduce_sum,
+        mean=lambda x: tf.reduce_mean(x, axis=-1, keepdims=True),
+        softmax=tf.nn.softmax,
+        cumsum=tf.cumsum,
+        transpose=tf.transpose,
+        reshape=tf.reshape,
+        sort=tf.sort,
+        matmul=tf.matmul,
+        convolve=lambda x, k: tf.nn.conv2d(x, k, 1, "SAME"),
+        gradient=slopes,
+        tensor=tf.constant,
+        compiled=tf.function,
+        ready=lambda x: x,
+    )
+
+
+def of_eager() -> SimpleNamespace:
+    import dualflow as df
+
+    return SimpleNamespace(**{**vars(tensorflows(df)), "compiled": lambda call: call})
+
+
+def of_dualflow() -> SimpleNamespace:
+    import dualflow as df
+
+    return tensorflows(df)
+
+
+def of_tensorflow() -> SimpleNamespace:
+    import tensorflow as tf
+
+    return tensorflows(tf)
+
+
+def of_jax() -> SimpleNamespace:
+    import jax
+    import jax.numpy as jnp
+
+    def convolve(x: Any, k: Any) -> Any:
+        return jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    return SimpleNamespace(
+        tanh=jnp.tanh,
+        sqrt=jnp.sqrt,
+        sum=jnp.sum,
+        mean=lambda x: jnp.mean(x, axis=-1, keepdims=True),
+        softmax=jax.nn.softmax,
+        cumsum=jnp.cumsum,
+        transpose=jnp.transpose,
+        reshape=jnp.reshape,
+        sort=jnp.sort,
+        matmul=jnp.matmul,
+        convolve=convolve,
+        gradient=lambda loss, weights: jax.grad(loss, tuple(range(len(weights))))(*weights),
+        tensor=jnp.asarray,
+        compiled=jax.jit,
+        ready=jax.block_until_ready,
+    )
+
+
+def of_torch() -> SimpleNamespace:
+    import torch
+
+    def convolve(x: Any, k: Any) -> Any:
+        channels_first = x.permute(0, 3, 1, 2), k.permute(3, 2, 0, 1)
+        return torch.nn.functional.conv2d(*channels_first, padding="same").permute(0, 2, 3, 1)
+
+    def slopes(loss: Body, weights: Sequence[Any]) -> Any:
+        own = [w.detach().requires_grad_() for w in weights]
+        return torch.autograd.grad(loss(*own), own)
+
+    return SimpleNamespace(
+        tanh=torch.tanh,
+        sqrt=torch.sqrt,
+        sum=torch.sum,
+        mean=lambda x: x.mean(-1, keepdim=True),
+        softmax=lambda x: torch.softmax(x, -1),
+        cumsum=lambda x: torch.cumsum(x, 0),
+        transpose=lambda x: x.T,
+        reshape=torch.reshape,
+        sort=lambda x: torch.sort(x).values,
+        matmul=torch.matmul,
+        convolve=convolve,
+        gradient=slopes,
+        tensor=torch.from_numpy,
+        compiled=lambda call: call,
+        ready=lambda x: x,
+    )
+
+
+LIBRARIES: Final[dict[str, Callable[[], SimpleNamespace]]] = {
+    "dualflow": of_dualflow,
+    "eager": of_eager,
+    "tensorflow": of_tensorflow,
+    "jax": of_jax,
+    "torch": of_torch,
+}
+
+
+def installed() -> list[str]:
+    """The libraries that are here; ``"eager"`` is dualflow without compiling."""
+    return [name for name in LIBRARIES if name == "eager" or find_spec(name)]
+
+
+def measure(library: str, name: str, quick: bool) -> Cost:
+    """What the row of this name costs, in this process."""
+    m = LIBRARIES[library]()
+    call_ready(m, m.compiled(lambda x: m.tanh(x) * 2.0), [m.tensor(np.ones(3, np.float32))])
+    (row,) = (row for row in rows(quick) if row.name == name)
+    given = [m.tensor(x) for x in row.inputs]
+    call = m.compiled(lambda *given: row.body(m, *given))
+    gc.collect()
+    before = resident("VmRSS", begin=True)
+    results = [call_ready(m, call, given) for _ in range(2)][-1]
+    peak = resident("VmHWM")
+    memory = None if before is None or peak is None else max(0.0, peak - before)
+    leaves = results if isinstance(results, list | tuple) else [results]
+    total = float(sum(np.abs(np.asarray(leaf)).sum(dtype=np.float64) for leaf in leaves))
+    del results, leaves
+    return Cost(fastest(lambda: call_ready(m, call, given), quick), memory, total)
+
+
+def call_ready(m: SimpleNamespace, call: Body, given: Sequence[Any]) -> Any:
+    """What the call returns, once it has been computed."""
+    return m.ready(call(*given))
+
+
+def fastest(call: Callable[[], Any], quick: bool) -> float:
+    """Seconds of the fastest of many calls, over half a second."""
+    best, end = float("inf"), time.perf_counter() + (0.0 if quick else 0.5)
+    while True:
+        begun = time.perf_counter()
+        call()
+        done = time.perf_counter()
+        best = min(best, done - begun)
+        if done > end:
+            return best
+
+
+def resident(which: str, *, begin: bool = False) -> float | None:
+    """MiB of memory: what the process has (``VmRSS``), or has had at most since ``begin`` (``VmHWM``)."""
+    with suppress(OSError):
+        if begin:
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith(which):
+                return int(line.split()[1]) / 1024
+    return None
+
+
+def in_process(library: str, name: str, quick: bool) -> Cost:
+    """What a row costs in one library, in a new process."""
+    command = [sys.executable, "-m", "benchmarks.peers", library, name, *["quick"] * quick]
+    with tempfile.TemporaryDirectory() as cache:  # so that all compile what they run
+        env = os.environ | {
+            "CUDA_VISIBLE_DEVICES": "-1",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "DUALFLOW_CACHE_DIR": cache,
+        }
+        ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"{name}, {library}:\n{ended.stderr[-2000:]}")
+    return Cost(*json.loads(ended.stdout.splitlines()[-1]))
+
+
+def compare(words: Sequence[str], quick: bool, rounds: int) -> dict[str, dict[str, Cost]]:
+    """For each row whose name has one of ``words`` what each library takes, the fastest of so many processes.
+
+    Raises:
+        SystemExit: a library fails, or its result is another.
+    """
+    names = [row.name for row in rows(quick) if any(word in row.name for word in words)]
+    return {name: beside_each_other(name, quick, rounds) for name in names}
+
+
+def beside_each_other(name: str, quick: bool, rounds: int) -> dict[str, Cost]:
+    """What a row takes in each library; the libraries take turns."""
+    libraries = installed()
+    runs = [{library: in_process(library, name, quick) for library in libraries} for _ in range(rounds)]
+    expected = runs[0]["dualflow"].total
+    for library, cost in runs[0].items():
+        if not np.isclose(cost.total, expected, rtol=1e-3):
+            raise SystemExit(f"{name}: {library} has {cost.total}, dualflow {expected}")
+    return {library: min([run[library] for run in runs], key=lambda c: c.seconds) for library in libraries}
+
+
+if __name__ == "__main__":
+    _, chosen, wanted, *more = sys.argv
+    print(json.dumps(astuple(measure(chosen, wanted, bool(more)))))
