@@ -85,6 +85,7 @@ LATE = {
     "malt": "0.1 s: only a function with control flow over tensors needs it",
     "dualflow.function.autograph.malt_conversion": "imports malt",
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
+    "dualflow.schedule.plan": "10 ms: what NumPy runs is planned only where somebody asks about memory",
     "dualflow.function.calling.strict": "only functions that are strict need it",
     "dualflow.function.tracing.late_sizes": "only what reads sizes that a trace leaves open needs it",
     "dualflow.function.calling.memory_budget": "only functions that have a budget need it",

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.locks import imported
 from dualflow.graph.compiled import CodeSource, CompileCosts, CompiledPart, Figures, Footprint, PartKind
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.strings import WHY, holds_strings, with_strings
 from dualflow.graph.trail import Trail
-from dualflow.schedule import plan as planning
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +70,9 @@ def build(graph: Graph, options: CompileOptions) -> Interpreted:
 
 def footprint(graph: Graph) -> Footprint:
     """The memory of the values of ``graph``, as if each kernel kept what it computes on its way to itself."""
-    return planning.footprint(graph, strided_products=True, window_products=False)
+    planning = imported("dualflow.schedule.plan")
+    found: Footprint = planning.footprint(graph, strided_products=True, window_products=False)
+    return found
 
 
 def figures(compiled: Interpreted) -> Figures:

@@ -8,10 +8,11 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
-from dualflow.core.dtypes import bool_
+from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.broadcasting import broadcast_to
@@ -24,6 +25,7 @@ from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.open_slices import slice_by
+from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
@@ -257,19 +259,38 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
 
+    Args:
+        input: numbers, bools or strings.
+        shift: an integer, or one for each axis; it may be a tensor.
+        axis: an axis, or several, known now.
+        name: ignored; as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: more or fewer shifts than axes.
+
     >>> import dualflow as df
     >>> df.roll([1, 2, 3, 4], 1, 0).numpy()
     array([4, 1, 2, 3], dtype=int32)
     """
     input = as_tensor(input)
-    for places, a in zip(ints(shift, "shift"), ints(axis, "axis"), strict=True):
-        where = normalize_axis(a, len(input.shape))
-        size = input.shape[where]
-        if size:
+    axes = [normalize_axis(a, len(input.shape)) for a in ints(axis, "axis")]
+    shifts = ints_or_symbols(shift, "shift")
+    if len(shifts) != len(axes):
+        raise InvalidArgumentError(f"roll takes a shift for each axis, not {len(shifts)} for {len(axes)}.")
+    for places, at in zip(shifts, axes, strict=True):
+        size = input.shape[at]
+        if size is None or not isinstance(places, int):
+            input = _rolled(input, places, at)
+        elif size and places % size:
             cut = -places % size
-            if cut:
-                input = concat([part(input, where, cut, size), part(input, where, 0, cut)], where)
+            input = concat([part(input, at, cut, size), part(input, at, 0, cut)], at)
     return input
+
+
+def _rolled(x: Any, places: Any, axis: int) -> Any:
+    """:func:`roll` by a number of places, or along a size, that only the run tells."""
+    size = sizes_of(x, int64)[axis]
+    return gather(x, mod(count_up(size) - cast(places, int64), size), axis=axis)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:

@@ -3,7 +3,7 @@
 =====================================  ==================================================================
 object                                 children and state
 =====================================  ==================================================================
-a variable                             its value
+a variable                             its value; also where another one, such as Keras's, holds it
 with ``_trackable_children()``         what that returns: a mapping of names to objects
 a list, tuple or deque                 the elements, by their places
 a mapping                              the values, by keys that are strings or integers
@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.eager.variable import Variable
 
@@ -65,6 +65,10 @@ def children_of(thing: Any) -> Mapping[str, Any]:
     """
     if isinstance(thing, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
         return {}
+    return {name: _held(child) for name, child in _named(thing).items()}
+
+
+def _named(thing: Any) -> Mapping[str, Any]:
     if hasattr(type(thing), "_trackable_children"):
         return dict(thing._trackable_children())
     if isinstance(thing, list | tuple | deque):
@@ -72,6 +76,13 @@ def children_of(thing: Any) -> Mapping[str, Any]:
     if isinstance(thing, Mapping):
         return _values(thing)
     return _attributes(thing)
+
+
+def _held(child: Any) -> Any:
+    """The variable that a variable of another library holds; anything else as it is."""
+    if isinstance(child, AbstractComposite) and isinstance(child.values, Variable):
+        return child.values
+    return child
 
 
 def slots_of(thing: Any) -> Iterable[tuple[Variable, str, Variable]]:

@@ -57,3 +57,22 @@ def test_what_is_built_after_a_restore_counts_from_zero(keras: Any, tmp_path: Pa
     errors = {name: found - y[name] for name, found in other.predict(x, verbose=0).items()}
     assert logs["one_mae"] == pytest.approx(np.mean(np.abs(errors["one"])))
     assert logs["two_loss"] == pytest.approx(np.mean(errors["two"] ** 2))
+
+
+def test_a_variable_of_kerass_is_a_value_of_its_own(keras: Any, tmp_path: Path) -> None:
+    """Under the layer's attribute, so that a checkpoint can be read and restored without the model."""
+    layer = keras.layers.Dense(2)
+    layer.build((None, 3))
+    layer.bias.assign([1.0, 2.0])
+    path = df.train.Checkpoint(layer=layer, rate=keras.Variable(0.5)).save(tmp_path / "c")
+    shapes = dict(df.train.list_variables(path))
+    value = ".ATTRIBUTES/VARIABLE_VALUE"
+    assert {name for name in shapes if name != f"save_counter/{value}"} >= {
+        f"layer/bias/{value}",
+        f"rate/{value}",
+    }
+    assert not [name for name in shapes if "_value/" in name]
+    bias = df.Variable([0.0, 0.0])
+    part = df.train.Checkpoint(bias=bias)
+    df.train.Checkpoint(layer=part).restore(path).expect_partial()
+    assert bias.numpy().tolist() == [1.0, 2.0]

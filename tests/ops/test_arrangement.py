@@ -100,6 +100,28 @@ def test_tile_reverse_and_roll(array, data):
         np.testing.assert_array_equal(df.roll(x, shift, axis), np.roll(x, shift, axis))
 
 
+def test_roll_by_what_the_run_tells():
+    traced = df.function(
+        lambda x, shift: df.roll(x, [shift, 1], [0, -1]),
+        input_signature=[df.TensorSpec([None, None]), df.TensorSpec([], df.int32)],
+    )
+    for shape, shift in (((3, 4), 2), ((5, 2), -7), ((3, 4), 0), ((0, 2), 1)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(traced(x, shift), np.roll(x, (shift, 1), (0, -1)))
+
+
+def test_the_gradient_of_roll_rolls_back():
+    @df.function
+    def gradient(x, shift, g):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.roll(x, shift, 0)
+        return tape.gradient(y, x, output_gradients=g)
+
+    g = np.arange(5.0)
+    np.testing.assert_array_equal(gradient(df.zeros([5], df.float64), df.constant(2), g), np.roll(g, -2))
+
+
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumsum_is_a_triangular_product(exclusive, reverse):

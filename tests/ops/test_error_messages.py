@@ -358,6 +358,7 @@ CASES = {
     "counting on the spot": (lambda: df.range(0, 5, 0), Invalid, "delta other than 0", "never end"),
     "no numbers": (lambda: df.linspace(0.0, 1.0, 0), Invalid, "not 0", "1 number or more"),
     "classes in floats": (lambda: df.one_hot([0.5], 3), Wrong, "not float32", "df.cast"),
+    "shifts for other axes": (lambda: df.roll(M, [1], [0, 1]), Invalid, "not 1 for 2", "a shift for each"),
     "a shape that is set": (
         lambda: traced(set_while_recorded, [None]),
         Invalid,

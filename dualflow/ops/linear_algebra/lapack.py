@@ -64,7 +64,9 @@ def call_with_work(
     dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
     asked = [np.zeros(1, dtypes[kind]) for kind in kinds]
     call(name, dtype, *arguments, *[y for x in asked for y in (x, -1)], *behind)
-    memory = [np.empty(max(1, int(x[0].real)), x.dtype) for x in asked]
+    # A size that its dtype can't tell may be rounded down.
+    sizes = [int(np.nextafter(x[0].real, np.inf)) for x in asked]
+    memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, asked, strict=True)]
     return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *behind)
 
 

@@ -151,7 +151,8 @@ def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) ->
     return cast(drawn + cast(low, wide), low.dtype)
 
 
-def _check_ends(low: Tensor, high: Tensor) -> None:
+def check_ends(low: Tensor, high: Tensor) -> None:
+    """Refuse ends that are no single numbers, and those that are known to leave nothing between them."""
     if low.shape or high.shape:
         raise InvalidArgumentError(
             f"the ends of random integers are one number each, not of shapes {low.shape} and {high.shape}."
@@ -180,7 +181,7 @@ def uniform(begin: Callable[[], DrawState], shape: Any, minval: Any, maxval: Any
         if minval is None:
             return full_integers(begin(), shape, kind)
         ends = convert_to_tensor(minval, kind), convert_to_tensor(maxval, kind)
-        _check_ends(*ends)
+        check_ends(*ends)
         return integers_between(begin(), shape, *ends)
     floating(kind)
     found = fractions(begin(), shape, kind)

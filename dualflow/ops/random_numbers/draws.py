@@ -24,7 +24,12 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import unstack
-from dualflow.ops.random_numbers.distributions import fractions, tailed_normals
+from dualflow.ops.random_numbers.distributions import (
+    check_ends,
+    fractions,
+    integers_between,
+    tailed_normals,
+)
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
@@ -227,6 +232,10 @@ def uniform(
 def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, dtype: DType) -> Any:
     if maxval is None:
         raise InvalidArgumentError("uniform of integers needs maxval, which is never drawn.")
+    if known_value(minval) is None or known_value(maxval) is None:
+        ends = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        check_ends(*ends)
+        return integers_between(_state(generator), shape, *ends)
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
     if low >= high and 0 not in sizes(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")

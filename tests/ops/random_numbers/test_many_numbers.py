@@ -122,3 +122,12 @@ def test_large_stateless_draws_begin_with_the_numbers_of_small_ones() -> None:
     for dtype in (df.float32, df.float64):
         many, few = (df.random.stateless_uniform([n], (1, 2), dtype=dtype) for n in (MANY, 9))
         np.testing.assert_array_equal(many[:9], few)
+
+
+def test_integers_lie_between_ends_that_the_run_tells() -> None:
+    traced = df.function(lambda low, high: df.random.uniform([600], low, high, df.int32, seed=5))
+    for low, high in ((-3, 3), (0, 6)):
+        x = traced(df.constant(low), df.constant(high)).numpy()
+        counts = np.bincount(x - low, minlength=6)
+        assert len(counts) == 6
+        assert stats.chisquare(counts).pvalue > 1e-4
