@@ -292,7 +292,7 @@ def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Arr
 
 def _fitting(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
     """``array``, if it has the declared shape, in memory of its own."""
-    if not isinstance(spec, _AnyShape) and array.shape != tuple(spec.shape):
+    if not isinstance(spec, _AnyShape) and not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
             f"{_name(function)} returned shape {array.shape}, but {spec.shape} was declared or, without a "
             f"declaration, is the shape of its inputs; give Tout as df.TensorSpec({array.shape}, "

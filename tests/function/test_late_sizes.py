@@ -92,3 +92,17 @@ def test_an_error_comes_with_the_sizes_of_the_call() -> None:
     traced = df.function(CASES["cut"][0], input_signature=[OPEN])
     with pytest.raises(df.errors.InvalidArgumentError, match="don't lie in images of 2 x 5"):
         traced(IMAGES[:, :2])
+
+
+def test_python_may_give_sizes_that_are_open() -> None:
+    traced = df.function(
+        lambda x: 1.0 + df.numpy_function(lambda a: a[..., :3], [x], df.float32),
+        input_signature=[df.TensorSpec([2, None])],
+    )
+    for width in (3, 5):
+        assert traced(np.ones((2, width), np.float32)).shape == (2, 3)
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"returned shape \(2,\)"):
+        df.function(
+            lambda x: df.numpy_function(lambda a: a[:, 0], [x], df.float32),
+            input_signature=[df.TensorSpec([2, None])],
+        )(np.ones((2, 3), np.float32))
