@@ -208,7 +208,7 @@ def told(f):
 first = df.function(lambda x: (x * 2.0, x + 1.0), name="first")
 first(df.ones([3]))  # what compiling needs is there
 repeated = df.function(lambda x: (x * 2.0, x + 1.0), name="repeated")
-repeated(x), repeated(x)
+held = repeated(x), repeated(x)  # what is freed would be there for the next call
 print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
 """
     first, repeated, value = answer(METER + program)

@@ -29,7 +29,7 @@ def with_python(x):
     return df.ones([20_000_000]) * y
 
 x = df.constant(1.0)
-large(x), large(x), with_python(x)
+results = large(x), large(x), with_python(x)  # what is freed would be there for the next call
 with open("/proc/self/statm") as file:
     held = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (held + (30 << 20), resource.RLIM_INFINITY))

@@ -29,6 +29,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Choice, Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
@@ -145,7 +146,7 @@ class ProgramSource(CallWriter):
         if is_shared(run):
             self.shared.add(name)
             head = f"{name}_parallel({run.total}, {_chunk(run)}"
-        loop = next((n for n in nodes if isinstance(n.op.form, Loop)), None)
+        loop = next(filter(_has_loop, nodes), None)
         marked = loop is not None and not self._inside
         if loop is not None and marked:
             self._mark(loop)
@@ -258,6 +259,11 @@ class ProgramSource(CallWriter):
     def _mark(self, node: Node) -> None:
         self.lines.add(f"mark({len(self.marks)})")
         self.marks.append(node)
+
+
+def _has_loop(node: Node) -> bool:
+    """Whether a node is a loop, or a choice with one inside."""
+    return isinstance(node.op.form, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
 
 
 def _chunk(run: Run) -> int:

@@ -216,3 +216,19 @@ except KeyboardInterrupt:
     program.write_text(text)
     told = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True, timeout=120)
     assert told.stdout.strip() == "stopped"
+
+
+def test_a_loop_inside_of_a_choice_is_noted_while_it_runs() -> None:
+    """What a signal ends has to be known, to keep what the lines before it have assigned."""
+
+    @df.function(backend="numba")
+    def next_multiple(i: Any) -> Any:
+        if i > 0:
+            while i % 7 > 0:
+                i += 1
+        return i
+
+    assert [int(next_multiple(df.constant(i))) for i in (0, 3)] == [0, 7]
+    (concrete,) = next_multiple.concrete_functions
+    (noted,) = concrete.subtrace.compiled.executable.source.marks
+    assert noted.op.name == "choice"
