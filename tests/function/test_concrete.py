@@ -185,6 +185,7 @@ def test_numba_code_calls_it(backend):
     assert traced.get_concrete_function(df.TensorSpec([4])).njit() is square
 
 
+@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
 def test_a_size_that_depends_on_data_is_machine_code():
     f = df.function(lambda x: df.boolean_mask(x, x > 0))
     assert f(df.constant([1.0, -1.0])).numpy().tolist() == [1.0]

@@ -70,6 +70,7 @@ def test_what_is_compiled_is_known_after_a_call():
     assert [p.kind for p in f.parts] == ["native"]
 
 
+@pytest.mark.llvm  # about its machine code
 def test_another_size_uses_the_same_machine_code():
     f = df.function(lambda x: df.nn.softmax(x)).get_concrete_function(df.TensorSpec([None, 8]))
     f(df.ones([5, 8]))
@@ -232,6 +233,7 @@ def test_gradients_and_updates_go_through_left_open_sizes():
     assert float(total) == 8.0
 
 
+@pytest.mark.llvm  # about its short way
 def test_a_repeated_size_is_as_short_as_a_known_one(lines_run):
     f, _ = relaxing()
     for n in (2, 3, 4, 4, 4):

@@ -127,7 +127,7 @@ def test_status_of_a_trace_that_waits_for_sizes_says_so():
     f.get_concrete_function(df.TensorSpec([None]))
     assert "compiled for those of a call, and not called yet\n" in f.status()
     f(df.constant([1.0]))
-    assert f.status().startswith("<ConcreteFunction f(x: float32[?])>\n    native: 1 kernels, 0 routines\n")
+    assert f.status().startswith("<ConcreteFunction f(x: float32[?])>\n    native: 1 kernel")
 
 
 def test_status_says_how_each_part_runs():

@@ -14,6 +14,8 @@ import dualflow as df
 from dualflow.core.tree import leaves
 from dualflow.graph.compiled import PartKind
 
+WHOLE = [PartKind.NATIVE] if df.config.get_backend() == "llvm" else [PartKind.NATIVE, PartKind.NUMPY]
+"""Only the default backend compiles sizes that the data tell."""
 X = np.arange(12, dtype=np.float32) - 5
 ROWS = X.reshape(4, 3)
 BOUNDS = [(X, np.float32(t)) for t in (-100, 100, 5.5, 0, 3)]
@@ -129,7 +131,7 @@ def test_one_trace_of_machine_code_gives_what_eager_gives_for_all_sizes(name):
         assert_same(f(*given), program(*given))
     assert f.experimental_get_tracing_count() == 1
     (concrete,) = f.concrete_functions
-    assert [part.kind for part in concrete.parts] == [PartKind.NATIVE]
+    assert [part.kind for part in concrete.parts] == WHOLE
 
 
 SLOPES = [
@@ -166,7 +168,7 @@ def test_gradients_are_those_of_eager(name):
     for values in cases:
         given = as_tensors([values[0].astype(np.float64), *values[1:]])
         assert_same(f(*given), slope(*given))
-    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+    assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
 @pytest.mark.parametrize("name", ["mask", "slice between", "repeat"])
@@ -217,7 +219,7 @@ def test_random_programs_give_what_eager_gives(steps, sizes):
     for n, t in sizes:
         given = df.constant(X), df.constant(n), df.constant(np.float32(t))
         assert_same(f(*given), program(*given))
-    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+    assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
 # Failures
@@ -262,7 +264,7 @@ def test_a_size_of_one_is_repeated():
     for n, m in ((3, 3), (1, 4), (4, 1), (1, 1), (1, 0), (0, 1), (0, 0)):
         given = x, df.constant(n), df.constant(m)
         assert_same(f(*given), f.python_function(*given))
-    assert [part.kind for part in f.concrete_functions[0].parts] == [PartKind.NATIVE]
+    assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
 def test_an_index_outside_of_a_part_is_an_error_of_the_users_line():
@@ -337,6 +339,7 @@ def test_large_sizes_are_shared_between_threads_and_small_ones_are_not_wrong():
 # Seen from outside
 
 
+@pytest.mark.llvm  # about the steps that measure sizes
 def test_the_graph_and_the_program_can_be_printed():
     f = traced("mask")
     f(*as_tensors(BOUNDS[0]))
@@ -361,6 +364,7 @@ def test_other_backends_give_the_same(backend):
         assert_same(f(*given), program(*given))
 
 
+@pytest.mark.llvm  # other backends leave the whole of such a function to NumPy
 def test_a_part_that_only_numpy_computes_stands_between_native_ones():
     f = df.function(lambda x, t: df.reduce_sum(df.sort(x[x > t]) * 2.0))
     for x, t in BOUNDS:

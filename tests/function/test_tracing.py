@@ -304,6 +304,7 @@ def test_tracing_takes_time_in_proportion_to_the_ops(lines_run):
     assert work[1] < 11 * work[0]
 
 
+@pytest.mark.llvm  # Numba's own passes recurse, and take a minute for a thousand ops
 def test_a_deep_graph_needs_no_deep_stack():
     x = df.constant(np.ones(4, np.float32))
     f = df.function(chain(10_000))

@@ -202,6 +202,7 @@ def test_what_was_read_stays(
         del held
 
 
+@pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
 @pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["builtin call", "long way"])
 def test_what_nobody_holds_is_updated_in_place(by: Any) -> None:
     v = df.Variable(df.zeros([3]))
