@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CodeSource, CompileCosts, CompiledPart, Figures, Footprint, PartKind
+from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, PartKind, PartReport
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -34,12 +34,12 @@ class Interpreted:
         self._written = [place[u.input] for u in graph.updates]
 
     @property
-    def parts(self) -> tuple[CompiledPart, ...]:
+    def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs: all of it through NumPy."""
         what = f"{len(self.graph.nodes)} nodes, one by one"
         if not holds_strings(self.graph):
-            return (CompiledPart(PartKind.NUMPY, what, "the backend is numpy"),)
-        return (CompiledPart(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
+            return (PartReport(PartKind.NUMPY, what, "the backend is numpy"),)
+        return (PartReport(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs; variables are written to when all is computed.

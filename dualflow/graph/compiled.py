@@ -6,7 +6,6 @@ Whoever calls, compares or explains a compiled graph asks these questions, and l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -27,29 +26,19 @@ class PartKind(StrEnum):
     PYTHON = "python"
 
 
-@dataclass(frozen=True, slots=True)
-class PartReport:
+class PartReport(NamedTuple):
     """How a part of a graph runs.
 
     Attributes:
         kind: what runs it.
         what: what it does.
         reason: why it isn't native, or what it does without.
+        node: the node that has no native code; None for a part that has.
     """
 
     kind: PartKind
     what: str
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledPart(PartReport):
-    """A part of a compiled graph.
-
-    Attributes:
-        node: the node that has no native code; None for a part that has.
-    """
-
     node: Node | None = None
 
 
@@ -161,7 +150,7 @@ class Compiled(Protocol):
     graph: Graph
 
     @property
-    def parts(self) -> Sequence[CompiledPart]:
+    def parts(self) -> Sequence[PartReport]:
         """How each part runs."""
         ...
 

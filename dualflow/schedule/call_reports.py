@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
-from dualflow.graph.compiled import CompiledPart, PartKind
+from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
@@ -33,7 +33,7 @@ def check_error(node: Node, message: str) -> Exception:
     return error(f"{node.op.name}: {message}{where}")
 
 
-def host_report(call: PlannedCall) -> CompiledPart:
+def host_report(call: PlannedCall) -> PartReport:
     """How a host call runs, and why."""
     node = call.node
     form = node.op.form
@@ -44,4 +44,4 @@ def host_report(call: PlannedCall) -> CompiledPart:
         reason = "the backend has no code that finds the places of elements"
     else:
         reason = f"no native code for {node.outputs[0].spec.dtype.name}"
-    return CompiledPart(kind, node.op.name, reason, node)
+    return PartReport(kind, node.op.name, reason, node)

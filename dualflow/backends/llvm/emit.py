@@ -17,9 +17,9 @@ import numpy as np
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
-from dualflow.backends.llvm.product.gemm_pack import transposed
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.dtypes import DType
 from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node

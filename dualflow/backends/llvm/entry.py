@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.fourier import columns_routine, rows_routine
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
@@ -25,7 +24,6 @@ from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.graph.passes import fourier
 from dualflow.schedule.assembly import pieces
 from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.copying import copy_elements, fill_elements
@@ -265,8 +263,6 @@ class Entry:
             self.scatter(call)
         elif call.kind is CallKind.BOUNDS:
             self.bounds(call)
-        elif call.kind is CallKind.FOURIER:
-            self.fourier(call)
         else:
             assert call.kind is CallKind.MOVE
             self.move(call)
@@ -294,30 +290,6 @@ class Entry:
         self.unit.code.messages.append((OUTSIDE, scatter))
         function = bounds_routine(indices.spec.dtype, depth_of(scatter), self.unit.module.vector_bits)
         self._once(function, table_of(scatter), call.inputs)
-
-    def fourier(self, call: PlannedCall) -> None:
-        """Transform long rows: the columns of each as a matrix, then its rows. Threads share strips."""
-        unit, node = self.unit, call.node
-        source, (out,) = call.inputs[0], call.outputs
-        part = node.output.spec.dtype.real
-        count, columns, rows = fourier.shape_of(node)
-        lanes, inverse, bits = fourier.lanes_of(part), fourier.inverse(node), unit.module.vector_bits
-        made = count * columns * rows * 2 * part.size
-        row = max(columns, rows) * 2 * lanes * part.size
-        buffer, start = self.scratch(made + row * unit.threads, node)
-        middle, own = Layout(buffer, start // part.size, ()), (buffer, row, start + made)
-        near, far = call.inputs[1:5], call.inputs[5:]
-        unit.work_ns += ELEMENT_NS * 5 * made / part.size * math.log2(columns * rows)
-        unit.parallel |= unit.threads > 1
-        for made_for, strips, length, others, layouts in (
-            (columns_routine, rows, columns, rows, (_in_parts(source), *near, middle)),
-            (rows_routine, columns, rows, columns, (middle, *far, _in_parts(out))),
-        ):
-            total = count * strips // lanes
-            places = [number for x in layouts for number in (x.buffer, x.offset)]
-            numbers = [strips // lanes, length, others, *places, *own, 0]
-            chunk = total if unit.threads == 1 else 1
-            self.call_kernel(made_for(part, lanes, inverse, bits), total, chunk, numbers)
 
     def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
         """Call a kernel that is no loop nest, whose one check is the last that there is."""
@@ -411,11 +383,6 @@ class Entry:
 
     def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)
-
-
-def _in_parts(layout: Layout) -> Layout:
-    """Where complex numbers lie, counted in parts of them."""
-    return Layout(layout.buffer, layout.offset * 2, ())
 
 
 def _aligned(nbytes: int) -> int:

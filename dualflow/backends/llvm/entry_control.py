@@ -157,6 +157,8 @@ class _Control:
             imported("dualflow.backends.llvm.product_calls").write_product(self.entry, call)
         elif call.kind is CallKind.WINDOW_SUM:
             imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
+        elif call.kind is CallKind.FOURIER:
+            imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)
         else:
             self.entry.call(call)
 

@@ -26,7 +26,7 @@ from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import unforkable
 from dualflow.core.spans import span
-from dualflow.graph.compiled import CompiledPart, PartKind
+from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
@@ -131,7 +131,7 @@ class Executable:
         return self._params
 
     @property
-    def parts(self) -> tuple[CompiledPart, ...]:
+    def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.libraries))
 
@@ -291,15 +291,15 @@ def _address(array: Array) -> int:
     return found
 
 
-def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[CompiledPart]:
-    reports: list[CompiledPart] = []
+def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartReport]:
+    reports: list[PartReport] = []
     kernels = len(program.kernels)
     detours = dict.fromkeys(library.detour for library in libraries if library.detour)
     detour = f"LLVM's linker was needed: {', '.join(detours)}" if detours else ""
     for part in program.parts:
         if part.host is None:
             reports.append(
-                CompiledPart(PartKind.NATIVE, f"{kernels} kernels, {program.products} routines", detour)
+                PartReport(PartKind.NATIVE, f"{kernels} kernels, {program.products} routines", detour)
             )
             continue
         reports.append(host_report(part.host))

@@ -22,7 +22,7 @@ from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
-from dualflow.graph.compiled import CodeSource, CompiledPart, PartKind
+from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
@@ -56,7 +56,7 @@ class NumbaExecutable:
         self._main = self._compiled()
 
     @property
-    def parts(self) -> tuple[CompiledPart, ...]:
+    def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         source = self.source
         what = _counted(len(source.shelf.kernels), "kernel")
@@ -64,7 +64,7 @@ class NumbaExecutable:
             what += f" and {_counted(len(source.functions), 'choice or loop', 'choices and loops')}"
         detours = ", ".join(dict.fromkeys(source.detours))
         reason = f"a choice or loop is Python's own: {detours}" if detours else ""
-        own = CompiledPart(PartKind.NATIVE, f"{what} through Numba", reason)
+        own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
         return (own, *map(_report, self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
@@ -192,12 +192,12 @@ def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:
     return CodeSource.DISK if hit else CodeSource.COMPILED
 
 
-def _report(call: PlannedCall) -> CompiledPart:
+def _report(call: PlannedCall) -> PartReport:
     """How a call runs that no kernel serves, and why."""
     body = body_of(call.node)
     if body is None:
         return host_report(call)
-    return CompiledPart(PartKind.NUMPY, body.name, NO_KERNEL, call.node)
+    return PartReport(PartKind.NUMPY, body.name, NO_KERNEL, call.node)
 
 
 def _host(call: PlannedCall) -> Callable[..., list[Array]]:
