@@ -219,7 +219,8 @@ def test_random_programs_give_what_eager_gives(steps, sizes):
     for n, t in sizes:
         given = df.constant(X), df.constant(n), df.constant(np.float32(t))
         assert_same(f(*given), program(*given))
-    assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
+    kinds = [part.kind for part in f.concrete_functions[0].parts]
+    assert kinds in ([PartKind.NATIVE], WHOLE)  # a program may have no such size
 
 
 # Failures
