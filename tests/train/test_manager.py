@@ -171,10 +171,13 @@ def test_an_evaluation_waits_for_the_first_checkpoint(tmp_path: Path) -> None:
 
     saver = threading.Thread(target=save)
     saver.start()
+    ended = [False]
 
     def stop() -> bool:
+        """Whether the iterator has looked once more since the checkpoint was there."""
         asked.set()
-        return manager.latest_checkpoint is not None and not saver.is_alive()
+        ended.append(not saver.is_alive())
+        return ended[-2]
 
     found = list(df.train.checkpoints_iterator(tmp_path, timeout=0, timeout_fn=stop))
     saver.join()
