@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
@@ -44,15 +45,14 @@ def outputs(case: Case, inputs: Sequence[Any]) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def check(rows: Sequence[Case], differing: Sequence[bool]) -> None:
+def check(rows: Sequence[Case], differing: Sequence[bool], compiled: bool = False) -> None:
     """With the inputs that ``differ`` taken from each row, the others from the first."""
     columns = [
         np.stack([case.inputs[i] for case in rows]) if differs else rows[0].inputs[i]
         for i, differs in enumerate(differing)
     ]
-    found = vmap(lambda *xs: outputs(rows[0], xs), [0 if differs else None for differs in differing])(
-        *map(wrap, columns)
-    )
+    mapped = vmap(lambda *xs: outputs(rows[0], xs), [0 if differs else None for differs in differing])
+    found = (df.function(mapped) if compiled else mapped)(*map(wrap, columns))
     for r in range(ROWS):
         one = [x[r, ...] if differs else x for x, differs in zip(columns, differing, strict=True)]
         for whole, expected in zip(found, outputs(rows[0], [wrap(x) for x in one]), strict=True):
@@ -85,3 +85,10 @@ def test_rows_are_computed_as_each_by_itself(op: Op) -> None:
             except BaseException as error:
                 error.add_note(f"{rows[0]}, where inputs {differing} differ from row to row")
                 raise
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_compiled_rows_are_computed_as_each_by_itself(op: Op) -> None:
+    rows = next(rows_of(op), None)
+    if rows is not None:
+        check(rows, [True] * len(rows[0].inputs), compiled=True)

@@ -18,6 +18,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arithmetic import maximum, mod, multiply
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_and, bitwise_xor, right_shift
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import stack
@@ -146,6 +148,8 @@ def _integers(state: DrawState, shape: Any, dtype: DType) -> Any:
 def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) -> Tensor:
     """Integers of nearly equal chance in [low, high): random bits by the remainder of their division."""
     wide = uint64 if low.dtype.size == 8 else uint32
+    if known_value(low) is None or known_value(high) is None:
+        high = required(high, less(low, high), "uniform takes minval < maxval, and the run has others.")
     count = cast(high, wide) - cast(low, wide)
     drawn = mod(_integers(state, shape, low.dtype), count)
     return cast(drawn + cast(low, wide), low.dtype)

@@ -28,7 +28,18 @@ def run(name, *inputs, **attrs):
     return dispatch.current().apply(REGISTRY[name], inputs, attrs)
 
 
+@df.function
+def integers_between(low, high):
+    return random.uniform([4], low, high, df.int32)
+
+
 CASES = {
+    "ints between tensors of no range": (
+        lambda: integers_between(df.constant(5), df.constant(3)),
+        Invalid,
+        "the run has others",
+        "minval < maxval",
+    ),
     "random ints": (
         lambda: random.normal([2], dtype=df.int32),
         Wrong,
