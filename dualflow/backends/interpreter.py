@@ -51,6 +51,8 @@ class Interpreted:
         """
         try:
             results = evaluate(self.graph, arrays) if trail is None else _followed(self.graph, arrays, trail)
+        except ResourceExhaustedError:  # of an op, which it names
+            raise
         except MemoryError as error:
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."

@@ -10,8 +10,10 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_result
-from dualflow.core.errors import InternalError
+from dualflow.core.errors import DualflowError, InternalError, ResourceExhaustedError
 from dualflow.core.numpy_warnings import quiet
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -49,7 +51,11 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of one node, by its op's NumPy kernel; a fused node's, by its body.
 
-    Whatever the kernel raises goes through, with the user's line added.
+    Inputs that don't fit together raise what the op's shape and dtype rule says of them, as in eager code:
+    their sizes may be known only now. Whatever else the kernel raises goes through. The user's line is added.
+
+    Raises:
+        ResourceExhaustedError: there is no memory for what a kernel computes.
     """
     body = body_of(node)
     if body is not None:
@@ -60,10 +66,36 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         else:
             found = node.op.kernel(*arrays, **node.attrs)
     except Exception as error:
-        error.add_note(f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else ""))
-        raise
+        told = _in_words(error, node, arrays)
+        if node.origin or not node.bodies:
+            told.add_note(f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else ""))
+        if told is error:
+            raise
+        raise told from error
     several = found if isinstance(found, tuple | list) else (found,)
     return tuple([x if type(x) is np.ndarray else as_result(x) for x in several])
+
+
+def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
+    """What is wrong with the inputs, where ``error`` is NumPy's own and the op's rule finds it.
+
+    Errors of users' Python code, and those out of graphs inside the node, are left as they are.
+    """
+    if isinstance(error, DualflowError) or node.op.effect is not None or node.bodies:
+        return error
+    specs = [
+        TensorSpec.of(Shape(np.shape(x)), v.spec.dtype) for v, x in zip(node.inputs, arrays, strict=True)
+    ]
+    if isinstance(error, MemoryError):
+        shown = ", ".join(map(str, specs))
+        return ResourceExhaustedError(
+            f"{node.op.name}({shown}) needs more memory than there is: {error}. Do it in smaller parts."
+        )
+    try:
+        node.op.specs(specs, dict(node.attrs))
+    except DualflowError as found:
+        return found
+    return error
 
 
 class observed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, broadcast, normalize_axes
+from dualflow.core.shape import Shape, broadcast, check_size, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import anything, elementwise
@@ -45,6 +45,7 @@ def _check_fit(shape: Shape, target: Shape) -> None:
 
 def _spread_by(x: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
     target = tuple(sizes.tolist())
+    check_size(target)
     _check_fit(Shape(x.shape), Shape(target))
     return _spread(x, target)
 

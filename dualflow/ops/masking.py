@@ -53,6 +53,8 @@ _FEWER: Final = "an element is repeated 0 times or more"
 
 
 def _repeated(counts: Any, size: int | None) -> Any:
+    if counts.dtype.kind == "i" and counts.size and counts.min() < 0:
+        raise InvalidArgumentError(_FEWER)
     return np.repeat(np.arange(counts.size), counts.reshape(-1).astype(np.intp))
 
 

@@ -22,6 +22,7 @@ def test_a_variable_grows_by_a_row_in_each_turn(turns):
     np.testing.assert_array_equal(found, np.repeat(np.arange(turns, dtype=np.float32), 3).reshape(turns, 3))
 
 
+@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
 def test_a_growing_loop_is_machine_code():
     @df.function
     def f(n):

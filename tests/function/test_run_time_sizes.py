@@ -288,6 +288,43 @@ def test_a_range_without_a_step_is_an_error():
         f(df.constant(0))
 
 
+MISFITS = {
+    "a negative size": (lambda n: df.ones([-n, 2]), "no negative sizes"),
+    "a negative number of copies": (lambda n: df.tile(X, [-n]), "no negative sizes"),
+    "a negative number of random numbers": (
+        lambda n: df.random.stateless_uniform([-n], (1, 2)),
+        "no negative sizes",
+    ),
+    "elements under another shape": (lambda n: df.reshape(X, [n, -1]), "12 is no multiple of 5"),
+    "two operands": (lambda n: df.range(n) + df.range(n + 1), "sizes 5 and 6 meet"),
+    "two factors": (lambda n: df.matmul(df.zeros([2, n]), df.zeros([3, 2])), "inner sizes 5 and 3 differ"),
+    "joined parts": (lambda n: df.concat([df.zeros([2, n]), ROWS], 0), "differ on axis 1"),
+    "stacked parts": (lambda n: df.stack([df.zeros([n]), X]), "differ on axis 0"),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_numpy_tells_of_sizes_that_do_not_fit_what_eager_tells_with_the_line(name):
+    program, words = MISFITS[name]
+    n = df.constant(5)
+    with pytest.raises(df.errors.InvalidArgumentError) as eager:
+        program(n)
+    with pytest.raises(df.errors.InvalidArgumentError) as compiled:
+        df.function(program, backend="numpy")(n)
+    if name != "a negative number of copies":  # eager code sees the number of copies, not the size
+        assert words in str(eager.value)
+    assert words in str(compiled.value)
+    assert __file__ in "".join(compiled.value.__notes__)
+
+
+def test_numpy_tells_of_sizes_that_no_memory_holds_and_the_op():
+    f = df.function(lambda n: df.zeros([n, n]) + 1.0, backend="numpy")
+    with pytest.raises(df.errors.ResourceExhaustedError, match="more elements than memory can hold"):
+        f(df.constant(1 << 40))
+    with pytest.raises(df.errors.ResourceExhaustedError, match=r"^add\(float32\[8388608, 8388608\]"):
+        f(df.constant(1 << 23, df.int64))
+
+
 # Memory and threads
 
 
@@ -349,8 +386,9 @@ def test_the_graph_and_the_program_can_be_printed():
     assert "boolean_mask" in concrete.kernels
 
 
-def test_the_graph_can_be_pickled():
-    f = df.function(lambda x, n: df.exp(x[:n]) + x[: n * 2][:n])
+@pytest.mark.parametrize("backend", [None, "numpy"])
+def test_the_graph_can_be_pickled(backend):
+    f = df.function(lambda x, n: df.exp(x[:n]) + x[: n * 2][:n], backend=backend)
     f(df.constant(X), df.constant(3))
     graph = f.concrete_functions[0].optimised_graph
     assert str(pickle.loads(pickle.dumps(graph))) == str(graph)

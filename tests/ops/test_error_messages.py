@@ -441,6 +441,12 @@ CASES = {
     ),
     "tiles": (lambda: df.tile(V, [1, 2]), Invalid, "multiples", "each axis"),
     "repeats": (lambda: df.repeat(V, [1, 2]), Invalid, "repeats", "each of 3 slices"),
+    "repeats that the run tells": (
+        lambda: df.function(lambda r: df.repeat(V, r), backend="numpy")(df.constant([3, -1, 0])),
+        Invalid,
+        "an element is repeated",
+        "0 times or more",
+    ),
     # sorting
     "sorting complex": (lambda: df.argsort(C), Wrong, "real numbers, not complex128", "df.cast"),
     "a direction": (

@@ -89,6 +89,8 @@ class NumbaExecutable:
             if error.__cause__ is None:
                 raise
             raise error.__cause__ from None
+        except ResourceExhaustedError:  # of an op, which it names
+            raise
         except MemoryError as error:
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."

@@ -11,7 +11,7 @@ from dualflow.graph.control_spec import effect_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, Node, Update
 from dualflow.ops.forms import Element, Loop, Opaque, Sized
-from dualflow.ops.record import Op
+from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
 
@@ -41,19 +41,34 @@ def as_one_node(graph: Graph, cause: Node) -> Graph:
     body = Graph(graph.name, graph.inputs, graph.nodes, graph.results)
     where = f" in line {cause.origin.line}" if cause.origin is not None else ""
     reason = f"the size of what {cause.op.name}{where} makes depends on data"
-    op = Op(
+    node = Node(
+        _all_ops(reason, effect_of([body])), graph.inputs, {"body": body}, [v.spec for v in graph.results]
+    )
+    count = len(graph.outputs)
+    updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
+    return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))
+
+
+class _AllOps(Op):
+    """The op of such a node, which each has its own of: pickled as its reason and effect."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert isinstance(self.form, Opaque), "NumPy runs it"
+        return _all_ops, (self.form.reason, self.effect)
+
+
+def _all_ops(reason: str, effect: Effect | None) -> Op:
+    return _AllOps(
         name="all_ops",
         doc="A graph, op by op.",
         infer=_infer,
         kernel=_run,
         form=Opaque(reason),
         outputs=None,
-        effect=effect_of([body]),
+        effect=effect,
     )
-    node = Node(op, graph.inputs, {"body": body}, [v.spec for v in graph.results])
-    count = len(graph.outputs)
-    updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
-    return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))
 
 
 def _infer(*specs: TensorSpec, body: Graph) -> tuple[TensorSpec, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Element, Sized
 from dualflow.ops.record import Op, register
@@ -185,12 +185,17 @@ def _open_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: Tenso
     return TensorSpec.of(Shape([None]), uint32)
 
 
+def _open_kernel(low: Any, high: Any, key: Any, count: Any) -> Any:
+    check_size([int(count)])
+    return _kernel(low, high, key, int(count))
+
+
 OPEN_PHILOX: Final = register(
     Op(
         name="open_philox",
         doc="""The words of "philox" when only the run will tell how many.""",
         infer=_open_infer,
-        kernel=lambda low, high, key, count: _kernel(low, high, key, int(count)),
+        kernel=_open_kernel,
         form=Sized(
             lambda read, low, high, key, count: dispatch.current().apply(
                 PHILOX, (low, high, key), {"count": read(count, 0)[0]}
