@@ -56,7 +56,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     builtin call    ...
     >>> found = df.show_config(mode="dicts")
     >>> sorted(found["parts"])
-    ['builtin_call', 'cache', 'linker', 'pool', 'product']
+    ['blocks', 'builtin_call', 'cache', 'linker', 'pool', 'product']
     >>> found["processor"]["vector_bits"] in (128, 256, 512)
     True
     """
