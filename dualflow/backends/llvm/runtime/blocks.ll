@@ -1,9 +1,9 @@
 ; Large blocks of memory, kept when they are freed: a policy of NumPy's (NEP 49) for the outputs of compiled graphs.
 ;
 ; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So a freed block is
-; kept, under a limit, and given to the next array of as many bytes. The pages of huge blocks are marked as free
-; (MADV_FREE), which takes no time for the few pages of such a block: where memory is short the system takes them, as if
-; nobody held them.
+; kept, under a limit, and given to the next array of as many bytes. Blocks that C would give back to the system at once
+; (32 MiB) are marked as free (MADV_FREE): where memory is short the system takes their pages, as if nobody held them. For
+; smaller ones that would take as long as filling them.
 ;
 ; NumPy may call from any thread. Whoever finds the lock taken takes and gives memory as if there were no kept blocks,
 ; so nobody waits, and a child that was forked meanwhile goes on.
@@ -257,8 +257,8 @@ put:
   %second = add i32 %first, 1
   %following = and i32 %second, 31
   store i32 %following, ptr %next.at
-  %huge = call i1 @is_huge(i64 %bytes)
-  br i1 %huge, label %mark, label %done
+  %marked = icmp uge i64 %bytes, 33554432        ; 32 MiB, where C's own limit ends
+  br i1 %marked, label %mark, label %done
 
 mark:
   ; Whole pages of it only: a resized block begins anywhere.
