@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.accumulator import ForwardAccumulator
@@ -147,3 +148,23 @@ def test_tangents_and_cotangents_belong_together(case):
     np.testing.assert_allclose(
         forward, sum(backward), rtol=1e-9, atol=1e-9 * max(1.0, *map(abs, backward), 0)
     )
+
+
+def tangents_of(case, tensors, along):
+    """The outputs of the op, and their tangents."""
+    sources = [tensors[i] for i in differentiable(case)]
+    with ForwardAccumulator(sources, list(along)) as acc:
+        found = dispatch.current().apply(case.op, tuple(tensors), case.attrs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    return outputs, acc.jvp(list(outputs), unconnected_gradients="zero")
+
+
+@pytest.mark.parametrize("case", {case.op.name: case for case in reversed(CASES)}.values(), ids=str)
+def test_compiled_tangents_are_those_of_eager_code(case):
+    tensors = [wrap(x) for x in case.inputs]
+    along = [wrap(case.allowed(i, direction(case.inputs[i].shape, 3))) for i in differentiable(case)]
+    _, eager = tangents_of(case, tensors, along)
+    _, compiled = df.function(lambda xs, vs: tangents_of(case, xs, vs))(tensors, along)
+    for found, expected in zip(compiled, eager, strict=True):
+        scale = np.abs(expected).max(initial=1.0)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)
