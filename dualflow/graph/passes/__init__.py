@@ -27,6 +27,7 @@ from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
+from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
@@ -99,6 +100,7 @@ _INSIDE: Final = (
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
+    Pass("cut", cut_products, "once the leftovers, which read products too, are gone"),
     Pass("trimming", trim_control, "values of choices, loops and qr are needed one by one, not as a node"),
 )
 

@@ -1,0 +1,86 @@
+"""Part of a matrix product is the product of parts of its factors: the rest isn't computed.
+
+The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a part, in each turn of a recurrent net.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dualflow.core.extent import is_fixed
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.rewrite import Expansion, rebuild, without
+from dualflow.ops.contraction import MATMUL
+from dualflow.ops.indexing import GETITEM
+
+_DTYPES = "fd"
+
+
+class _Part(NamedTuple):
+    """The ``rows`` and ``columns`` of a product that are read: the first, and the one behind the last."""
+
+    product: Node
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
+def cut_products(graph: Graph) -> Graph:
+    """(a @ b)[i:j, k:l] = a[i:j] @ b[:, k:l], where nothing else reads the product."""
+    found = {n: part for n in graph.nodes if (part := _match(n)) is not None}
+    if not found:
+        return graph
+    users, results = graph.users(), set(graph.results)
+    parts = {
+        n: part
+        for n, part in found.items()
+        if len(users[part.product.output]) == 1 and part.product.output not in results
+    }
+    gone = {part.product for part in parts.values()}
+    moved: dict[Value, Value] = {}
+
+    def cut(node: Node, _: Node) -> Expansion | None:
+        if node in parts:
+            return _product_of_parts(node, parts[node], moved)
+        return without(node) if node in gone else None
+
+    return rebuild(graph, cut, moved) if parts else graph
+
+
+def _match(node: Node) -> _Part | None:
+    """What ``node`` shows of a product, if it is neither all of it nor a single row or column.
+
+    Products of these add in another order.
+    """
+    product = node.inputs[0].node if node.op is GETITEM else None
+    if product is None or product.op is not MATMUL or product.output.spec.dtype.char not in _DTYPES:
+        return None
+    key, fixed = node.attrs["key"], all(is_fixed(sizes(v)) for v in (*product.inputs, product.output))
+    if not fixed or any(v.spec.rank != 2 for v in product.inputs) or not all(map(_is_stretch, key)):
+        return None
+    whole = sizes(product.output)
+    shown = [*[(entry[0], entry[1]) for entry in key], *[(0, size) for size in whole[len(key) :]]]
+    if sizes(node.output) == whole or min(sizes(node.output)) < 2:
+        return None
+    return _Part(product, shown[0], shown[1])
+
+
+def _is_stretch(entry: object) -> bool:
+    """Whether an entry of a key keeps neighbours, in order."""
+    return type(entry) is tuple and all(type(n) is int for n in entry) and entry[2] == 1 and entry[0] >= 0
+
+
+def _product_of_parts(node: Node, part: _Part, moved: dict[Value, Value]) -> Expansion:
+    product, nodes = part.product, []
+    factors = [moved.get(v, v) for v in product.inputs]
+    in_rows = not product.attrs.get("transpose_a"), bool(product.attrs.get("transpose_b"))
+    for i, (kept, first) in enumerate(zip((part.rows, part.columns), in_rows, strict=True)):
+        factor = factors[i]
+        size = sizes(factor)[0 if first else 1]
+        if kept != (0, size):
+            attrs = {"key": ((*kept, 1),) if first else ((0, sizes(factor)[0], 1), (*kept, 1))}
+            specs = GETITEM.specs([factor.spec], attrs)
+            nodes.append(Node(GETITEM, (factor,), attrs, specs, node.origin, node.also))
+            factors[i] = nodes[-1].output
+    nodes.append(Node(MATMUL, factors, product.attrs, node.specs, product.origin, product.also))
+    return Expansion(nodes, nodes[-1].outputs)
