@@ -17,7 +17,7 @@ from dualflow.ops.indexing import GETITEM
 _DTYPES = "fd"
 
 
-class _Part(NamedTuple):
+class _PartialProduct(NamedTuple):
     """The ``rows`` and ``columns`` of a product that are read: the first, and the one behind the last."""
 
     product: Node
@@ -47,7 +47,7 @@ def cut_products(graph: Graph) -> Graph:
     return rebuild(graph, cut, moved) if parts else graph
 
 
-def _match(node: Node) -> _Part | None:
+def _match(node: Node) -> _PartialProduct | None:
     """What ``node`` shows of a product, if it is neither all of it nor a single row or column.
 
     Products of these add in another order.
@@ -62,7 +62,7 @@ def _match(node: Node) -> _Part | None:
     shown = [*[(entry[0], entry[1]) for entry in key], *[(0, size) for size in whole[len(key) :]]]
     if sizes(node.output) == whole or min(sizes(node.output)) < 2:
         return None
-    return _Part(product, shown[0], shown[1])
+    return _PartialProduct(product, shown[0], shown[1])
 
 
 def _is_stretch(entry: object) -> bool:
@@ -70,7 +70,7 @@ def _is_stretch(entry: object) -> bool:
     return type(entry) is tuple and all(type(n) is int for n in entry) and entry[2] == 1 and entry[0] >= 0
 
 
-def _product_of_parts(node: Node, part: _Part, moved: dict[Value, Value]) -> Expansion:
+def _product_of_parts(node: Node, part: _PartialProduct, moved: dict[Value, Value]) -> Expansion:
     product, nodes = part.product, []
     factors = [moved.get(v, v) for v in product.inputs]
     in_rows = not product.attrs.get("transpose_a"), bool(product.attrs.get("transpose_b"))
