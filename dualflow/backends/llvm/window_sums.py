@@ -21,8 +21,8 @@ from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmMo
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.schedule.loop_program import Argument, Kernel, Run
-from dualflow.schedule.plan import PlannedCall
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows
+from dualflow.schedule.statements import CallRoutine
 from dualflow.schedule.window_sums import AXES
 
 COLUMNS = 6
@@ -63,7 +63,7 @@ def numbers_of(lie: SlidingWindows) -> list[int]:
     return [lie.channels, *(n for numbers in by_axis for n in numbers), first, end]
 
 
-def write_window_sum(entry: Entry, call: PlannedCall) -> None:
+def write_window_sum(entry: Entry, call: CallRoutine) -> None:
     """Call the kernel over the rows of all images, shared between threads where that pays."""
     node, unit = call.node, entry.unit
     lie: SlidingWindows = node.attrs["windows"]
@@ -74,7 +74,7 @@ def write_window_sum(entry: Entry, call: PlannedCall) -> None:
     chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in lie.axes]]))
     places = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(node.output.spec.dtype, unit.module.vector_bits)
-    numbers = [*numbers_of(lie), *places, len(unit.code.messages) + 1]
+    numbers = [*numbers_of(lie), *places, len(unit.messages) + 1]
     unit.products.append(entry.call_kernel(function, rows, chunk, numbers))
 
 
