@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -146,22 +147,54 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
-    kind = structure.kind
-    if kind is None:
+    if structure.kind is None:
         return next(leaves)
-    if kind is type(None):
-        return None
-    children = [_build(c, leaves) for c in structure.children]
+    return _maker(structure)([_build(c, leaves) for c in structure.children])
+
+
+def rebuilder(structure: Structure) -> Callable[[Sequence[Any]], Any]:
+    """:func:`unflatten` of one structure, prepared for many calls with the right number of leaves.
+
+    >>> rebuild = rebuilder(flatten({"b": [1, 2], "a": (3, None)})[1])
+    >>> rebuild((30, 10, 20))
+    {'b': [10, 20], 'a': (30, None)}
+    """
+    if structure.kind is None:
+        return operator.itemgetter(0)
+    make = _maker(structure)
+    if all(child.kind is None for child in structure.children):
+        return make
+    parts: list[tuple[int, int, Callable[[Sequence[Any]], Any] | None]] = []
+    end = 0
+    for child in structure.children:
+        start, end = end, end + child.leaves
+        parts.append((start, end, None if child.kind is None else rebuilder(child)))
+
+    def rebuild(leaves: Sequence[Any]) -> Any:
+        return make([leaves[i] if part is None else part(leaves[i:j]) for i, j, part in parts])
+
+    return rebuild
+
+
+def _maker(structure: Structure) -> Callable[[Sequence[Any]], Any]:
+    """What makes a branch of ``structure`` of its children."""
+    kind = structure.kind
     if kind in (list, tuple):
-        return kind(children)
+        make: Callable[[Sequence[Any]], Any] = kind
+        return make
+    if kind is type(None):
+        return lambda children: None
     if hasattr(kind, "_fields"):
-        return kind(*children)
+        return lambda children: kind(*children)
     if isinstance(structure.keys, Keys):
-        named = dict(zip(structure.keys, children, strict=True))
-        return _mapping(structure.keys.make or kind, [(k, named[k]) for k in structure.keys.order])
+        place = {key: i for i, key in enumerate(structure.keys)}
+        order = [(key, place[key]) for key in structure.keys.order]
+        own = structure.keys.make or kind
+        return lambda children: _mapping(own, [(key, children[i]) for key, i in order])
     fields = getattr(kind, "__attrs_attrs__", ())
     alias = {f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields}  # for its __init__
-    return kind(**{alias.get(k, k): child for k, child in zip(structure.keys, children, strict=True)})
+    names = [alias.get(key, key) for key in structure.keys]
+    return lambda children: kind(**dict(zip(names, children, strict=True)))
 
 
 def _mapping(kind: Any, items: Any) -> Any:

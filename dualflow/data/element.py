@@ -15,7 +15,7 @@ from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.core.tree import LEAF, Structure, flatten, rebuilder, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.creation import convert_to_tensor
@@ -78,12 +78,10 @@ class ElementLayout:
 
     def packer(self) -> Callable[[Item], Any]:
         """What makes an element, as users see it, of its leaves."""
-        structure = self.structure
-        if structure == LEAF:
+        if self.structure == LEAF:
             return lambda item: wrapped(item[0])
-        if structure.kind is tuple and all(child == LEAF for child in structure.children):
-            return lambda item: tuple([wrapped(x) for x in item])
-        return lambda item: unflatten(structure, [wrapped(x) for x in item])
+        rebuild = rebuilder(self.structure)
+        return lambda item: rebuild([wrapped(x) for x in item])
 
 
 def wrapped(leaf: Any) -> Any:

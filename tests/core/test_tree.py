@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.core.tree import consists_of, flatten, leaves, map_structure, unflatten
+from dualflow.core.tree import consists_of, flatten, leaves, map_structure, rebuilder, unflatten
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -58,6 +58,16 @@ def test_putting_together_is_the_inverse_of_taking_apart(tree):
     flat, structure = flatten(tree)
     assert unflatten(structure, flat) == tree
     assert structure.leaves == len(flat)
+
+
+@given(trees)
+def test_a_prepared_structure_puts_together_the_same_in_new_containers_each_time(tree):
+    flat, structure = flatten(tree)
+    rebuild = rebuilder(structure)
+    first, second = rebuild(tuple(flat)), rebuild(flat)
+    assert first == second == tree
+    if isinstance(tree, (list, dict)):
+        assert first is not second
 
 
 @given(trees)

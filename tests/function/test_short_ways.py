@@ -50,6 +50,22 @@ def test_a_repeated_call_runs_next_to_no_python(form, lines_run):
     assert lines_run(lambda: call(f)) <= 14
 
 
+@pytest.mark.parametrize(
+    ("result", "lines"),
+    [
+        (lambda x: [x + 1.0, x * 2.0], 0),
+        (lambda x: {"b": x + 1.0, "a": x * 2.0}, 6),
+        (lambda x: (x + 1.0, [x * 2.0, x * 3.0]), 6),
+    ],
+    ids=["list", "dict", "list in a tuple"],
+)
+def test_results_in_a_structure_take_few_lines_more_than_one_tensor(result, lines, lines_run):
+    f, one = df.function(result), df.function(lambda x: x + 1.0)
+    for _ in range(3):
+        f(X), one(X)
+    assert lines_run(lambda: f(X)) <= lines_run(lambda: one(X)) + lines
+
+
 def test_arrays_are_converted_and_nothing_else(lines_run):
     f = df.function(combined)
     x, y = X.numpy(), Y.numpy()

@@ -125,7 +125,7 @@ def _descriptor(
         heavy=program.heavy,
         result=pack.form if pack is not None else "tuple",
         on_error=fail,
-        pack=pack,
+        pack=pack.make if pack is not None else None,
         slots=slots,
         keep=(executable, *tensors),
     )

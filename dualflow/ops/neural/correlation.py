@@ -208,8 +208,8 @@ def _columns(w: Any, groups: int) -> Any:
 def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     channels, spatial = shape[-1], shape[1:-1]
     groups, (inner, outer) = _groups(channels, w.shape), w.shape[-2:]
-    few = inner < _LANES or max(geometry.strides) > 1
-    if groups == 1 and few and 2 * inner <= outer and None not in (*spatial, *y.shape[1:-1]):
+    known = None not in (*spatial, *y.shape[1:-1])
+    if groups == 1 and known and 2 * inner <= outer and _better_by_columns(inner, geometry):
         return _columns_summed(y, w, geometry, spatial)
     w, geometry = spread_filter(w, geometry)
     axes, strides = len(geometry.size), geometry.strides
@@ -232,6 +232,16 @@ def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
         found = reshape(transpose(found, order), [*batch, *counts, *strides, channels])
         return interleaved(found, geometry, spatial)
     return found
+
+
+def _better_by_columns(inner: int, geometry: Geometry) -> bool:
+    """Whether a product of windows would fill no vector, or would mostly multiply by zeros.
+
+    Over strides, the filter covers whole strides and the places between the elements of a window.
+    """
+    spans = zip(geometry.size, geometry.reach, geometry.strides, strict=True)
+    whole = [k if s == 1 else -(-reach // s) * s for k, reach, s in spans]
+    return inner < _LANES or math.prod(whole) > 2 * math.prod(geometry.size)
 
 
 def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:

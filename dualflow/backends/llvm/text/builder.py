@@ -113,6 +113,16 @@ class Builder(Emitter):
         end = ", !nontemporal !0" if streaming else ""
         self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
 
+    def prefetch(self, pointer: EmittedValue) -> None:
+        """Ask for what lies at an address, which need not be one: nothing is read."""
+        name = self.symbols.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
+        read, near, data = (self.constant(I32, n) for n in (0, 3, 1))
+        self.call(name, [pointer, read, near, data])
+
+    def fence(self) -> None:
+        """Order all that was stored before, past the caches too, before what other threads are told next."""
+        self.line("fence seq_cst")
+
     def gather(
         self, pointer: EmittedValue, index: EmittedValue, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
