@@ -25,8 +25,8 @@ from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmMo
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.schedule.loop_program import Argument, Kernel, Run
-from dualflow.schedule.plan import PlannedCall
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows
+from dualflow.schedule.statements import CallRoutine
 
 SIDE_BY_SIDE = (7, 8, 4)
 """How many windows may have their sums computed side by side."""
@@ -119,7 +119,7 @@ def filter_row(lie: SlidingWindows) -> FilterRow:
     return FilterRow(windows, columns.stride, length, columns.dilation)
 
 
-def write_window_sum(entry: Entry, call: PlannedCall) -> None:
+def write_window_sum(entry: Entry, call: CallRoutine) -> None:
     """Call the kernel over the rows of all images, shared between threads where that pays."""
     node, unit = call.node, entry.unit
     lie: SlidingWindows = node.attrs["windows"]
@@ -130,7 +130,7 @@ def write_window_sum(entry: Entry, call: PlannedCall) -> None:
     chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in lie.axes]]))
     places = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(spec.dtype, unit.module.vector_bits, filter_row(lie))
-    numbers = [*numbers_of(lie, spec.nbytes), *places, len(unit.code.messages) + 1]
+    numbers = [*numbers_of(lie, spec.nbytes), *places, len(unit.messages) + 1]
     unit.products.append(entry.call_kernel(function, rows, chunk, numbers))
 
 
