@@ -3,16 +3,20 @@
 The function takes the buffers, sizes and numbers that it uses, so that other sizes are the same source. It
 leaves the number of a check that failed in ``status``, with what the check's error is made of in ``kept``
 arrays, and -1 where a signal has ended it: it asks Python for signals after so much work.
+
+A long function calls others for parts of what is inside it (``function_parts.py``). They take and leave what
+it does, and it returns where one of them has left something in the status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from dualflow.backends.numba.call_source import CallWriter, NumbaNest, ProgramCheck, Reads, row_dtypes
+from dualflow.backends.numba.function_parts import FEW, groups, is_long, length
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
@@ -56,6 +60,7 @@ class FunctionSource:
         checks: what each number in the status means.
         kept: the arrays for their errors, which the program makes.
         support: the primitives that it calls.
+        parts: the functions that it calls for parts of itself.
     """
 
     name: str
@@ -68,6 +73,13 @@ class FunctionSource:
     checks: tuple[ProgramCheck, ...]
     kept: tuple[Kept, ...]
     support: Support
+    parts: tuple[FunctionSource, ...]
+
+    def walk(self) -> Iterator[FunctionSource]:
+        """The functions that it calls, each behind those that it calls, and itself."""
+        for part in self.parts:
+            yield from part.walk()
+        yield self
 
     def text(self, *, noted: bool = False) -> str:
         """The function's source, with comments or without."""
@@ -78,20 +90,27 @@ class FunctionSource:
 
 def function_source(outer: CallWriter, call: PlannedCall, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
-    return _FunctionWriter(outer).function(call, name)
+    return _FunctionWriter(outer, name).function((call,))
 
 
 class _FunctionWriter(CallWriter):
     """Writes one function.
 
     Attributes:
-        outer: the writer of the program, which says how it gives what the function takes.
+        outer: the writer of the program or of the function that calls this one, which says how it gives what
+            the function takes.
+        name: the function's.
         local: the names that the function makes itself.
+        checks_before: how many checks the functions around this one have before its own.
+        kept_before: how many arrays they have kept.
     """
 
-    def __init__(self, outer: CallWriter) -> None:
+    def __init__(self, outer: CallWriter, name: str, *, checks_before: int = 0, kept_before: int = 0) -> None:
         super().__init__(outer.shelf)
         self.outer = outer
+        self.name = name
+        self.checks_before = checks_before
+        self.kept_before = kept_before
         self.parameters: dict[str, tuple[Parameter, str]] = {}
         self.numbers: dict[int, str] = {}
         self.literals: dict[str, str] = {}
@@ -101,16 +120,20 @@ class _FunctionWriter(CallWriter):
         self.checks: list[ProgramCheck] = []
         self.kept: list[Kept] = []
         self.support = Support()
+        self.parts: list[FunctionSource] = []
+        self._is_long = False
 
-    def function(self, call: PlannedCall, name: str) -> FunctionSource:
+    def function(self, calls: Sequence[PlannedCall]) -> FunctionSource:
+        self._is_long = is_long(calls)
         self.lines.add(_BEGIN)
-        self._results(call)
-        self.control(call)
+        for call in calls:
+            self._results(call)
+        self.calls(calls)
         self._leave()
         self.parameters["status"] = Parameter("status", _INDEX, True), "status"
         parameters, given = zip(*self.parameters.values(), strict=True)
         return FunctionSource(
-            name,
+            self.name,
             parameters,
             given,
             self.lines,
@@ -120,6 +143,7 @@ class _FunctionWriter(CallWriter):
             tuple(self.checks),
             tuple(self.kept),
             self.support,
+            tuple(self.parts),
         )
 
     def _results(self, call: PlannedCall) -> None:
@@ -138,6 +162,37 @@ class _FunctionWriter(CallWriter):
 
     def _leave(self) -> None:
         self.lines.add(f"return {', '.join(self.results)}".rstrip())
+
+    # Parts
+
+    def calls(self, calls: Sequence[PlannedCall]) -> None:
+        """Some calls; a long function has others make them."""
+        if not self._is_long or (len(calls) == 1 and calls[0].blocks):
+            super().calls(calls)
+            return
+        for group in groups(calls):
+            if length(group) < FEW:
+                super().calls(group)
+            else:
+                self._part(group)
+
+    def _part(self, calls: Sequence[PlannedCall]) -> None:
+        """A call of a function that makes these calls."""
+        part = _FunctionWriter(
+            self,
+            f"{self.name}_{len(self.parts)}",
+            checks_before=self._checks_so_far,
+            kept_before=self.kept_before + len(self.kept),
+        ).function(calls)
+        self.parts.append(part)
+        self.local.update(part.results)
+        self.checks += part.checks
+        for kept in part.kept:
+            self._keep(kept)
+        left = f"{', '.join(part.results)} = " if part.results else ""
+        self.lines.add(f"{left}{part.name}({', '.join(part.given)})")
+        with self.lines.block("if status[0]:"):
+            self._leave()
 
     # Operands
 
@@ -168,7 +223,7 @@ class _FunctionWriter(CallWriter):
         return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
 
     def turns_of(self, loop: int) -> str:
-        return self._parameter(f"turn{loop}", _INDEX, f"turn{loop}")
+        return self._parameter(f"turn{loop}", _INDEX, self.outer.turns_of(loop))
 
     def begin_turns(self, loop: int) -> str:
         return self._begin(super().begin_turns(loop))
@@ -185,15 +240,23 @@ class _FunctionWriter(CallWriter):
 
     # Calls
 
+    @property
+    def _checks_so_far(self) -> int:
+        """The number of the last check, among those of the functions around this one too."""
+        return self.checks_before + len(self.checks)
+
+    def _keep(self, kept: Kept) -> None:
+        self.kept.append(kept)
+        self._parameter(kept.name, kept.value.spec.dtype, kept.name, array=True)
+
     def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:
-                name = f"kept{len(self.kept)}"
-                self.kept.append(Kept(name, len(self.checks), value))
-                self._parameter(name, value.spec.dtype, name, array=True)
+                name = f"kept{self.kept_before + len(self.kept)}"
+                self._keep(Kept(name, self._checks_so_far, value))
                 self.lines.add(f"{name}[:] = {self._stretch(layout, value)}")
-            self.lines.add(f"status[0] = {len(self.checks)}")
+            self.lines.add(f"status[0] = {self._checks_so_far}")
             self._leave()
 
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
@@ -205,8 +268,9 @@ class _FunctionWriter(CallWriter):
         if not checks and not loops:
             return
         with self.lines.block("if status[0]:"):
-            if checks and self.checks:
-                self.lines.add(f"status[0] += {len(self.checks)}")
+            if checks and self._checks_so_far:
+                with self.lines.block("if status[0] > 0:") if loops else nullcontext():
+                    self.lines.add(f"status[0] += {self._checks_so_far}")
             self._leave()
         self.checks += checks
 
