@@ -23,6 +23,7 @@ from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.ops.forms import View
+from dualflow.ops.indexing import is_plain
 from dualflow.ops.record import Op, Promotion, operand
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
@@ -132,6 +133,22 @@ class EagerEngine(Engine):
             if found is not None:
                 return found
         return rule(*inputs, count=count, **attrs)
+
+    def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
+        if type(x) is Variable:
+            x = self.read(x)
+        if type(x) is EagerTensor and is_plain(key):
+            array = x._array
+            try:
+                view = array[key]
+                if type(view) is not _ndarray:  # one element, which the ``...`` makes a view
+                    view = array[(*key, ...) if type(key) is tuple else (key, ...)]
+                tensor = EagerTensor()
+                tensor._array = view
+                return tensor
+            except (IndexError, ValueError):
+                pass  # the rule says what is wrong
+        return rule(x, key)
 
     def constant(self, array: Array) -> AbstractTensor:
         return wrap(array)

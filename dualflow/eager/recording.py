@@ -139,6 +139,11 @@ class Recording(DelegatingEngine):
             return rule(x, **attrs)
         return self.base.composite(rule, x, attrs)
 
+    def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
+        if type(x) is not EagerTensor or any(id(x) in tape.watched for tape in self.tapes):
+            return rule(x, key)
+        return self.base.part(rule, x, key)
+
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:

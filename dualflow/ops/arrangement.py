@@ -167,7 +167,8 @@ def _target(shape: Any) -> Shape:
         return Shape(open_shape(shape))
     found = Shape(sizes(shape))
     _check_sizes(found)
-    return _with_one_free(found) if found.count(None) + found.count(-1) < 2 or None not in found else found
+    told_by_the_run = None in found and any(isinstance(d, AbstractTensor) for d in shape)
+    return found if told_by_the_run else _with_one_free(found)
 
 
 # expand_dims, squeeze

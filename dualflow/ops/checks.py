@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError, UnassignedError
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.comparison import greater_equal
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
@@ -86,3 +87,8 @@ REQUIRED: Final[Op] = register(
 def required(x: Any, ok: Any, message: str) -> Any:
     """``x``, or an InvalidArgumentError with ``message`` unless the bool scalar ``ok`` holds."""
     return dispatch.current().apply(REQUIRED, (x, ok), {"message": message})
+
+
+def required_size(x: Any, message: str = "a shape has no negative sizes.") -> Any:
+    """The scalar ``x``, which only the run knows, or there an InvalidArgumentError if it is below 0."""
+    return required(x, greater_equal(x, 0), message)

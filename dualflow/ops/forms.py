@@ -34,10 +34,11 @@ class Fold(NamedTuple):
     """A reduction over ``attrs["axis"]``, a sorted tuple of axes that ``attrs["keepdims"]`` keeps, as size 1.
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
-    ``step(m, acc, x, index)`` takes one more element whose position along the reduced axes is ``index``,
-    ``merge(m, acc, acc)`` joins two accumulators, ``finish(m, acc)`` is the result, which is cast to the
-    op's dtype. Where a step of floats ``rounds``, elements are folded in blocks that are merged, so that
-    the error hardly grows with their number.
+    ``step(m, acc, x, index)`` takes one more element, ``merge(m, acc, acc)`` joins two accumulators,
+    ``finish(m, acc)`` is the result, which is cast to the op's dtype. ``index`` is the element's position
+    along the reduced axes where the fold is ``placed``; other folds must not look at it. Where a step of
+    floats ``rounds``, elements are folded in blocks that are merged, so that the error hardly grows with
+    their number.
     """
 
     start: Callable[..., tuple[Any, ...]]
@@ -45,6 +46,7 @@ class Fold(NamedTuple):
     merge: Callable[..., tuple[Any, ...]]
     finish: Callable[..., Any]
     rounds: bool = False
+    placed: bool = False
 
 
 class Scan(NamedTuple):

@@ -197,16 +197,36 @@ def getitem(x: Any, key: Any) -> Tensor:
     ([[3, 2, 1], [6, 5, 4]], [[3, 1], [6, 4]], [5, 6])
     """
     try:
-        return _item(x, key)
+        return dispatch.current().part(_item, x, key)
     except Exception as error:
         hide_frames(error)
         raise
 
 
+def is_plain(key: Any) -> bool:
+    """Whether ``key`` is made of ints, slices of ints, ``...`` and None: NumPy reads it alike."""
+    kind = type(key)
+    if kind is slice:
+        return (
+            (type(key.stop) is int or key.stop is None)
+            and (type(key.start) is int or key.start is None)
+            and (key.step is None or type(key.step) is int)
+        )
+    if kind is tuple:
+        for item in key:
+            if not (type(item) is int or item is None or (type(item) in _PLAIN and is_plain(item))):
+                return False
+        return True
+    return kind in _PLAIN
+
+
 def _item(x: Any, key: Any) -> Any:
+    shape = shape_of(x)
+    if is_plain(key):
+        entries, _ = _canonical(_expanded(key, shape), shape)
+        return dispatch.current().apply(GETITEM, (x,), {"key": entries})
     if _is_mask(key):
         return _masked(x, key)
-    shape = shape_of(x)
     items = _expanded(key, shape)
     if not dispatch.current().eager and any(isinstance(i, slice) and _is_open(i) for i in items):
         x, items = _open_slices(x, items)

@@ -50,6 +50,7 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
 
 
 _FEWER: Final = "an element is repeated 0 times or more"
+_NO_FIT: Final = "the sizes of a mask are those of the first axes of what it masks"
 
 
 def _repeated(counts: Any, size: int | None) -> Any:
@@ -104,23 +105,24 @@ REPEATED = register(
 )
 
 
-def _flat(x: Any, mask: Any) -> Any:
-    """``x`` with the axes that ``mask`` has as one."""
-    rank = len(mask.shape)
+def _flat(x: Any, rank: int) -> Any:
+    """``x`` with its first ``rank`` axes as one."""
     if rank == 1:
         return x
-    return reshape(x, (math.prod(x.shape[:rank]), *x.shape[rank:]))
+    return reshape(x, Shape((math.prod(x.shape[:rank]), *x.shape[rank:])))
 
 
 def _picked(read: Any, x: Any, mask: Any) -> Any:
-    return gather(_flat(x, mask), all_positions(read, mask))
+    rank = len(mask.shape)
+    fit = read.of_shape(x, (*mask.shape, *x.shape[rank:]), _NO_FIT)
+    return gather(_flat(fit, rank), all_positions(read, mask))
 
 
 def _put(read: Any, values: Any, mask: Any) -> Any:
     at = dispatch.current().apply(POSITIONS, (mask,), {"size": values.shape[0]})
     attrs = {"axis": 0, "size": math.prod(mask.shape)}
     rows = dispatch.current().apply(SCATTER_ADD, (at, values), attrs)
-    return reshape(rows, (*mask.shape, *values.shape[1:]))
+    return reshape(rows, Shape((*mask.shape, *values.shape[1:])))
 
 
 def _places(read: Any, mask: Any) -> Any:

@@ -18,7 +18,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import divide, floordiv, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.checks import required
+from dualflow.ops.checks import required, required_size
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
@@ -82,7 +82,7 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
 
 
 def _open_iota(shape: Any, axis: int, dtype: DType, sizes: Sequence[int | None]) -> Any:
-    count = shape[axis]
+    count = required_size(shape[axis])
     along = cast(dispatch.current().apply(RANGE, (0, count, 1), {}), dtype)
     others = [a for a in _axes(len(sizes)) if a != axis]
     along = expand_dims(along, others) if others else along

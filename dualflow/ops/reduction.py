@@ -16,12 +16,14 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops import maths_reference
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, spread
+from dualflow.ops.checks import required
 from dualflow.ops.choice import masked, where
-from dualflow.ops.comparison import equal, logical_or, not_equal
+from dualflow.ops.comparison import equal, greater, logical_or, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Fold
 from dualflow.ops.joining import split
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
@@ -291,6 +293,7 @@ def _position(
         step=lambda m, acc, x, index: join(m, acc, (x, m.cast(index, int64))),
         merge=join,
         finish=lambda m, acc: acc[1],
+        placed=True,
     )
     samples = tuple(
         Sample((Domain(-50, 50, "fi", shape),), {"axis": axis, "keepdims": False})
@@ -315,6 +318,8 @@ ARGMIN = _position("argmin", """Where the first minimum is along an axis.""", np
 def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
     where = normalize_axis(static_int(0 if axis is None else axis, "axis"), len(shape_of(x)))
     found = dispatch.current().apply(op, (x,), {"axis": (where,), "keepdims": False})
+    if shape_of(x)[where] is None:
+        found = required(found, greater(sizes_of(x)[where], 0), "no position exists among no elements.")
     target = as_dtype(output_type)
     return found if target is int64 else cast(found, target)
 

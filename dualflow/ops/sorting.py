@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _LONG = 1 << 10
 """From this size on sorting takes the ways that pay for long rows."""
+NAN_KEY: Final = np.uint32(0xFFFFFFFF)
+"""The key of a nan, which no other float has."""
+_KEY: Final = 1 if sys.byteorder == "little" else 0
+"""Which half of a pair of 64 bits is the upper one."""
 
 
 def _argsort_infer(x: TensorSpec, axis: int, descending: bool) -> TensorSpec:
@@ -52,24 +57,55 @@ def order(x: Any, axis: int, descending: bool) -> Any:
 
 
 def _ascending(x: Any, axis: int) -> Any:
-    """The positions that sort.
+    """The positions that sort."""
+    found = sorted_pairs(x, axis)
+    return x.argsort(axis, kind="stable") if found is None else found.positions()
 
-    NumPy sorts numbers far faster than positions: so integers that compare as the elements do are sorted
-    together with their positions, in the bits below.
+
+class SortedPairs(NamedTuple):
+    """Integers in order, each a key above the position that it had.
+
+    Keys are integers that compare as the elements do; that of every nan is ``NAN_KEY``.
+    """
+
+    both: Any
+    shift: int
+
+    def keys(self) -> Any:
+        """The keys, in order."""
+        both = self.both
+        return both.view(np.uint32)[..., _KEY::2] if self.shift == 32 else both >> both.dtype.type(self.shift)
+
+    def positions(self) -> Any:
+        """The positions that sort."""
+        both = self.both
+        if self.shift == 32:
+            return both.view(np.uint32)[..., 1 - _KEY :: 2]
+        return both & both.dtype.type((1 << self.shift) - 1)
+
+
+def sorted_pairs(x: Any, axis: int) -> SortedPairs | None:
+    """Keys and positions of the elements, sorted along an axis; None where rows are short or elements wide.
+
+    NumPy sorts numbers far faster than positions: so both are sorted together, as one number.
     """
     size = x.shape[axis]
     found = _keys(x) if size >= _LONG and x.size else None
     if found is None:
-        return x.argsort(axis, kind="stable")
+        return None
     keys, reach = found
+    places = np.arange(size, dtype=np.uint32).reshape((size,) + (1,) * (x.ndim - 1 - axis))
     shift = (size - 1).bit_length()
-    kind = np.uint32 if reach.bit_length() + shift <= 32 else np.uint64
-    both = keys.astype(kind)
-    both <<= kind(shift)
-    both |= np.arange(size, dtype=kind).reshape((size,) + (1,) * (x.ndim - 1 - axis))
+    if reach.bit_length() + shift <= 32:
+        both = keys << np.uint32(shift)
+        both |= places
+    else:
+        shift = 32
+        halves = np.empty((*x.shape, 2), np.uint32)
+        halves[..., _KEY], halves[..., 1 - _KEY] = keys, places
+        both = halves.view(np.uint64)[..., 0]
     both.sort(axis)
-    both &= kind((1 << shift) - 1)
-    return both
+    return SortedPairs(both, shift)
 
 
 def _keys(x: Any) -> tuple[Any, int] | None:
@@ -80,12 +116,14 @@ def _keys(x: Any) -> tuple[Any, int] | None:
         return ((x - least).astype(np.uint32), reach) if reach < 1 << 32 else None
     if x.dtype.kind != "f" or x.dtype.itemsize > 4:
         return None
-    single = x.astype(np.float32) + np.float32(0)  # one zero in the place of two
-    bits = single.view(np.int32)
-    keys = (bits ^ (bits >> 31 | np.int32(-(1 << 31)))).view(np.uint32)
-    most = np.iinfo(np.uint32).max
-    keys[np.isnan(single)] = most
-    return keys, int(most)
+    single = np.add(x, np.float32(0), dtype=np.float32)  # one zero in the place of two
+    bits, nans = single.view(np.int32), np.isnan(single)
+    turned = bits >> 31
+    turned |= np.int32(-(1 << 31))
+    bits ^= turned
+    keys = bits.view(np.uint32)
+    keys[nans] = NAN_KEY
+    return keys, int(NAN_KEY)
 
 
 def _sort(x: Any, axis: int, descending: bool) -> Any:

@@ -7,7 +7,6 @@ from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
-from dualflow.schedule.plan import PlannedCall
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,
@@ -33,9 +32,8 @@ def check_error(node: Node, message: str) -> Exception:
     return error(f"{node.op.name}: {message}{where}")
 
 
-def host_report(call: PlannedCall) -> PartReport:
-    """How a host call runs, and why."""
-    node = call.node
+def host_report(node: Node) -> PartReport:
+    """How a node runs that has no native code, and why."""
     form = node.op.form
     kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
     if isinstance(form, Opaque):

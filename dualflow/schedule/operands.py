@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from dualflow.core.extent import is_fixed
 from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
@@ -24,8 +25,7 @@ PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StridedNode:
+class StridedNode(NamedTuple):
     """A node and the values it reads, each of which strides can express."""
 
     node: Node

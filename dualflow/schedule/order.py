@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from dualflow.core.extent import Atom, is_fixed, symbols
 from dualflow.graph.axes import base_of, is_view, sizes
@@ -30,15 +30,14 @@ class BufferKind(Enum):
     STACK = "rows that a loop keeps of turns whose number only the run knows"
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """A buffer of one of the kinds in a plan, and the first element of a value in it.
+class Home(NamedTuple):
+    """A buffer of one of the kinds in a plan, by its number, and the first element of a value in it.
 
     Its elements lie in order where no ``strides`` are given.
     """
 
     kind: BufferKind
-    index: int = 0
+    number: int = 0
     offset: int = 0
     strides: tuple[int, ...] | None = None
 
@@ -82,7 +81,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
         value = copies.get(value, value)
         made, strides = _shown(value)
         if made.node in place and made not in targets and made not in updated:
-            targets[made] = replace(home, strides=strides)
+            targets[made] = home._replace(strides=strides)
         else:
             copy(_shortest(value), home, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}

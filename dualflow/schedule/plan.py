@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualflow.core.dtypes import DType
 from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
@@ -51,12 +52,16 @@ class PlannedBody(NamedTuple):
 
 
 class StackRow(NamedTuple):
-    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``."""
+    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``.
+
+    The stack ``grows`` where the loop makes it without knowing how many rows there will be.
+    """
 
     slot: int
     stack: Layout
     nbytes: int
-    itemsize: int
+    dtype: DType
+    grows: bool
 
 
 class ChangingSize(NamedTuple):
@@ -75,24 +80,22 @@ class Turns(NamedTuple):
         rows: what moves from turn to turn.
         counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
             knows how many they are.
-        grown: the rows that this loop stacks without knowing how many there will be.
         sizes: those of what is carried that a turn may change.
         exchanged: the buffers of what is carried in such a size, and those where a turn puts the next one.
-        stacks: the buffers of stacks of a size that the run tells before the first turn, as ``blocks_made``.
+        stacks: the buffers of stacks of a size that the run tells before the first turn, as
+            :func:`blocks_made` has them.
     """
 
     start: tuple[PlannedCall, ...]
     rows: tuple[StackRow, ...]
     counter: int
     counted: int | None
-    grown: tuple[StackRow, ...]
     sizes: tuple[ChangingSize, ...] = ()
     exchanged: tuple[tuple[int, int], ...] = ()
     stacks: tuple[tuple[int, list[int]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedCall:
+class PlannedCall(NamedTuple):
     """One step of the program: ``node`` on inputs and outputs that lie as given.
 
     A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
@@ -109,11 +112,6 @@ class PlannedCall:
         """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
         return kind_of(self.node)
 
-    @property
-    def blocks_made(self) -> dict[int, list[int]]:
-        """The buffers that get memory of a size that only the run tells, and the factors of their bytes."""
-        return _blocks(self.outputs, self.node.outputs)
-
     def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
         yield self
@@ -121,7 +119,11 @@ class PlannedCall:
             yield from call.walk()
 
 
-def _blocks(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
+def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
+    """The buffers that get memory of a size that only the run tells, and the factors of their bytes.
+
+    ``values`` are those that are made at ``layouts``.
+    """
     made = zip(layouts, values, strict=True)
     return {
         layout.buffer: [v.spec.dtype.size, *sizes(v)]
@@ -275,14 +277,14 @@ class _Places(NamedTuple):
     def _base(self, value: Value, home: Home) -> Layout:
         strides = home.strides or contiguous_strides(value.spec.shape)
         if home.kind is BufferKind.INPUT and self.inputs is not None:
-            return self.inputs[home.index]
+            return self.inputs[home.number]
         if home.kind is BufferKind.OUTPUT and self.outputs is not None:
-            place = self.outputs[home.index]
+            place = self.outputs[home.number]
             if not is_fixed(sizes(value)):
                 return place
             return Layout(place.buffer, place.offset, strides)
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
-        return Layout(self.starts[home.kind] + home.index, offset, strides)
+        return Layout(self.starts[home.kind] + home.number, offset, strides)
 
 
 class _Scope:
@@ -403,7 +405,8 @@ class _Scope:
         *tests, body = self.bodies[step]
         values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
-        rows = [self._row(v, stack, places) for v, stack in zip(values, stacks, strict=True)]
+        made = [*[False] * mapped, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
+        rows = [self._row(*row, places) for row in zip(values, stacks, made, strict=True)]
         moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         growing = _growing(loop)
         following = [self._following(loop.body.outputs[i], places) for i in growing]
@@ -426,19 +429,15 @@ class _Scope:
                 strict=False,
             )
         ]
-        grown = [
-            r for r, v in zip(rows, values, strict=True) if v in node.outputs and not v.spec.shape.is_static
-        ]
         counted = next((v.node for v in values[:mapped] if not v.spec.shape.is_static), None)
         turns = Turns(
             tuple(start),
             tuple(rows),
             self.counters[node],
             self.counters[counted] if counted is not None else None,
-            tuple(grown),
             _changing(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
-            tuple(_blocks(outputs[carried:], node.outputs[carried:]).items()),
+            tuple(blocks_made(outputs[carried:], node.outputs[carried:]).items()),
         )
         return PlannedCall(node, inputs, outputs, tuple(blocks), turns)
 
@@ -447,10 +446,10 @@ class _Scope:
         slot = places.starts[BufferKind.STACK] + self.table.slot()
         return Layout(slot, 0, contiguous_strides(value.spec.shape))
 
-    def _row(self, value: Value, stack: Layout, places: _Places) -> StackRow:
+    def _row(self, value: Value, stack: Layout, grows: bool, places: _Places) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
         slot = places.starts[BufferKind.STACK] + self.table.slot()
-        return StackRow(slot, stack, row.nbytes, value.spec.dtype.size)
+        return StackRow(slot, stack, row.nbytes, value.spec.dtype, grows)
 
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:

@@ -282,6 +282,33 @@ def test_counts_below_zero_are_an_error():
         f(df.constant([1.0, 2.0]), df.constant([3, -1]))
 
 
+ROWS_OF_4 = df.reshape(df.range(8), [4, 2])
+REFUSED = {
+    "one size of a shape": (lambda n: df.reshape(X, [n]), 5, 12),
+    "one size of two": (lambda n: df.reshape(X, [n, 3]), -3, 4),
+    "a mask longer than the rows": (lambda n: df.boolean_mask(ROWS_OF_4, df.range(n) < 2), 6, 4),
+    "a mask shorter than the rows": (lambda n: ROWS_OF_4[df.range(n) < 2], 3, 4),
+    "fewer rows than a mask has": (lambda n: df.boolean_mask(df.ones([n, 2]), ROWS_OF_4 < 3), 3, 4),
+    "partitions": (lambda n: df.dynamic_partition(ROWS_OF_4, df.zeros([n], df.int32), 2)[0], 3, 4),
+    "classes": (lambda n: df.one_hot([0, 1], n), -1, 2),
+    "rows and columns": (lambda n: df.eye(n), -1, 2),
+    "the length of masks": (lambda n: df.sequence_mask([1, 2], n), -1, 2),
+    "normal numbers": (lambda n: df.random.stateless_normal([n], [1, 2]), -1, 3),
+    "a least number of counts": (lambda n: df.math.bincount([0, 1], minlength=n), -1, 3),
+    "the place of the largest of none": (lambda n: df.argmax(df.ones([n])), 0, 3),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_eager_refuses_is_refused_when_the_run_tells_it(name):
+    program, wrong, right = REFUSED[name]
+    f = df.function(program)
+    assert_same(f(df.constant(right)), program(df.constant(right)))
+    for call in (program, f):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            call(df.constant(wrong))
+
+
 def test_a_range_without_a_step_is_an_error():
     f = df.function(lambda n: df.range(0, 5, n))
     with pytest.raises(df.errors.InvalidArgumentError, match="delta other than 0"):

@@ -42,6 +42,39 @@ def test_the_gradient_fills_the_slots_that_were_read(case):
 X = df.constant(np.arange(12.0).reshape(3, 4))
 
 
+KEYS = [1, (1, 2), slice(1, None), (..., None), (slice(None, None, -1), 2), ..., None]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("held", [X, df.Variable(X)], ids=["tensor", "variable"])
+def test_a_part_is_a_view_that_nobody_can_write_to(held, key):
+    part = held[key]
+    assert isinstance(part, df.Tensor)
+    assert part.shape == np.asarray(X)[key].shape
+    array = np.asarray(part)
+    np.testing.assert_array_equal(array, np.asarray(X)[key])
+    assert np.shares_memory(array, np.asarray(held[...]))
+    assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", [df.bfloat16, df.string, df.complex64, df.bool], ids=str)
+def test_parts_keep_the_dtype(dtype):
+    x = df.fill([2, 3], b"a") if dtype is df.string else df.cast(df.ones([2, 3]), dtype)
+    for part in (x[0], x[0, 1], x[:, ::2], x[..., None]):
+        assert part.dtype is dtype
+        assert (part == x[0, 0]).numpy().all()
+
+
+@pytest.mark.parametrize("key", [0, (slice(1, 3), None), (..., -1)])
+def test_a_part_of_what_is_not_watched_is_not_recorded(key):
+    x, y = df.constant(X), df.constant(2.0, X.dtype)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(y)
+        z = df.reduce_sum(x[key] * y)
+    np.testing.assert_allclose(tape.gradient(z, y), np.asarray(X)[key].sum())
+    assert tape.gradient(z, x) is None
+
+
 @pytest.mark.parametrize("index", [df.constant(1), np.int64(1), np.array(1), df.constant(-2, df.int64)])
 def test_a_scalar_integer_tensor_or_array_is_an_index(index):
     np.testing.assert_array_equal(X[index], np.asarray(X)[1])

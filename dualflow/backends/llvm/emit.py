@@ -10,6 +10,7 @@ statements alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text.builder import CountedTurn
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.dtypes import DType
 from dualflow.graph.fused import fold_of
@@ -121,29 +123,28 @@ class KernelEmitter:
         """One loop; by lanes, the last ones masked, where it is the lane loop."""
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
-            self._turns(loop, start, stop, 1, registers, masked=False)
-            return
-        if not self.large:
-            full = start + ((stop - start) & -self.lanes)
-            self._turns(loop, start, full, self.lanes, registers, masked=False)
-            start = full
-        self._turns(loop, start, stop, self.lanes, registers, masked=True)
+            self._turn(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
+        elif self.large:
+            turns = self.b.loop(start, stop, self.lanes, self._values(registers))
+            self._turn(loop, turns, registers, stop)
+        else:
+            full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
+            self._turn(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
+            self._turn(loop, self.b.at_most_once(full, stop, self._values(registers)), registers, stop)
 
-    def _turns(
+    def _turn(
         self,
         loop: lp.For,
-        start: EmittedValue,
-        stop: EmittedValue,
-        step: int,
+        turns: AbstractContextManager[CountedTurn],
         registers: Sequence[Register],
-        *,
-        masked: bool,
+        stop: EmittedValue | None = None,
     ) -> None:
+        """What a loop does in each of its turns; if there is a ``stop``, in the lanes below that."""
         outer = self.mask
-        with self.b.loop(start, stop, step, self._values(registers)) as turn:
+        with turns as turn:
             self._index[loop.loop] = turn.index
             self._set(registers, turn.carried)
-            if masked:
+            if stop is not None:
                 self.mask = self.b.first_lanes(stop - turn.index, self.lanes)
             self._statements(loop.body)
             turn.next(*self._values(registers))
@@ -240,7 +241,9 @@ class KernelEmitter:
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
-        taken = fold_of(fold.node).step(self.m, tuple(before), value, self._place_in(fold.reduced))
+        form = fold_of(fold.node)
+        place = self._place_in(fold.reduced) if form.placed else self.zero
+        taken = form.step(self.m, tuple(before), value, place)
         after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
@@ -378,7 +381,7 @@ class KernelEmitter:
             full = down + ((last - down) & -width)
             with self.b.loop(down, full, width) as inner:
                 square(outer.index, inner.index, None)
-            with self.b.loop(full, last, width) as inner:
+            with self.b.at_most_once(full, last) as inner:
                 square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
 
     def _memory_type(self, place: Place) -> Type:

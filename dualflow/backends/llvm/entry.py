@@ -1,4 +1,4 @@
-"""An entry of a program: what calls kernels and products in the order of the plan.
+"""An entry of a program: what calls kernels and products in the order of its statements.
 
 Such calls are steps in the table of integers. Around choices, loops and sizes that the run tells an entry is
 a function, which is written from the first time on that its builder is asked for.
@@ -24,16 +24,14 @@ from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
-from dualflow.schedule.assembly import pieces
 from dualflow.schedule.call_reports import OutOfMemory
-from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout, Nest
-from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, PlannedCall
+from dualflow.schedule.plan import Plan
 from dualflow.schedule.runs import run_of
-from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
+from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
 
 ELEMENT_NS = 0.02
 """Nanoseconds of one addition's worth of work on one element, at full vector width.
@@ -61,22 +59,13 @@ class EmittedKernel(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Code:
-    """What the emitted functions need at run time.
-
-    Integers for the parameter table, and checks that may fail.
-    """
-
-    params: list[int] = field(default_factory=list)
-    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
 class Unit:
     """A program under construction, and what its entries share.
 
     Attributes:
         module: the entries that are functions.
+        params: the table of integers that they read, and
+        messages: the checks that may fail.
         functions: what each step calls, by the place of its address in the table.
         products: the places of those that multiply matrices.
         addresses: what the functions call beside each other and C's functions.
@@ -87,7 +76,8 @@ class Unit:
     threads: int
     memory_bytes: int
     module: LlvmModule
-    code: Code = field(default_factory=lambda: Code([*BEGINNING]))
+    params: list[int] = field(default_factory=lambda: [*BEGINNING])
+    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
     kernels: list[EmittedKernel] = field(default_factory=list)
     functions: dict[int, IrSource] = field(default_factory=dict)
     products: list[int] = field(default_factory=list)
@@ -103,13 +93,13 @@ class Unit:
 
     def param(self, number: int) -> int:
         """A new run-time parameter: its place."""
-        self.code.params.append(number)
-        return len(self.code.params) - 1
+        self.params.append(number)
+        return len(self.params) - 1
 
     def run(self, numbers: Sequence[int]) -> int:
         """Parameters that stand one behind another: the place of the first."""
-        self.code.params.extend(numbers)
-        return len(self.code.params) - len(numbers)
+        self.params.extend(numbers)
+        return len(self.params) - len(numbers)
 
     def symbol_place(self, atom: Atom) -> int:
         """The place of the number that the run gives a symbol."""
@@ -135,13 +125,13 @@ class Unit:
 
     def stretch(self) -> int:
         """The place of the head of a new stretch: the table's beginning for the first."""
-        place = len(self.code.params)
+        place = len(self.params)
         return self.run([place, 0]) if place > len(BEGINNING) else 0
 
     def follow(self, before: int, kind: StepKind, numbers: Sequence[int]) -> int:
         """A step behind the head or step at ``before``: its place."""
         place = self.run([kind, 0, *numbers])
-        self.code.params[before + LINK] = place - before
+        self.params[before + LINK] = place - before
         return place
 
     def memory(self, run: Run, lanes: int) -> KernelMemory:
@@ -163,8 +153,7 @@ class Unit:
         return KernelMemory(buffer, starts, sum(sizes))
 
 
-@dataclass(slots=True, eq=False)
-class EntryFunction:
+class EntryFunction(NamedTuple):
     """An entry that is a function.
 
     Attributes:
@@ -217,7 +206,7 @@ class Entry:
 
     def read_from(self, buffers: EmittedValue) -> None:
         """Take the addresses of buffers from another table from here on."""
-        self._written().buffers = buffers
+        self.function = self._written()._replace(buffers=buffers)
 
     def _written(self) -> EntryFunction:
         """The function, which begins with the steps that there are already."""
@@ -252,49 +241,28 @@ class Entry:
         block = self.b.block
         return block, len(block.lines)
 
-    def call(self, call: PlannedCall) -> None:
-        """Write one call that is no choice or loop, and no matrix product."""
-        if call.kind is CallKind.KERNEL:
-            self.kernel(call.node, call.inputs, call.outputs)
-        elif call.kind is CallKind.ASSEMBLY:
-            for node, source, target in pieces(call):
-                self.kernel(node, source, (target,))
-        elif call.kind is CallKind.SCATTER:
-            self.scatter(call)
-        elif call.kind is CallKind.BOUNDS:
-            self.bounds(call)
-        else:
-            assert call.kind is CallKind.MOVE
-            self.move(call)
+    def scatter(self, scatter: ScatterRows) -> None:
+        """Put rows where integers say."""
+        node, unit, positions = scatter.node, self.unit, scatter.positions
+        if scatter.onto is not None:
+            self.launch(scatter.onto)
+        element, bits = node.output.spec.dtype, unit.module.vector_bits
+        function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
+        unit.messages.append((OUTSIDE, node))
+        unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(node.inputs[-1])))
+        self._once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
-    def scatter(self, call: PlannedCall) -> None:
-        """Put rows where integers say, onto a copy of the first input or zeros."""
-        node, unit = call.node, self.unit
-        *onto, indices, rows = node.inputs
-        (out,) = call.outputs
-        shape, element = sizes(node.output), node.output.spec.dtype
-        if not onto:
-            self.kernel(fill_elements(shape, element, 0), (), (out,))
-        elif call.inputs[0] != out:
-            self.kernel(copy_elements(shape, element), call.inputs[:1], (out,))
-        function = routine(
-            element, indices.spec.dtype, depth_of(node), join_of(node), unit.module.vector_bits
-        )
-        unit.code.messages.append((OUTSIDE, node))
-        unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(rows)))
-        self._once(function, table_of(node), (out, *call.inputs[-2:]))
-
-    def bounds(self, call: PlannedCall) -> None:
+    def bounds(self, check: CheckBounds) -> None:
         """Note a failure if a position of a scatter is outside."""
-        scatter, (indices,) = call.node.attrs["scatter"], call.node.inputs
-        self.unit.code.messages.append((OUTSIDE, scatter))
-        function = bounds_routine(indices.spec.dtype, depth_of(scatter), self.unit.module.vector_bits)
-        self._once(function, table_of(scatter), call.inputs)
+        positions = check.positions
+        self.unit.messages.append((OUTSIDE, check.scatter))
+        function = bounds_routine(positions.dtype, positions.depth, self.unit.module.vector_bits)
+        self._once(function, positions.table, (positions.layout,))
 
     def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
         """Call a kernel that is no loop nest, whose one check is the last that there is."""
         places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
-        self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.code.messages)])
+        self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.messages)])
 
     def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
         """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more.
@@ -305,10 +273,10 @@ class Entry:
         self.unit.functions[place + 2] = function
         return place + 2
 
-    def move(self, call: PlannedCall) -> None:
+    def move(self, copy: CopyMemory) -> None:
         """Copy memory."""
-        spec = call.node.output.spec
-        layouts = (*call.inputs, *call.outputs)
+        spec = copy.node.output.spec
+        layouts = (*copy.inputs, *copy.outputs)
         places = [n for layout in layouts for n in (layout.buffer, layout.offset * spec.dtype.size)]
         self.step(StepKind.MOVE, [*places, spec.nbytes])
 
@@ -317,16 +285,16 @@ class Entry:
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
-    def kernel(self, node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
+    def launch(self, launch: Launch) -> None:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
-        nest = lower(node, inputs, outputs)
+        nest = lower(*launch)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
         run = run_of(nest, lanes)
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
-            self.make_room(memory.buffer, [self.unit.workspace_bytes], node)
+            self.make_room(memory.buffer, [self.unit.workspace_bytes], launch.node)
         self._run(run, lanes, memory)
         if run.join is not None:
             self._run(run.join, lanes, memory)
@@ -335,8 +303,8 @@ class Entry:
         unit = self.unit
         written = write(run, lanes, unit.module.vector_bits)
         unit.asks |= written.asks
-        numbers = table(run, memory, len(unit.code.messages) + 1)
-        unit.code.messages += written.messages(run.kernel)
+        numbers = table(run, memory, len(unit.messages) + 1)
+        unit.messages += written.messages(run.kernel)
         chunk = chunk_of(run, lanes, unit.threads)
         if run.kernel.outermost is not None:
             unit.work_ns += run.work * ELEMENT_NS
@@ -345,7 +313,7 @@ class Entry:
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Note a failure of ``node``."""
-        messages = self.unit.code.messages
+        messages = self.unit.messages
         messages.append((message, node))
         with self.b.if_then(failed):
             note_failure(self.b, self.status, self.b.constant(I64, len(messages)))

@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from dualflow.backends.llvm import run_time_sizes
 from dualflow.backends.llvm.check_values import CheckValues
@@ -25,47 +22,58 @@ from dualflow.core.extent import typical
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
-from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Choice
-from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
-from dualflow.schedule.plan import PlannedBody, PlannedCall, StackRow, Turns
+from dualflow.schedule.plan import StackRow, blocks_made
+from dualflow.schedule.statements import (
+    FIRST_ROWS,
+    CallRoutine,
+    CheckBounds,
+    ChooseBranch,
+    CopyMemory,
+    Launch,
+    LaunchPieces,
+    Multiply,
+    Placed,
+    RequireCondition,
+    RunTurns,
+    ScatterRows,
+    Statement,
+    walk,
+)
 
-FIRST_ROWS = 64
-"""For so many turns a stack that grows has room at first; then for twice as many each time."""
 ASKED_TURNS = 16
 """After so many turns a loop looks whether a signal has come; a power of two."""
 ASSUMED_TURNS = 1000
 """What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
 
-_STEPS = {
-    CallKind.KERNEL,
-    CallKind.ASSEMBLY,
-    CallKind.PRODUCT,
-    CallKind.WINDOW_SUM,
-    CallKind.SCATTER,
-    CallKind.BOUNDS,
-    CallKind.MOVE,
-    CallKind.FOURIER,
-}
-"""What steps do where all sizes are known."""
+_STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
+"""What steps do where all sizes are known,"""
+_STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER)
+"""and the routines that they call."""
 
 
-def write_calls(unit: Unit, name: str, calls: Sequence[PlannedCall]) -> Entry:
-    """Write the entry ``name``, which makes ``calls``."""
+def write_entry(unit: Unit, name: str, program: Sequence[Statement]) -> Entry:
+    """Write the entry ``name``, which does what the statements of ``program`` say."""
     entry = Entry(unit, name)
     control = _Control(entry)
-    control.begin(calls)
-    control.run(calls)
-    control.end(calls)
+    control.begin(program)
+    control.run(program)
+    control.end(program)
     return entry
+
+
+def _is_step(statement: Statement) -> bool:
+    """Whether a step does what ``statement`` says, where all sizes are known."""
+    if isinstance(statement, CallRoutine):
+        return statement.kind in _STEP_KINDS
+    return isinstance(statement, _STEPS)
 
 
 @dataclass(slots=True, eq=False)
 class _Control:
-    """Writes calls, and what stands around them."""
+    """Writes statements, and what stands around them."""
 
     entry: Entry
     turns: EmittedValue | None = None
@@ -73,10 +81,10 @@ class _Control:
     outermost: Node | None = None
     """The loop that is being written, of several the outermost."""
 
-    def begin(self, calls: Sequence[PlannedCall]) -> None:
+    def begin(self, program: Sequence[Statement]) -> None:
         """Make the table that rows move in, if there are loops."""
         plan, entry = self.entry.unit.plan, self.entry
-        if not any(c.turns for call in calls for c in call.walk()):
+        if not any(isinstance(s, RunTurns) for s in walk(program)):
             return
         b = entry.b
         self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
@@ -95,98 +103,113 @@ class _Control:
             b.store(nothing, own, first + slot)
         entry.read_from(own)
 
-    def end(self, calls: Sequence[PlannedCall]) -> None:
+    def end(self, program: Sequence[Statement]) -> None:
         """Free what has grown, and return."""
         if self.entry.function is None:
             return
         b = self.entry.b
-        grown = [row for call in calls for c in call.walk() if c.turns for row in c.turns.grown]
-        for row in grown:
+        for row in (row for s in walk(program) if isinstance(s, RunTurns) for row in s.grown):
             free = b.symbols.declare("free", VOID, [PTR])
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
         b.ret()
 
-    def run(self, calls: Sequence[PlannedCall]) -> None:
-        """Write calls in order; where one has stopped the program, those after it don't run.
+    def run(self, program: Sequence[Statement]) -> None:
+        """Write statements in order; where one has stopped the program, those after it don't run.
 
         Kernels whose checks failed go on, so variables are written only behind a look at the status.
         """
         inputs, sure = self.entry.unit.plan.inputs, True
         with ExitStack() as behind_checks:
-            for i, call in enumerate(calls):
-                if not sure and any(layout.buffer < inputs for layout in call.outputs):
-                    if self.entry.function is None and all(c.kind in _STEPS for c in calls[i:]):
+            for i, statement in enumerate(program):
+                if not sure and any(layout.buffer < inputs for layout in statement.outputs):
+                    if self.entry.function is None and all(map(_is_step, program[i:])):
                         self.entry.step(StepKind.STOP)
                     else:
                         behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
-                self._guarded(call) if self.entry.unit.sized else self._write(call)
-                if any(c.kind is CallKind.CHECK for c in call.walk()):
+                self._guarded(statement) if self.entry.unit.sized else self._write(statement)
+                if any(isinstance(s, RequireCondition) for s in walk((statement,))):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
-                elif fails(call.node):
+                elif fails(statement.node):
                     sure = False
 
-    def _guarded(self, call: PlannedCall) -> None:
-        """Write a call that may depend on sizes: where one could not be told, it doesn't run."""
+    def _guarded(self, statement: Statement) -> None:
+        """Write a statement that may depend on sizes: where one could not be told, it doesn't run."""
         with self.entry.b.if_then(self._fine()):
-            made = call.blocks_made if call.kind is not CallKind.CONTROL else {}  # which has its own calls
+            made: dict[int, list[int]] = {}
+            if not isinstance(statement, ChooseBranch | RunTurns):  # which have their own statements
+                made = blocks_made(statement.outputs, statement.node.outputs)
             for buffer, sizes in made.items():
-                self.entry.make_room(buffer, sizes, call.node)
+                self.entry.make_room(buffer, sizes, statement.node)
             if made:
                 with self.entry.b.if_then(self._fine()):
-                    self._write(call)
+                    self._write(statement)
             else:
-                self._write(call)
+                self._write(statement)
 
-    def _write(self, call: PlannedCall) -> None:
-        if call.turns is not None:
-            self._loop(call, call.turns)
-        elif isinstance(call.node.op.form, Choice):
-            index = self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)
-            self._choose(index.cast(I64), call.blocks)
-        elif call.kind is CallKind.CHECK:
-            self._check(call)
-        elif call.kind is CallKind.MEASURE:
-            run_time_sizes.measure(self.entry, call)
-        elif call.kind is CallKind.SIZES:
-            run_time_sizes.write_sizes(self.entry, call)
-        elif call.kind is CallKind.POSITIONS:
-            run_time_sizes.write_positions(self.entry, call)
-        elif call.kind is CallKind.PRODUCT:
-            imported("dualflow.backends.llvm.product_calls").write_product(self.entry, call)
-        elif call.kind is CallKind.WINDOW_SUM:
-            imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
-        elif call.kind is CallKind.FOURIER:
-            imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)
-        else:
-            self.entry.call(call)
+    def _write(self, statement: Statement) -> None:
+        match statement:
+            case Launch():
+                self.entry.launch(statement)
+            case LaunchPieces():
+                for launch in statement.pieces:
+                    self.entry.launch(launch)
+            case Multiply():
+                imported("dualflow.backends.llvm.product_calls").write_product(self.entry, statement)
+            case ScatterRows():
+                self.entry.scatter(statement)
+            case CheckBounds():
+                self.entry.bounds(statement)
+            case CopyMemory():
+                self.entry.move(statement)
+            case RequireCondition():
+                self._require(statement)
+            case ChooseBranch():
+                self._choose(self._scalar(statement.number).cast(I64), statement.branches)
+            case RunTurns():
+                self._loop(statement)
+            case CallRoutine():
+                self._routine(statement)
 
-    def _check(self, call: PlannedCall) -> None:
+    def _routine(self, call: CallRoutine) -> None:
+        match call.kind:
+            case CallKind.MEASURE:
+                run_time_sizes.measure(self.entry, call)
+            case CallKind.SIZES:
+                run_time_sizes.write_sizes(self.entry, call)
+            case CallKind.POSITIONS:
+                run_time_sizes.write_positions(self.entry, call)
+            case CallKind.WINDOW_SUM:
+                imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
+            case kind:
+                assert kind is CallKind.FOURIER, "host calls stand between entries"
+                imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)
+
+    def _require(self, check: RequireCondition) -> None:
         """Where the check fails, note its number, and what its error is made of behind the parameters."""
         b, entry = self.entry.b, self.entry
-        reads = list(zip(call.inputs[1:], call.node.inputs[1:], strict=True))
-        kept = CheckValues(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in reads]))
-        entry.unit.code.messages.append((kept, call.node))
-        number = b.constant(I64, len(entry.unit.code.messages))
-        with b.if_then(~self._scalar(call.inputs[0], call.node.inputs[0].spec.dtype.dtype)):
+        kept = CheckValues(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads]))
+        entry.unit.messages.append((kept, check.node))
+        number = b.constant(I64, len(entry.unit.messages))
+        with b.if_then(~self._scalar(check.condition)):
             copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
-            for place, (layout, value) in zip(kept.places, reads, strict=True):
+            for place, (layout, value) in zip(kept.places, check.reads, strict=True):
                 start = entry.param(layout.offset * value.spec.dtype.size)
                 source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
                 target = b.offset(entry.params, b.constant(I64, place), I64)
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
             note_failure(b, entry.status, number)
 
-    def _choose(self, index: EmittedValue, branches: Sequence[PlannedBody]) -> None:
+    def _choose(self, index: EmittedValue, branches: Sequence[Sequence[Statement]]) -> None:
         """The branch of number ``index``, the last for any other number."""
         first, *others = branches
         if not others:
-            self.run(first.calls)
+            self.run(first)
             return
 
         def then() -> list[EmittedValue]:
-            self.run(first.calls)
+            self.run(first)
             return []
 
         def otherwise() -> list[EmittedValue]:
@@ -195,112 +218,103 @@ class _Control:
 
         self.entry.b.if_else(index.eq(0), then, otherwise)
 
-    def _loop(self, call: PlannedCall, turns: Turns) -> None:
+    def _loop(self, loop: RunTurns) -> None:
         b, unit = self.entry.b, self.entry.unit
         assert self.turns is not None
-        outer, self.outermost = self.outermost, self.outermost or call.node
-        unit.code.messages.append(("a signal has come", self.outermost))
-        stopped = b.constant(I64, len(unit.code.messages))
-        for size in turns.sizes:
+        outer, self.outermost = self.outermost, self.outermost or loop.node
+        unit.messages.append(("a signal has come", self.outermost))
+        stopped = b.constant(I64, len(unit.messages))
+        for size in loop.sizes:
             run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
-        for buffer, sizes in turns.stacks:
-            self.entry.make_room(buffer, sizes, call.node)
-        self.run(turns.start)
+        for buffer, sizes in loop.stacks:
+            self.entry.make_room(buffer, sizes, loop.node)
+        self.run(loop.start)
         before = unit.work_ns
-        count, last = self._count(call, turns), clock(b)
-        with b.while_loop([b.constant(I64, 0)]) as loop:
-            (turn,) = loop.carried
+        count, last = self._count(loop), clock(b)
+        with b.while_loop([b.constant(I64, 0)]) as turns:
+            (turn,) = turns.carried
             goes_on = self._fine() if count is None else self._fine() & (turn < count)
-            if len(call.blocks) > 1:
-                goes_on = self._tested(call, goes_on)
-            if turns.grown:
-                goes_on = self._grow(call, turns, turn, goes_on)
-            loop.test(goes_on)
-            for row in turns.rows:
-                self._move(row, turn if not loop_of(call.node).reverse or count is None else count - 1 - turn)
-            self.run(call.blocks[-1].calls)
-            self._exchange(turns)
+            if loop.condition is not None:
+                goes_on = self._tested(loop.test, loop.condition, goes_on)
+            if loop.grown:
+                goes_on = self._grow(loop, turn, goes_on)
+            turns.test(goes_on)
+            for row in loop.rows:
+                self._move(row, count - 1 - turn if loop.backwards and count is not None else turn)
+            self.run(loop.body)
+            self._exchange(loop)
             with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
                 ask(unit.module, b, last, self.entry.status, stopped)
-            loop.next(turn + 1)
+            turns.next(turn + 1)
         self.outermost = outer
-        b.store(loop.results[0], self.turns, turns.counter)
-        length = loop_of(call.node).length
-        unit.work_ns = before + (unit.work_ns - before) * (
-            ASSUMED_TURNS if length is None else typical(length)
-        )
+        b.store(turns.results[0], self.turns, loop.counter)
+        made = ASSUMED_TURNS if loop.length is None else typical(loop.length)
+        unit.work_ns = before + (unit.work_ns - before) * made
 
-    def _exchange(self, turns: Turns) -> None:
+    def _exchange(self, loop: RunTurns) -> None:
         """What is carried is where the turn has put it, in the size that it has got."""
-        if not turns.sizes:
+        if not loop.sizes:
             return
         b, entry = self.entry.b, self.entry
         with b.if_then(self._fine()):
-            for pair in turns.exchanged:
+            for pair in loop.exchanged:
                 rooms = [entry.unit.room(buffer) for buffer in pair]
                 for table, places, type in ((entry.buffers, pair, PTR), (entry.params, rooms, I64)):
                     first, second = (b.load(table, place, type) for place in places)
                     b.store(second, table, places[0])
                     b.store(first, table, places[1])
-            following = [entry.param(size.following) for size in turns.sizes]
-            for size, number in zip(turns.sizes, following, strict=True):
+            following = [entry.param(size.following) for size in loop.sizes]
+            for size, number in zip(loop.sizes, following, strict=True):
                 run_time_sizes.give(entry, size.extent, number)
 
-    def _count(self, call: PlannedCall, turns: Turns) -> EmittedValue | None:
+    def _count(self, loop: RunTurns) -> EmittedValue | None:
         """The largest number of turns; None for any."""
-        if turns.counted is not None:
+        if loop.counted is not None:
             assert self.turns is not None
-            return self.entry.b.load(self.turns, turns.counted, I64)
-        length = loop_of(call.node).length
-        return None if length is None else self.entry.param(length)
+            return self.entry.b.load(self.turns, loop.counted, I64)
+        return None if loop.length is None else self.entry.param(loop.length)
 
     def _fine(self) -> EmittedValue:
         """Whether no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
-    def _tested(self, call: PlannedCall, goes_on: EmittedValue) -> EmittedValue:
+    def _tested(self, test: Sequence[Statement], condition: Placed, goes_on: EmittedValue) -> EmittedValue:
         """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
-        test, condition = call.blocks[0], loop_of(call.node).condition
-        assert condition is not None, "nothing but a condition is tested"
-        dtype = condition.outputs[0].spec.dtype.dtype
 
         def ask() -> list[EmittedValue]:
-            self.run(test.calls)
-            return [self._scalar(test.results[0], dtype) & self._fine()]
+            self.run(test)
+            return [self._scalar(condition) & self._fine()]
 
         b = self.entry.b
         return b.if_else(goes_on, ask, lambda: [goes_on])[0]
 
-    def _scalar(self, layout: Layout, dtype: np.dtype[Any]) -> EmittedValue:
-        b, entry = self.entry.b, self.entry
+    def _scalar(self, placed: Placed) -> EmittedValue:
+        b, entry, (layout, value) = self.entry.b, self.entry, placed
         pointer = b.load(entry.buffers, layout.buffer, PTR)
-        return b.load(pointer, entry.param(layout.offset), Type.of_dtype(dtype))
+        return b.load(pointer, entry.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def _move(self, row: StackRow, index: EmittedValue) -> None:
         """Point the row's buffer at row ``index`` of its stack."""
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
-        place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.itemsize)
+        place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
         b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
 
-    def _grow(
-        self, call: PlannedCall, turns: Turns, turn: EmittedValue, goes_on: EmittedValue
-    ) -> EmittedValue:
+    def _grow(self, loop: RunTurns, turn: EmittedValue, goes_on: EmittedValue) -> EmittedValue:
         """Make room for the rows of ``turn``; returns whether there is room, without which the loop ends."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
-        room = b.load(self.room, turns.counter, I64)
-        each = sum(row.nbytes for row in turns.grown)
+        room, each = b.load(self.room, loop.counter, I64), loop.grown_bytes
         most = entry.param(unit.memory_bytes // largest(each, 1))
-        unit.code.messages.append((memory_message(each), call.node))
-        failure = b.constant(I64, len(unit.code.messages))
+        unit.messages.append((memory_message(each), loop.node))
+        failure = b.constant(I64, len(unit.messages))
         with b.if_then(goes_on & (turn >= room)):
             wanted = (room.eq(0)).select(b.constant(I64, FIRST_ROWS), room * 2)
             with b.if_then(wanted > most):
                 b.store(failure, entry.status, 0)
             with b.if_then(wanted <= most):
                 realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
-                for row in turns.grown:
+                for row in loop.grown:
                     old = b.load(entry.buffers, row.stack.buffer, PTR)
                     new = b.call(realloc, [old, wanted * entry.param(largest(row.nbytes, 1))])
                     missing = new.cast(I64).eq(0)
@@ -308,5 +322,5 @@ class _Control:
                         b.store(failure, entry.status, 0)
                     with b.if_then(~missing):
                         b.store(new, entry.buffers, row.stack.buffer)
-                b.store(wanted, self.room, turns.counter)
+                b.store(wanted, self.room, loop.counter)
         return goes_on & self._fine()

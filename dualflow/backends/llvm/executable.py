@@ -302,5 +302,5 @@ def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartRep
                 PartReport(PartKind.NATIVE, f"{kernels} kernels, {program.products} routines", detour)
             )
             continue
-        reports.append(host_report(part.host))
+        reports.append(host_report(part.host.node))
     return reports

@@ -8,10 +8,10 @@ from dualflow.backends.llvm.entry import ELEMENT_NS, Entry
 from dualflow.backends.llvm.fourier import columns_routine, rows_routine
 from dualflow.graph.passes import fourier
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import PlannedCall
+from dualflow.schedule.statements import CallRoutine
 
 
-def write_fourier(entry: Entry, call: PlannedCall) -> None:
+def write_fourier(entry: Entry, call: CallRoutine) -> None:
     """Transform long rows: the columns of each as a matrix, then its rows. Threads share strips."""
     unit, node = entry.unit, call.node
     source, (out,) = call.inputs[0], call.outputs

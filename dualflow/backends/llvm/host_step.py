@@ -13,7 +13,7 @@ from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
 from dualflow.ops.record import Effect
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.plan import PlannedCall
+from dualflow.schedule.statements import CallRoutine
 
 Array = np.ndarray[Any, Any]
 
@@ -34,15 +34,15 @@ class HostOutput(NamedTuple):
 
 
 class HostStep(NamedTuple):
-    """A call of a plan whose node runs as its own kernel."""
+    """A node of a program that runs as its own kernel."""
 
-    call: PlannedCall
+    call: CallRoutine
     node: Node
     given: tuple[HostInput, ...]
     made: tuple[HostOutput, ...]
 
     @classmethod
-    def of(cls, call: PlannedCall) -> HostStep:
+    def of(cls, call: CallRoutine) -> HostStep:
         """The step for ``call``."""
         node = call.node
         given = [

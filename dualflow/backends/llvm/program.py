@@ -1,4 +1,4 @@
-"""A plan becomes a program: a kernel for each different loop nest, and an entry that calls them in order.
+"""A plan's statements become a program: a kernel for each different loop nest, and an entry that calls them.
 
     void entry(ptr buffers, ptr params, ptr status)
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
-from dualflow.backends.llvm.entry_control import write_calls
+from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
 from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.runtime.source import IrSource
@@ -24,18 +24,19 @@ from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, PlannedCall
+from dualflow.schedule.plan import Plan
+from dualflow.schedule.statements import CallRoutine, Statement, statements
 
 LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
 class ProgramPart(NamedTuple):
-    """A run of the plan: one host call, or an entry, which is called with the integers from ``at`` on."""
+    """A run of statements: one host call, or an entry, which is called with the integers from ``at`` on."""
 
     entry: str | None
     at: int = 0
-    host: PlannedCall | None = None
+    host: CallRoutine | None = None
 
 
 class Program(NamedTuple):
@@ -92,13 +93,13 @@ def write(plan: Plan, options: CompileOptions) -> Program:
     return Program(
         sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], whole)),
         parts=tuple(parts),
-        params=tuple([0 if isinstance(x, Extent) else x for x in unit.code.params]),
+        params=tuple([0 if isinstance(x, Extent) else x for x in unit.params]),
         output_shapes=tuple(shapes),
         whole=whole,
         symbols=dict(unit.symbols),
         given=dict(unit.given),
         rooms=tuple(unit.rooms),
-        messages=tuple(unit.code.messages),
+        messages=tuple(unit.messages),
         functions={place: source.name for place, source in unit.functions.items()},
         addresses=dict(unit.addresses),
         products=len({unit.functions[place] for place in unit.products}),
@@ -123,7 +124,7 @@ def _sources(unit: Unit, entries: Sequence[str], whole: str | None) -> list[IrSo
 def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     """The entry for calls from machine code, which make the outputs and read no values of checks."""
     told = unit.given or any(symbols(tuple(spec.shape)) for spec in unit.plan.outputs)
-    kept = any(isinstance(message, CheckValues) for message, _ in unit.code.messages)
+    kept = any(isinstance(message, CheckValues) for message, _ in unit.messages)
     if told or kept or len(parts) != 1 or parts[0].entry is None:
         return None
     return write_whole(unit, parts[0].entry)
@@ -138,21 +139,21 @@ def _place(unit: Unit, size: int | None) -> int:
 def _parts(unit: Unit) -> list[ProgramPart]:
     """Runs of native calls as entries, and the host calls between them."""
     parts: list[ProgramPart] = []
-    run: list[PlannedCall] = []
+    run: list[Statement] = []
 
     def flush() -> None:
         if run:
             name = f"entry{len(parts)}"
-            entry = write_calls(unit, name, run)
+            entry = write_entry(unit, name, run)
             steps_only = entry.function is None
             parts.append(ProgramPart(WALK, entry.first or 0) if steps_only else ProgramPart(name))
             run.clear()
 
-    for call in unit.plan.calls:
-        if call.kind is CallKind.HOST:
+    for statement in statements(unit.plan):
+        if isinstance(statement, CallRoutine) and statement.kind is CallKind.HOST:
             flush()
-            parts.append(ProgramPart(None, host=call))
+            parts.append(ProgramPart(None, host=statement))
         else:
-            run.append(call)
+            run.append(statement)
     flush()
     return parts

@@ -18,7 +18,7 @@ from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.graph.axes import sizes
 from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.schedule.call_reports import OutOfMemory
-from dualflow.schedule.plan import PlannedCall
+from dualflow.schedule.statements import CallRoutine
 
 NEGATIVE = "a size is negative"
 WHOLE = "whole"
@@ -77,7 +77,7 @@ def computed(b: Builder, unit: Unit, params: EmittedValue, size: int) -> Emitted
 
 def write_setters(unit: Unit) -> None:
     """Write the functions that entries call where a symbol becomes known: ``void sizes<place>(params)``."""
-    numbers = [(i, x, symbols(x)) for i, x in enumerate(unit.code.params) if isinstance(x, Extent)]
+    numbers = [(i, x, symbols(x)) for i, x in enumerate(unit.params) if isinstance(x, Extent)]
     for atom, place in unit.symbols.items():
         function = unit.module.functions[_setter(place)]
         (params,) = function.args
@@ -91,7 +91,7 @@ def write_whole(unit: Unit, entry: str) -> str:
     """Write a function that is called as ``entry`` is, with numbers and memory of each call: its name."""
     function = unit.module.function(WHOLE, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
     b, (buffers, params, status) = function.builder, function.args
-    shared, count, numbers = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.code.params)
+    shared, count, numbers = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.params)
     own, integers = b.alloca(PTR, count), b.alloca(I64, numbers)
     copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
     b.call(copy, [own, buffers, b.constant(I64, 8 * shared)])
@@ -111,7 +111,7 @@ def _setter(place: int) -> str:
     return f"sizes{place}"
 
 
-def measure(entry: Entry, call: PlannedCall) -> None:
+def measure(entry: Entry, call: CallRoutine) -> None:
     """Give a symbol its number, and all that depends on it; or compare two sizes."""
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
@@ -148,7 +148,7 @@ def give(entry: Entry, extent: int, number: EmittedValue) -> None:
     b.call(name, [entry.params])
 
 
-def write_sizes(entry: Entry, call: PlannedCall) -> None:
+def write_sizes(entry: Entry, call: CallRoutine) -> None:
     """Write sizes to memory as integers."""
     b, dtype = entry.b, call.node.output.spec.dtype
     pointer = entry.pointer(call.node.output, call.outputs[0])
@@ -156,7 +156,7 @@ def write_sizes(entry: Entry, call: PlannedCall) -> None:
         b.store(entry.param(size).cast(Type.of_dtype(dtype.dtype)), pointer, i)
 
 
-def write_positions(entry: Entry, call: PlannedCall) -> None:
+def write_positions(entry: Entry, call: CallRoutine) -> None:
     """The places of elements, each as often as the element counts."""
     node, b = call.node, entry.b
     (counts,) = node.inputs

@@ -17,7 +17,8 @@ from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, PlannedCall
+from dualflow.schedule.plan import Plan
+from dualflow.schedule.statements import CallRoutine
 
 Array = np.ndarray[Any, Any]
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(jit.process_symbol("free"))
@@ -76,7 +77,7 @@ class SizedCall:
             if buffer not in self._made:
                 _free(int(self.table[buffer]))
 
-    def host(self, call: PlannedCall, trail: Trail | None) -> None:
+    def host(self, call: CallRoutine, trail: Trail | None) -> None:
         """Run a node's own kernel; its results become the buffers of their places."""
         known = {atom: int(self.params[place]) for atom, place in self._program.symbols.items()}
         node = call.node

@@ -1,10 +1,10 @@
-"""The calls of a plan as lines of source: what Python and compiled functions write alike."""
+"""The statements of a plan as lines of source: what Python and compiled functions write alike."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,31 +14,37 @@ from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
-from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.schedule.assembly import pieces
-from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, PlannedBody, PlannedCall, StackRow, Turns
+from dualflow.schedule.plan import Plan, StackRow
 from dualflow.schedule.runs import run_of
-from dualflow.schedule.scattering import OUTSIDE, depth_of, join_of, table_of
+from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.statements import (
+    FIRST_ROWS,
+    CallRoutine,
+    CheckBounds,
+    ChooseBranch,
+    CopyMemory,
+    Launch,
+    LaunchPieces,
+    Multiply,
+    Placed,
+    RequireCondition,
+    RowPositions,
+    RunTurns,
+    ScatterRows,
+    Statement,
+    launches,
+)
 
 LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
-FIRST_ROWS = 64
-"""For so many turns a stack that grows has room at first; then for twice as many each time."""
 NO_KERNEL = "kernels for Numba hold no float16 and no complex numbers"
 """Why a loop nest runs through NumPy."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
 """The characters of the dtypes that Numba's arrays have."""
-
-Reads = Sequence[tuple[Layout, Value]]
-"""What a check's error is made of, and where it lies."""
-Lowered = tuple[Node, Sequence[Layout], Sequence[Layout]]
-"""A fused node, and where its inputs and outputs lie."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +57,9 @@ class ProgramCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumbaNest:
-    """A loop nest of a call: its kernel with what it is given, None if Numba can't compute it."""
+    """A loop nest: its kernel with what it is given, None if Numba can't compute it."""
 
-    node: Node
-    inputs: Sequence[Layout]
-    outputs: Sequence[Layout]
+    launch: Launch
     run: Run | None
     nodes: tuple[Node, ...] = ()
 
@@ -76,7 +80,7 @@ class Shelf:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _known: dict[str, str] = field(default_factory=dict)
-    _nests: dict[PlannedCall, tuple[NumbaNest, ...]] = field(default_factory=dict)
+    _nests: dict[Launch, NumbaNest] = field(default_factory=dict)
 
     def kernel(self, run: Run, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
         """The kernel of ``run``, and its name; equal kernels are one."""
@@ -87,16 +91,16 @@ class Shelf:
             self.runs.append((name, nodes))
         return name, made
 
-    def nests(self, call: PlannedCall) -> tuple[NumbaNest, ...]:
-        """The loop nests that a call runs."""
-        found = self._nests.get(call)
+    def nest(self, launch: Launch) -> NumbaNest:
+        """The loop nest of ``launch``."""
+        found = self._nests.get(launch)
         if found is None:
-            found = self._nests[call] = tuple([_nest(*lowered) for lowered in _nests_of(call)])
+            found = self._nests[launch] = _nest(launch)
         return found
 
-    def bounded(self, scatter: Node) -> bool:
-        """Whether a call of its own looks at the positions of a scatter."""
-        return any(c.kind is CallKind.BOUNDS and c.node.attrs["scatter"] is scatter for c in self.plan.walk())
+    def nests(self, statement: Statement) -> list[NumbaNest]:
+        """The loop nests that a statement itself runs."""
+        return list(map(self.nest, launches(statement)))
 
 
 def renders(node: Node) -> bool:
@@ -111,30 +115,15 @@ def has_arrays(node: Node) -> bool:
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
-def _nest(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> NumbaNest:
-    if not renders(node):
-        return NumbaNest(node, inputs, outputs, None)
-    nest = lower(node, inputs, outputs)
-    return NumbaNest(node, inputs, outputs, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
-
-
-def _nests_of(call: PlannedCall) -> Iterator[Lowered]:
-    """The fused nodes of a call; what a product is added to, or a scatter writes onto, is copied first."""
-    if call.kind is CallKind.KERNEL:
-        yield call.node, call.inputs, call.outputs
-    elif call.kind is CallKind.ASSEMBLY:
-        for node, inputs, target in pieces(call):
-            yield node, inputs, (target,)
-    elif call.kind in (CallKind.PRODUCT, CallKind.SCATTER):
-        value, onto = call.node.output, call.inputs[2:] if call.kind is CallKind.PRODUCT else call.inputs[:-2]
-        if onto and onto[0] != call.outputs[0]:
-            yield copy_elements(sizes(value), value.spec.dtype), onto, call.outputs
-        elif not onto and call.kind is CallKind.SCATTER:
-            yield fill_elements(sizes(value), value.spec.dtype, 0), (), call.outputs
+def _nest(launch: Launch) -> NumbaNest:
+    if not renders(launch.node):
+        return NumbaNest(launch, None)
+    nest = lower(*launch)
+    return NumbaNest(launch, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
 
 
 class CallWriter(ABC):
-    """Writes calls in order.
+    """Writes statements in order.
 
     Attributes:
         shelf: what all parts of the program share.
@@ -170,58 +159,71 @@ class CallWriter(ABC):
         """The name of the number of turns of a loop."""
 
     @abstractmethod
-    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
         """Stop unless a condition holds."""
 
     @abstractmethod
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
-        """PlannedCall a kernel."""
+        """A call of a kernel."""
 
     @abstractmethod
     def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         """Stop if a kernel has left the number of one of its checks in the status."""
 
     @abstractmethod
-    def unrendered(self, nest: NumbaNest) -> None:
+    def unrendered(self, launch: Launch) -> None:
         """A loop nest that Numba can't compute."""
 
     @abstractmethod
-    def multiply(self, call: PlannedCall) -> None:
+    def multiply(self, product: Multiply) -> None:
         """A matrix product, onto what has been copied to its place."""
 
     @abstractmethod
-    def host(self, call: PlannedCall) -> None:
+    def host(self, statement: Statement) -> None:
         """A node as its op's own kernel."""
 
-    # Calls
+    # Statements
 
-    def calls(self, calls: Sequence[PlannedCall]) -> None:
-        for call in calls:
-            self._call_of(call.kind)(call)
+    def statements(self, program: Sequence[Statement]) -> None:
+        for statement in program:
+            self._statement(statement)
 
-    def _call_of(self, kind: CallKind) -> Callable[[PlannedCall], None]:
-        """What writes a call of that kind; see :func:`dualflow.schedule.operands.kind_of`."""
-        return {
-            CallKind.KERNEL: self.nests,
-            CallKind.ASSEMBLY: self.nests,
-            CallKind.PRODUCT: self.product,
-            CallKind.SCATTER: self.scatter,
-            CallKind.BOUNDS: self.bounds,
-            CallKind.MOVE: self.move,
-            CallKind.CHECK: self.check,
-            CallKind.CONTROL: self.control,
-            CallKind.POSITIONS: self.host,
-            CallKind.FOURIER: self.host,
-            CallKind.HOST: self.host,
-        }[kind]
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Launch():
+                self._launch(statement)
+            case LaunchPieces():
+                for launch in statement.pieces:
+                    self._launch(launch)
+            case Multiply():
+                self._onto(statement.onto)
+                self.multiply(statement)
+            case ScatterRows():
+                self._scatter(statement)
+            case CheckBounds():
+                self._require_inside(statement.scatter, statement.positions)
+            case CopyMemory():
+                self._copy(statement)
+            case RequireCondition():
+                condition = self._element(statement.condition)
+                self.require(condition, ProgramCheck(statement.node), statement.reads)
+            case ChooseBranch() | RunTurns():
+                self.control(statement)
+            case CallRoutine():
+                self.host(statement)
 
-    def nests(self, call: PlannedCall) -> None:
-        """The loop nests of a call."""
-        for nest in self.shelf.nests(call):
-            if nest.run is None:
-                self.unrendered(nest)
-            else:
-                self._nest(nest.run, nest.nodes)
+    def _onto(self, launch: Launch | None) -> None:
+        """What puts to a place what something is added to."""
+        if launch is not None:
+            self._launch(launch)
+
+    def _launch(self, launch: Launch) -> None:
+        """A loop nest."""
+        nest = self.shelf.nest(launch)
+        if nest.run is None:
+            self.unrendered(launch)
+        else:
+            self._nest(nest.run, nest.nodes)
 
     def _nest(self, run: Run, nodes: tuple[Node, ...]) -> None:
         partials = []
@@ -251,115 +253,95 @@ class CallWriter(ABC):
         buffer = self.buffer(argument.buffer, argument.dtype)
         return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset else buffer
 
-    def product(self, call: PlannedCall) -> None:
-        """A matrix product; what it is added to is copied first."""
-        self.nests(call)
-        self.multiply(call)
-
-    def scatter(self, call: PlannedCall) -> None:
-        """Rows put where integers say, onto a copy of the first input or zeros."""
-        if not has_arrays(call.node):
-            self.host(call)
+    def _scatter(self, scatter: ScatterRows) -> None:
+        """Rows put where integers say."""
+        node, positions, (out,) = scatter.node, scatter.positions, scatter.outputs
+        if not has_arrays(node):
+            self.host(scatter)
             return
-        self.nests(call)
-        node, (out,) = call.node, call.outputs
-        dtype = node.output.spec.dtype
-        if not self.shelf.bounded(node):
-            self._require_inside(node, call.inputs[-2])
-        turns, count, length, *_ = table_of(node)
-        name = f"scatter_{join_of(node)}"
+        self._onto(scatter.onto)
+        if not scatter.checked:
+            self._require_inside(node, positions)
+        dtype, name = node.output.spec.dtype, f"scatter_{scatter.join}"
         self.routines.add(name)
         places = [
             f"{self.buffer(layout.buffer, d)}, {self.number(layout.offset)}"
-            for layout, d in zip(
-                (out, *call.inputs[-2:]), (dtype, node.inputs[-2].spec.dtype, dtype), strict=True
-            )
+            for layout, d in ((out, dtype), (positions.layout, positions.dtype), (scatter.rows, dtype))
         ]
-        given = [*places, *map(self.number, (turns, count, length)), self._limits(node)]
+        given = [*places, *map(self.number, positions.table[:3]), self._limits(positions)]
         self.lines.add(f"{name}({', '.join(given)})", (node,))
 
-    def bounds(self, call: PlannedCall) -> None:
-        """The positions of a scatter, before anything is written."""
-        self._require_inside(call.node.attrs["scatter"], call.inputs[0])
-
-    def _require_inside(self, node: Node, positions: Layout) -> None:
+    def _require_inside(self, scatter: Node, positions: RowPositions) -> None:
+        """The positions of a scatter are looked at before anything is written."""
         self.routines.add("scatter_inside")
-        _, count, *_ = table_of(node)
-        buffer = self.buffer(positions.buffer, node.inputs[-2].spec.dtype)
-        given = f"{buffer}, {self.number(positions.offset)}, {self.number(count)}, {self._limits(node)}"
-        self.require(f"scatter_inside({given})", ProgramCheck(node, OUTSIDE))
+        layout, (_, count, *_) = positions.layout, positions.table
+        buffer = self.buffer(layout.buffer, positions.dtype)
+        given = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(positions)}"
+        self.require(f"scatter_inside({given})", ProgramCheck(scatter, OUTSIDE))
 
-    def _limits(self, node: Node) -> str:
-        """The sizes of the axes that a scatter's positions name, and how many they are: none is one place."""
-        depth = depth_of(node)
-        sizes = table_of(node)[4 : 4 + depth] or [1]
-        return f"({', '.join(map(self.number, sizes))},), {depth}"
+    def _limits(self, positions: RowPositions) -> str:
+        """The sizes of the axes that positions name, and how many they are: none is one place."""
+        limits = positions.table[4 : 4 + positions.depth] or [1]
+        return f"({', '.join(map(self.number, limits))},), {positions.depth}"
 
-    def move(self, call: PlannedCall) -> None:
+    def _copy(self, copy: CopyMemory) -> None:
         """Elements that lie one behind another, copied as they are."""
-        value = call.node.output
-        source, target = (self._stretch(x, value) for x in (*call.inputs, *call.outputs))
-        self.lines.add(f"{target} = {source}", (call.node,))
+        value = copy.node.output
+        source, target = (self._stretch(x, value) for x in (*copy.inputs, *copy.outputs))
+        self.lines.add(f"{target} = {source}", (copy.node,))
 
     def _stretch(self, layout: Layout, value: Value) -> str:
         """The elements of a value that lie one behind another."""
         begin, count = self.number(layout.offset), self.number(math.prod(sizes(value)))
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{begin} : {begin} + {count}]"
 
-    def check(self, call: PlannedCall) -> None:
-        """A check in its own right: its error is made of what it reads."""
-        condition, *reads = zip(call.inputs, call.node.inputs, strict=True)
-        self.require(self._element(condition[0], condition[1].spec.dtype), ProgramCheck(call.node), reads)
-
-    def _element(self, layout: Layout, dtype: DType) -> str:
-        return f"{self.buffer(layout.buffer, dtype)}[{self.number(layout.offset)}]"
+    def _element(self, placed: Placed) -> str:
+        layout, value = placed
+        return f"{self.buffer(layout.buffer, value.spec.dtype)}[{self.number(layout.offset)}]"
 
     # Choices and loops
 
-    def control(self, call: PlannedCall) -> None:
-        """A choice or a loop around calls of this level."""
-        if call.turns is not None:
-            self._loop(call, call.turns)
+    def control(self, statement: ChooseBranch | RunTurns) -> None:
+        """A choice or a loop around statements of this level."""
+        if isinstance(statement, RunTurns):
+            self._loop(statement)
         else:
-            self._choice(call)
+            self._choice(statement)
 
-    def _choice(self, call: PlannedCall) -> None:
-        index = self._element(call.inputs[0], call.node.inputs[0].spec.dtype)
-        *first, last = call.blocks
-        for number, block in enumerate(first):
+    def _choice(self, choice: ChooseBranch) -> None:
+        index = self._element(choice.number)
+        *first, last = choice.branches
+        for number, branch in enumerate(first):
             with self.lines.block(f"{'elif' if number else 'if'} {index} == {number}:"):
-                self.calls(block.calls)
+                self.statements(branch)
         if not first:
-            self.calls(last.calls)
+            self.statements(last)
             return
         with self.lines.block("else:"):
-            self.calls(last.calls)
+            self.statements(last)
 
-    def _loop(self, call: PlannedCall, turns: Turns) -> None:
-        node, loop, turn = call.node, loop_of(call.node), self.begin_turns(turns.counter)
-        rows = list(zip(turns.rows, row_dtypes(node), strict=True))
-        self.calls(turns.start)
-        for row, dtype in rows:
-            if row in turns.grown:
-                self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(dtype)})")
-        self.lines.add(f"{turn} = 0", (node,))
-        limit = self._limit(loop.length, turns)
+    def _loop(self, loop: RunTurns) -> None:
+        turn = self.begin_turns(loop.counter)
+        self.statements(loop.start)
+        for row in loop.grown:
+            self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
+        self.lines.add(f"{turn} = 0", (loop.node,))
+        limit = self._limit(loop)
         with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
             if loop.condition is not None:
-                self._tested(call.blocks[0], loop.condition.outputs[0].spec.dtype)
-            backwards = loop.reverse and limit is not None
-            for row, dtype in rows:
-                if row in turns.grown and row.nbytes:
-                    self._grow(node, row, dtype, turn, turns)
-                self._point(row, dtype, f"({limit} - 1 - {turn})" if backwards else turn)
-            self.calls(call.blocks[-1].calls)
+                self._tested(loop.test, loop.condition)
+            for row in loop.rows:
+                if row.grows and row.nbytes:
+                    self._grow(loop, row, turn)
+                self._point(row, f"({limit} - 1 - {turn})" if loop.backwards else turn)
+            self.statements(loop.body)
             self.lines.add(f"{turn} += 1")
-            self.end_turn(call, turn)
+            self.end_turn(loop, turn)
 
-    def _limit(self, length: int | None, turns: Turns) -> str | None:
-        if turns.counted is not None:
-            return self.turns_of(turns.counted)
-        return None if length is None else self.number(length)
+    def _limit(self, loop: RunTurns) -> str | None:
+        if loop.counted is not None:
+            return self.turns_of(loop.counted)
+        return None if loop.length is None else self.number(loop.length)
 
     def begin_turns(self, loop: int) -> str:
         """The name of a loop's counter, which the next line makes."""
@@ -374,32 +356,26 @@ class CallWriter(ABC):
         return self.shelf.names[row.slot]
 
     @abstractmethod
-    def end_turn(self, call: PlannedCall, turn: str) -> None:
+    def end_turn(self, loop: RunTurns, turn: str) -> None:
         """What stands at the end of a turn."""
 
-    def _tested(self, test: PlannedBody, dtype: DType) -> None:
-        self.calls(test.calls)
-        with self.lines.block(f"if not {self._element(test.results[0], dtype)}:"):
+    def _tested(self, test: Sequence[Statement], condition: Placed) -> None:
+        self.statements(test)
+        with self.lines.block(f"if not {self._element(condition)}:"):
             self.lines.add("break")
 
-    def _grow(self, node: Node, row: StackRow, dtype: DType, turn: str, turns: Turns) -> None:
+    def _grow(self, loop: RunTurns, row: StackRow, turn: str) -> None:
         """Room for the row of this turn."""
         self.routines.add("grown")
-        stack, count = self.buffer(row.stack.buffer, dtype), row.nbytes // row.itemsize
-        each = sum(r.nbytes for r in turns.grown)
+        stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
+        each = loop.grown_bytes
         with self.lines.block(f"if {turn} * {self.number(count)} == len({stack}):"):
             most = f"max({FIRST_ROWS}, 2 * {turn}) <= {self.rows_within(each)}"
-            self.require(f"({most})", ProgramCheck(node, memory_message(each)))
+            self.require(f"({most})", ProgramCheck(loop.node, memory_message(each)))
             self.lines.add(f"{stack} = grown({stack}, {self.number(FIRST_ROWS * count)})")
 
-    def _point(self, row: StackRow, dtype: DType, turn: str) -> None:
+    def _point(self, row: StackRow, turn: str) -> None:
         """The row of this turn: a stretch of its stack."""
-        stack, count = self.buffer(row.stack.buffer, dtype), self.number(row.nbytes // row.itemsize)
+        stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
         begin = f"{turn} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
         self.lines.add(f"{self.begin_row(row)} = {stack}[{begin} : {begin} + {count}]")
-
-
-def row_dtypes(loop: Node) -> list[DType]:
-    """The dtypes of the rows of a loop, in the order of its plan."""
-    carried, mapped = loop_of(loop).carried, loop_of(loop).mapped
-    return [v.spec.dtype for v in (*loop.inputs[carried : carried + mapped], *loop.outputs[carried:])]

@@ -29,7 +29,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, host_report
-from dualflow.schedule.plan import Plan, PlannedCall
+from dualflow.schedule.plan import Plan
 
 Array = np.ndarray[Any, Any]
 
@@ -65,7 +65,7 @@ class NumbaExecutable:
         detours = ", ".join(dict.fromkeys(source.detours))
         reason = f"a choice or loop is Python's own: {detours}" if detours else ""
         own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
-        return (own, *map(_report, self.source.hosts))
+        return (own, *(_report(call.node) for call in self.source.hosts))
 
     def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
         """The graph's outputs.
@@ -136,7 +136,7 @@ class NumbaExecutable:
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=list(CodeSource).index)
         scope |= source.constants
-        scope |= {f"host{i}": _host(call) for i, call in enumerate(self.source.hosts)}
+        scope |= {f"host{i}": _host(call.node) for i, call in enumerate(self.source.hosts)}
         itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
         scope["rows_within"] = partial(_rows_within, self.options.memory)
@@ -196,17 +196,16 @@ def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:
     return CodeSource.DISK if hit else CodeSource.COMPILED
 
 
-def _report(call: PlannedCall) -> PartReport:
-    """How a call runs that no kernel serves, and why."""
-    body = body_of(call.node)
+def _report(node: Node) -> PartReport:
+    """How a node runs that no kernel serves, and why."""
+    body = body_of(node)
     if body is None:
-        return host_report(call)
-    return PartReport(PartKind.NUMPY, body.name, NO_KERNEL, call.node)
+        return host_report(node)
+    return PartReport(PartKind.NUMPY, body.name, NO_KERNEL, node)
 
 
-def _host(call: PlannedCall) -> Callable[..., list[Array]]:
+def _host(node: Node) -> Callable[..., list[Array]]:
     """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
-    node = call.node
 
     def results_of(given: Sequence[Array]) -> Sequence[Array]:
         trail = _trail.get()

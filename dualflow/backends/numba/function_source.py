@@ -15,19 +15,18 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from dualflow.backends.numba.call_source import CallWriter, NumbaNest, ProgramCheck, Reads, row_dtypes
+from dualflow.backends.numba.call_source import CallWriter, ProgramCheck
 from dualflow.backends.numba.function_parts import FEW, groups, is_long, length
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
 from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Loop
-from dualflow.schedule.assembly import spread
 from dualflow.schedule.loop_program import Run
-from dualflow.schedule.plan import PlannedCall, StackRow
+from dualflow.schedule.plan import StackRow
+from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunTurns, Statement, walk
 
 ASKED_WORK = 2e7
 """After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
@@ -88,9 +87,9 @@ class FunctionSource:
         return "\n".join([head, f"def {self.name}({names(self.parameters)}):", *body, ""])
 
 
-def function_source(outer: CallWriter, call: PlannedCall, name: str) -> FunctionSource:
+def function_source(outer: CallWriter, control: ChooseBranch | RunTurns, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
-    return _FunctionWriter(outer, name).function((call,))
+    return _FunctionWriter(outer, name).function((control,))
 
 
 class _FunctionWriter(CallWriter):
@@ -123,12 +122,12 @@ class _FunctionWriter(CallWriter):
         self.parts: list[FunctionSource] = []
         self._is_long = False
 
-    def function(self, calls: Sequence[PlannedCall]) -> FunctionSource:
-        self._is_long = is_long(calls)
+    def function(self, program: Sequence[Statement]) -> FunctionSource:
+        self._is_long = is_long(program)
         self.lines.add(_BEGIN)
-        for call in calls:
-            self._results(call)
-        self.calls(calls)
+        for statement in program:
+            self._results(statement)
+        self.statements(program)
         self._leave()
         self.parameters["status"] = Parameter("status", _INDEX, True), "status"
         parameters, given = zip(*self.parameters.values(), strict=True)
@@ -146,17 +145,17 @@ class _FunctionWriter(CallWriter):
             tuple(self.parts),
         )
 
-    def _results(self, call: PlannedCall) -> None:
+    def _results(self, statement: Statement) -> None:
         """What later loops read: it is there wherever the function returns."""
-        for inner in call.walk():
-            if inner.turns is None or not inner.turns.grown:
+        for loop in walk((statement,)):
+            if not isinstance(loop, RunTurns) or not loop.grown:
                 continue
-            for row, dtype in zip(inner.turns.rows, row_dtypes(inner.node), strict=True):
-                if row in inner.turns.grown and any(row.stack.buffer == x.buffer for x in call.outputs):
-                    self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(dtype)})")
+            for row in loop.grown:
+                if any(row.stack.buffer == x.buffer for x in statement.outputs):
+                    self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
                     self.results += (self.begin_stack(row),)
-                    self.begin_turns(inner.turns.counter)
-            if (turn := f"turn{inner.turns.counter}") in self.local and turn not in self.results:
+                    self.begin_turns(loop.counter)
+            if (turn := f"turn{loop.counter}") in self.local and turn not in self.results:
                 self.lines.add(f"{turn} = 0")
                 self.results += (turn,)
 
@@ -165,25 +164,25 @@ class _FunctionWriter(CallWriter):
 
     # Parts
 
-    def calls(self, calls: Sequence[PlannedCall]) -> None:
-        """Some calls; a long function has others make them."""
-        if not self._is_long or (len(calls) == 1 and calls[0].blocks):
-            super().calls(calls)
+    def statements(self, program: Sequence[Statement]) -> None:
+        """Some statements; a long function has others run them."""
+        if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunTurns)):
+            super().statements(program)
             return
-        for group in groups(calls):
+        for group in groups(program):
             if length(group) < FEW:
-                super().calls(group)
+                super().statements(group)
             else:
                 self._part(group)
 
-    def _part(self, calls: Sequence[PlannedCall]) -> None:
-        """A call of a function that makes these calls."""
+    def _part(self, program: Sequence[Statement]) -> None:
+        """A call of a function that runs these statements."""
         part = _FunctionWriter(
             self,
             f"{self.name}_{len(self.parts)}",
             checks_before=self._checks_so_far,
             kept_before=self.kept_before + len(self.kept),
-        ).function(calls)
+        ).function(program)
         self.parts.append(part)
         self.local.update(part.results)
         self.checks += part.checks
@@ -249,7 +248,7 @@ class _FunctionWriter(CallWriter):
         self.kept.append(kept)
         self._parameter(kept.name, kept.value.spec.dtype, kept.name, array=True)
 
-    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:
@@ -274,41 +273,35 @@ class _FunctionWriter(CallWriter):
             self._leave()
         self.checks += checks
 
-    def unrendered(self, nest: NumbaNest) -> None:
-        raise AssertionError(f"{nest.node} is an obstacle to compiling the function")
+    def unrendered(self, launch: Launch) -> None:
+        raise AssertionError(f"{launch.node} is an obstacle to compiling the function")
 
-    def host(self, call: PlannedCall) -> None:
-        raise AssertionError(f"{call.node} is an obstacle to compiling the function")
+    def host(self, statement: Statement) -> None:
+        raise AssertionError(f"{statement.node} is an obstacle to compiling the function")
 
-    def multiply(self, call: PlannedCall) -> None:
+    def multiply(self, product: Multiply) -> None:
         """A product for each matrix of the batch."""
-        node, out = call.node, call.outputs[0]
-        *batch, rows, columns = sizes(node.output)
-        if 0 in (*batch, rows, columns):
+        if product.is_empty:
             return
         self.routines.add("product")
-        flips = [bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b")), False]
-        inner = sizes(node.inputs[0])[-2 if flips[0] else -1]
-        dtype = node.output.spec.dtype
-        values, layouts = (*node.inputs[:2], node.output), (*call.inputs[:2], out)
+        dtype = product.node.output.spec.dtype
         given = []
-        for value, layout, flip in zip(values, layouts, flips, strict=True):
-            batched = spread(layout, (*sizes(value)[:-2], 2, 2), (*batch, 2, 2)).strides
+        for layout in product.matrices:
+            *batched, down, across = layout.strides
             begin = [self.number(layout.offset)] if layout.offset else []
-            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched[:-2]) if stride]
-            down, across = reversed(layout.strides[-2:]) if flip else layout.strides[-2:]
+            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched) if stride]
             where = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
             given += [self.buffer(layout.buffer, dtype), *where]
-        scale = self.literal(dtype.dtype.type(node.attrs.get("scale", 1.0)))
-        given += [*map(self.number, (rows, columns, inner)), scale, self.number(len(call.inputs) > 2)]
+        scale = self.literal(dtype.dtype.type(product.scale))
+        given += [*map(self.number, product.shape), scale, self.number(product.adds)]
         with ExitStack() as loops:
-            for i, extent in enumerate(batch):
+            for i, extent in enumerate(product.batch):
                 loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
-            self.lines.add(f"product({', '.join(given)})", (node,))
+            self.lines.add(f"product({', '.join(given)})", (product.node,))
 
-    def end_turn(self, call: PlannedCall, turn: str) -> None:
-        calls = [c for block in call.blocks for c in block.calls]
-        every = self.number(max(2, int(ASKED_WORK / max(work(self.shelf, calls), 1.0))))
+    def end_turn(self, loop: RunTurns, turn: str) -> None:
+        turns = work(self.shelf, [*loop.test, *loop.body])
+        every = self.number(max(2, int(ASKED_WORK / max(turns, 1.0))))
         signalled = self.support.primitive("signalled")
         with self.lines.block(f"if {turn} % {every} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")

@@ -305,8 +305,9 @@ class _Writer:
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         accumulator = tuple([self._accumulator(r) for r in fold.accumulator])
-        value = self._operand(fold.value)
-        taken = fold_of(fold.node).step(self.maths, accumulator, value, self._place_in(fold.reduced))
+        value, form = self._operand(fold.value), fold_of(fold.node)
+        place = self._place_in(fold.reduced) if form.placed else self.builder.constant(I64, 0)
+        taken = form.step(self.maths, accumulator, value, place)
         self._assign(fold.accumulator, taken)
 
     def _accumulator(self, register: Register) -> SourceValue:

@@ -26,7 +26,6 @@ from dualflow.backends.numba.support import HEADER
 from dualflow.core.dtypes import as_dtype
 from dualflow.graph.ir import Graph, Node
 from dualflow.schedule.call_reports import check_error, host_report
-from dualflow.schedule.plan import PlannedCall
 
 _SHOWN = 32
 """Arrays of up to so many elements are listed."""
@@ -84,7 +83,7 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
         if name in source.shared:
             yield kernel.shared(name)
     yield from (f"\n{function.text(noted=True)}" for function in functions)
-    yield from (_host(number, call) for number, call in enumerate(source.hosts))
+    yield from (_host(number, call.node) for number, call in enumerate(source.hosts))
     if source.checks:
         yield _failures(source.checks)
         yield _FAIL
@@ -137,12 +136,12 @@ def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[
     yield ""
 
 
-def _host(number: int, call: PlannedCall) -> str:
+def _host(number: int, node: Node) -> str:
     """A node as the NumPy code of its op's kernel; where that is no code of its own, what says so."""
-    own = kernel_source(call.node)
+    own = kernel_source(node)
     if own is not None:
         return f"\n{own.under(f'host{number}')}"
-    report = host_report(call)
+    report = host_report(node)
     told = f"{report.what} runs in dualflow only: {report.reason}"
     return f"\ndef host{number}(*given):\n    raise NotImplementedError({told!r})\n"
 

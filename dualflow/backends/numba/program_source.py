@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.text import Type
-from dualflow.backends.numba.call_source import CallWriter, NumbaNest, ProgramCheck, Reads, Shelf
+from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, Shelf
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.obstacles import is_shared, obstacle
 from dualflow.backends.numba.parameters import dtype_name
@@ -30,11 +30,21 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.forms import Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, PlannedCall, plan
+from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.statements import (
+    ChooseBranch,
+    Launch,
+    Multiply,
+    Placed,
+    RunTurns,
+    Statement,
+    statements,
+    walk,
+)
 
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
@@ -59,7 +69,7 @@ class ProgramSource(CallWriter):
         shared: the names of those whose range threads share there.
         functions: the choices and loops that are compiled, in the order of their calls.
         checks: what the numbers mean with which the program calls ``fail``, from 1 on.
-        hosts: the calls that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
+        hosts: the statements that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
         marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
         detours: why choices and loops are Python's own.
     """
@@ -71,12 +81,12 @@ class ProgramSource(CallWriter):
         self.shared: set[str] = set()
         self.functions: list[FunctionSource] = []
         self.checks: list[ProgramCheck] = []
-        self.hosts: list[PlannedCall] = []
+        self.hosts: list[Statement] = []
         self.marks: list[Node] = []
         self.detours: list[str] = []
         self._inside = False
         self._arena: dict[DType, str] = {}
-        self.calls(plan.calls)
+        self.statements(statements(plan))
 
     @property
     def inputs(self) -> list[str]:
@@ -140,7 +150,7 @@ class ProgramSource(CallWriter):
     # Calls
 
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
-        """PlannedCall a kernel, in one range or shared between threads."""
+        """A call of a kernel, in one range or shared between threads."""
         self.direct.add(name)
         head = f"{name}(0, {run.total}"
         if is_shared(run):
@@ -162,37 +172,37 @@ class ProgramSource(CallWriter):
         with self.lines.block("if status[0]:"):
             self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def require(self, condition: str, check: ProgramCheck, reads: Reads = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
         self.checks.append(check)
         given = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
         with self.lines.block(f"if not {condition}:"):
             self.lines.add(f"fail({', '.join(given)})", (check.node,))
 
-    def unrendered(self, nest: NumbaNest) -> None:
-        self._host(PlannedCall(nest.node, tuple(nest.inputs), tuple(nest.outputs)), whole=False)
+    def unrendered(self, launch: Launch) -> None:
+        self._host(launch, whole=False)
 
-    def multiply(self, call: PlannedCall) -> None:
-        node, (out,) = call.node, call.outputs
+    def multiply(self, product: Multiply) -> None:
+        node, (out,) = product.node, product.outputs
         left, right = (
             self._array(layout, v) + (".mT" if node.attrs.get(f"transpose_{side}") else "")
-            for layout, v, side in zip(call.inputs, node.inputs, "ab", strict=False)
+            for layout, v, side in zip(product.inputs, node.inputs, "ab", strict=False)
         )
-        target, scale = self._array(out, node.output), node.attrs.get("scale", 1.0)
-        product = f"np.matmul({left}, {right})"
+        target, scale = self._array(out, node.output), product.scale
+        made = f"np.matmul({left}, {right})"
         if scale != 1.0:
-            product += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
-        if len(call.inputs) > 2:
-            line = f"{target}[...] += {product}"
+            made += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
+        if product.adds:
+            line = f"{target}[...] += {made}"
         elif scale != 1.0:
-            line = f"{target}[...] = {product}"
+            line = f"{target}[...] = {made}"
         else:
-            line = f"{product[:-1]}, out={target})"
+            line = f"{made[:-1]}, out={target})"
         self.lines.add(line, (node,))
 
-    def host(self, call: PlannedCall) -> None:
-        self._host(call, whole=True)
+    def host(self, statement: Statement) -> None:
+        self._host(statement, whole=True)
 
-    def _host(self, call: PlannedCall, *, whole: bool) -> None:
+    def _host(self, call: Statement, *, whole: bool) -> None:
         """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
         number, names = len(self.hosts), self.shelf.names
         self.hosts.append(call)
@@ -212,24 +222,24 @@ class ProgramSource(CallWriter):
 
     # Choices and loops
 
-    def end_turn(self, call: PlannedCall, turn: str) -> None:
+    def end_turn(self, loop: RunTurns, turn: str) -> None:
         """Python looks for signals itself."""
 
-    def control(self, call: PlannedCall) -> None:
+    def control(self, statement: ChooseBranch | RunTurns) -> None:
         """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
-        detour = obstacle(self.shelf, call)
+        detour = obstacle(self.shelf, statement)
         if detour is not None:
             self.detours.append(detour)
-            if isinstance(call.node.op.form, Choice):
-                super().control(call)
+            if isinstance(statement, ChooseBranch):
+                super().control(statement)
                 return
-        outermost = not self._inside and any(isinstance(c.node.op.form, Loop) for c in call.walk())
+        outermost = not self._inside and any(isinstance(s, RunTurns) for s in walk((statement,)))
         if outermost:
-            self._mark(call.node)
+            self._mark(statement.node)
             self._inside = True
-        found = self._call(call) if detour is None else None
+        found = self._call(statement) if detour is None else None
         if found is None:
-            super().control(call)
+            super().control(statement)
         if outermost:
             self._inside = False
             self.lines.add("mark(-1)")
@@ -237,16 +247,16 @@ class ProgramSource(CallWriter):
             self._settle_kept(found)
             self.settle(found.checks, ())
 
-    def _call(self, call: PlannedCall) -> FunctionSource:
-        """PlannedCall a choice or loop as a compiled function."""
-        stem = "choice" if isinstance(call.node.op.form, Choice) else "loop"
-        found = function_source(self, call, f"{stem}{len(self.functions)}")
+    def _call(self, statement: ChooseBranch | RunTurns) -> FunctionSource:
+        """A choice or loop as a compiled function, and a call of it."""
+        stem = "choice" if isinstance(statement, ChooseBranch) else "loop"
+        found = function_source(self, statement, f"{stem}{len(self.functions)}")
         self.functions.append(found)
         for kept in found.kept:
             spec = kept.value.spec
             self.lines.add(f"{kept.name} = np.empty({_count(spec)}, {dtype_name(spec.dtype)})")
         left = f"{', '.join(found.results)} = " if found.results else ""
-        self.lines.add(f"{left}{found.name}({', '.join(found.given)})", (call.node,))
+        self.lines.add(f"{left}{found.name}({', '.join(found.given)})", (statement.node,))
         return found
 
     def _settle_kept(self, found: FunctionSource) -> None:

@@ -207,8 +207,21 @@ class _Sizing:
         if wanted == size:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
-        self._require(wanted, size, "the numbers of elements of a tensor and of its new shape differ")
-        return self.tracer.run(NAMED, (flat,), {"shape": Shape((wanted,)), "repeats": False})
+        return self.of_shape(
+            flat, (wanted,), "the numbers of elements of a tensor and of its new shape differ"
+        )
+
+    def of_shape(self, x: Any, shape: Sequence[int], message: str) -> Any:
+        """``x`` by sizes that the program checks to be equal to its own; ``message`` says what differs."""
+        own = tuple(x.shape)
+        if own == tuple(shape):
+            return x
+        for size, wanted in zip(own, shape, strict=True):
+            if type(size) is int and type(wanted) is int and size != wanted:
+                raise UndecidedSize("sizes differ")
+            if size != wanted:
+                self._require(wanted, size, message)
+        return self.tracer.run(NAMED, (x,), {"shape": Shape(shape), "repeats": False})
 
     # inside
 

@@ -15,10 +15,11 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import check_size
 from dualflow.ops.arithmetic import maximum, mod, multiply
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_and, bitwise_xor, right_shift
-from dualflow.ops.checks import required
+from dualflow.ops.checks import required, required_size
 from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
@@ -68,7 +69,9 @@ def _counted(shape: Any) -> tuple[Any, Any]:
         sizes = static_shape(shape)
         return sizes, math.prod(sizes)
     entries = ints_or_symbols(shape, "shape")
-    return entries, functools.reduce(multiply, entries)
+    check_size(entries)
+    checked = [d if type(d) is int else required_size(d) for d in entries]
+    return checked, functools.reduce(multiply, checked)
 
 
 def fractions(state: DrawState, shape: Any, dtype: DType) -> Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
@@ -123,6 +123,7 @@ def _categorical(logits: Any, count: int, dtype: DType, generator: Source) -> An
 def _categorical_infer(logits: TensorSpec, count: int, dtype: DType, generator: Source) -> TensorSpec:
     if len(logits.shape) != 2 or not logits.dtype.is_floating:
         raise InvalidArgumentError(f"takes float logits of shape (rows, classes), not {logits}.")
+    check_size([count])
     return TensorSpec.of(Shape([logits.shape[0], count]), dtype)
 
 

@@ -12,6 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.broadcasting import broadcast_like
+from dualflow.ops.checks import required_size
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill
 from dualflow.ops.joining import unstack
@@ -39,7 +40,7 @@ def as_count(x: Any, what: str) -> Count:
             raise InvalidArgumentError(f"{what} is one number, not a tensor of shape {tensor.shape}.")
         value = known_value(tensor)
         if value is None:
-            return tensor
+            return required_size(tensor, f"{what} is 0 or more.")
         x = int(value)
     if x < 0:
         raise InvalidArgumentError(f"{what} is 0 or more, not {x}.")

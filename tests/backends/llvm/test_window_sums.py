@@ -9,6 +9,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.window_sums import STREAM_BYTES
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_SUM
 
@@ -24,6 +25,8 @@ GEOMETRIES = [
     ((3, 5, 23, 19), (2, 4), (1, 1), (1, 1), "VALID"),
     ((1, 2, 2, 16), (5, 5), (1, 1), (1, 1), "SAME"),  # no window lies inside
     ((1, 1, 3, 16), (1, 3), (1, 1), (1, 1), "VALID"),
+    ((1, 4, 25, 20), (2, 13), (1, 1), (1, 2), "SAME"),  # a row of the filter that goes by element by element
+    ((1, 9, 17, 16), (2, 2), (3, 3), (1, 1), "VALID"),  # rows and columns that no window sees
 ]
 
 
@@ -77,6 +80,20 @@ def test_doubles_and_grouped_convolutions_along_one_axis() -> None:
     assert kinds(f, x, w) == [CallKind.WINDOW_SUM]
     expected = by_position(x[:, None], w[None, :, 0, :, None], (1, 1), (1, 1), "SAME")
     np.testing.assert_array_equal(f(x, w), expected[:, 0])
+
+
+@pytest.mark.parametrize("channels", [64, 40])
+def test_results_that_are_written_past_the_caches(channels: int) -> None:
+    """Whole vectors of them are; what other threads read next is there."""
+    columns = STREAM_BYTES // 4 // channels + 5
+    x, w = integers((1, 2, columns + 2, channels)), integers((1, 3, channels, 1))
+    f = df.function(lambda x, w: (y := df.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID"), df.reduce_max(y)))
+    first, second, third = w[0, ..., 0]
+    expected = x[:, :, :-2] * first + x[:, :, 1:-1] * second + x[:, :, 2:] * third
+    assert expected.nbytes >= STREAM_BYTES
+    sums, largest = f(x, w)
+    np.testing.assert_array_equal(sums, expected)
+    assert largest.numpy() == expected.max()
 
 
 def test_zeros_around_meet_the_filter() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.graph.passes.trimming import trim_control
 
 LONG = 1500
 RNG = np.random.default_rng(3)
@@ -109,11 +110,38 @@ def test_as_many_values_belong_where_numpy_finds_them(side, dtype, more):
     np.testing.assert_array_equal(found, row.searchsorted(values, side))
 
 
-@pytest.mark.parametrize("name", ["special", "few integers", "float64", "bools", "any int64"])
+MANY = (1 << 15) + 1500
+VECTORS = {name: rows[0] for name, rows in ROWS.items()} | {
+    "many integers of which few are missing": RNG.integers(-MANY // 2, MANY // 2 - 9, MANY),
+    "a late element": np.r_[np.zeros(MANY, np.int32), -5],
+    "all of int8": RNG.integers(-128, 128, MANY).astype(np.int8),
+    "the last of uint64": RNG.integers((1 << 64) - 999, (1 << 64) - 1, MANY, np.uint64),
+    "the first of int64": RNG.integers(-(1 << 63), -(1 << 63) + 999, MANY),
+    "many floats": RNG.normal(size=MANY).astype(np.float32).round(3),
+    "many float64": RNG.normal(size=MANY).round(3),
+    "many bools": np.ones(MANY, bool),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
 def test_distinct_elements_of_long_vectors_are_numpys(name):
-    x = ROWS[name][0]
+    x = VECTORS[name]
     y, places, counts = df.unique_with_counts(x)
     np.testing.assert_array_equal(y.numpy()[places], x)
     _, first, expected = np.unique(x, return_index=True, return_counts=True, equal_nan=False)
     np.testing.assert_array_equal(bits(y.numpy()), bits(x[np.sort(first)]))
     np.testing.assert_array_equal(counts, expected[first.argsort()])
+
+
+@pytest.mark.parametrize(
+    ("results", "read"),
+    [(1, lambda u: u.y), (2, lambda u: (u.idx, u.y)), (3, lambda u: (u.y, u.count)), (3, lambda u: u)],
+)
+def test_a_graph_computes_what_is_read_of_distinct_elements(results, read):
+    x = df.constant(VECTORS["special"])
+    f = df.function(lambda x: read(df.unique_with_counts(x)))
+    search = trim_control(f.get_concrete_function(x).graph).nodes[0]
+    assert len(search.outputs) == results
+    eager = read(df.unique_with_counts(x))
+    for found, expected in zip(df.nest.flatten(f(x)), df.nest.flatten(eager), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -154,7 +154,8 @@ def emit_tiles(
         across = [opaque(place * a_row) for place in places]
         down = [b.offset(c, opaque((turn.index + place) * c_row), element) for place in places]
         targets = [b.offset(row, span, element) for row in down for span in spans]
-        _prefetch(module, b, targets)
+        for target in targets:  # they are there when their sums are
+            b.prefetch(target)
         at_a = b.offset(a, opaque(turn.index * a_row), element)
         if packing:
             totals = b.if_else(
@@ -201,11 +202,3 @@ def _with_masks(
 ) -> list[tuple[tuple[EmittedValue, int], EmittedValue]]:
     """Addresses row by row, each with the mask of its columns."""
     return [((address, 0), masks[i % len(masks)]) for i, address in enumerate(addresses)]
-
-
-def _prefetch(module: LlvmModule, b: Builder, addresses: list[EmittedValue]) -> None:
-    """Ask for pieces of C, so that they are there when their sums are."""
-    module.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
-    read, near, data = (b.constant(I32, n) for n in (0, 3, 1))
-    for address in addresses:
-        b.call("llvm.prefetch.p0", [address, read, near, data])

@@ -113,6 +113,16 @@ class Builder(Emitter):
         end = ", !nontemporal !0" if streaming else ""
         self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
 
+    def prefetch(self, pointer: EmittedValue) -> None:
+        """Ask for what lies at an address, which need not be one: nothing is read."""
+        name = self.symbols.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
+        read, near, data = (self.constant(I32, n) for n in (0, 3, 1))
+        self.call(name, [pointer, read, near, data])
+
+    def fence(self) -> None:
+        """Order all that was stored before, past the caches too, before what other threads are told next."""
+        self.line("fence seq_cst")
+
     def gather(
         self, pointer: EmittedValue, index: EmittedValue, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
@@ -256,6 +266,32 @@ class Builder(Emitter):
         self._resume(after)
         ends = zip(carried, loop.following, strict=True)
         loop.results = [self.phi([(first, before), (last, latch)]) for first, last in ends]
+
+    @contextmanager
+    def at_most_once(
+        self, start: EmittedValue, stop: EmittedValue, carried: Sequence[EmittedValue] = ()
+    ) -> Iterator[CountedTurn]:
+        """A counted loop without a way back: one turn, at `start`, if that is below `stop`, and else none.
+
+        >>> from dualflow.backends.llvm.text import I64, LlvmModule
+        >>> f = LlvmModule().function("doubled_above_3", I64, [("n", I64)])
+        >>> b, n = f.builder, f.args[0]
+        >>> with b.at_most_once(b.constant(I64, 3), n, [n]) as turn:
+        ...     turn.next(turn.carried[0] * 2)
+        >>> b.ret(turn.results[0])
+        """
+        before, body, after = self.block, self.new_block("rest"), self.new_block("done")
+        self.branch(start < stop, body, after)
+        self.position(body)
+        turn = CountedTurn(start, list(carried))
+        yield turn
+        last = self.block
+        self.jump(after)
+        self._resume(after)
+        ends = zip(carried, turn.following, strict=True)
+        turn.results = [
+            old if new.text == old.text else self.phi([(old, before), (new, last)]) for old, new in ends
+        ]
 
     @contextmanager
     def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:

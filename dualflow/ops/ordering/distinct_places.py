@@ -1,0 +1,132 @@
+"""Where the distinct elements of a vector are, on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.ops.sorting import NAN_KEY, order, sorted_pairs
+
+_BLOCK: Final = 1 << 15
+"""So many elements are looked at together: they stay in a processor's cache meanwhile."""
+
+Places = tuple[Any, ...]
+
+
+def distinct_places(x: Any, wanted: int) -> Places:
+    """The first ``wanted`` of three vectors of int32.
+
+    These are where each distinct element is first, in ascending order; the place of each element among them;
+    and how often each of them occurs.
+    """
+    if x.ndim != 1 or x.dtype.kind == "c":
+        raise TypeError("takes a vector of real numbers")
+    if x.dtype.kind == "O":
+        return _by_hash(x)[:wanted]
+    if x.dtype.kind == "b":
+        x = x.view(np.uint8)
+    if x.dtype.kind in "iu" and len(x):
+        least = int(x.min())
+        size = int(x.max()) - least + 1
+        if size <= len(x):
+            return _by_table(x, least, size, wanted)
+    return _by_sorting(x, wanted)
+
+
+def _by_table(x: Any, least: int, size: int, wanted: int) -> Places:
+    """The same of integers, each of which is ``least`` or one of the ``size - 1`` next."""
+    place, known = np.empty(size, np.int32), np.zeros(size, bool)
+    found, count = [], 0
+    for block in _blocks(x):
+        keys = _from(least, x[block])
+        fresh = np.flatnonzero(~known[keys])
+        new = keys[fresh]
+        place[new[::-1]] = fresh[::-1]  # of equal ones the first is put last, and stays
+        first = fresh[place[new] == fresh]
+        known[new] = True
+        place[keys[first]] = np.arange(count, count + len(first))
+        found.append(first + block.start)
+        count += len(first)
+        if count == size:
+            break
+    firsts = np.concatenate(found).astype(np.int32)
+    if wanted == 1:
+        return (firsts,)
+    places = np.empty(len(x), np.int32)
+    for block in _blocks(x):
+        places[block] = place[_from(least, x[block])]
+    if wanted == 2:
+        return firsts, places
+    return firsts, places, np.bincount(places, minlength=count).astype(np.int32)
+
+
+def _from(least: int, x: Any) -> Any:
+    """Integers counted from ``least``; those beyond the range of int64 too, since both wrap around."""
+    keys = x.astype(np.int64)
+    keys -= np.int64(least if least < 1 << 63 else least - (1 << 64))
+    return keys
+
+
+def _by_sorting(x: Any, wanted: int) -> Places:
+    """The same of neighbours in sorted order, where equal elements keep theirs."""
+    ordered, ascending = _sorted(x)
+    starts = np.empty(len(x), bool)
+    starts[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
+    if ordered.dtype != x.dtype and x.dtype.kind == "f":
+        starts[1:] |= ordered[1:] == NAN_KEY
+    first = ascending[starts]
+    is_first = np.zeros(len(x), bool)
+    for block in _blocks(first):
+        is_first[first[block]] = True
+    firsts = _true(is_first, len(first))
+    if wanted == 1:
+        return (firsts,)
+    counts = np.empty(len(first), np.int32)
+    at = _true(starts, len(first))
+    np.subtract(at[1:], at[:-1], out=counts[:-1])
+    counts[-1:] = len(x) - at[-1:]
+    place = np.cumsum(is_first, dtype=np.int32)[first]
+    place -= 1
+    places, of_sorted = np.empty(len(x), np.int32), place.repeat(counts)
+    for block in _blocks(places):
+        places[ascending[block]] = of_sorted[block]
+    if wanted == 2:
+        return firsts, places
+    of_place = np.empty(len(at), np.int32)
+    of_place[place] = counts
+    return firsts, places, of_place
+
+
+def _sorted(x: Any) -> tuple[Any, Any]:
+    """The elements in order, or integers that compare as they do, and the positions that sort."""
+    found = sorted_pairs(x, 0)
+    if found is not None:
+        return found.keys(), found.positions()
+    ascending = order(x, 0, False)
+    return x[ascending], ascending
+
+
+def _true(bools: Any, count: int) -> Any:
+    """The positions of so many elements that are True."""
+    out, end = np.empty(count, np.int32), 0
+    for block in _blocks(bools):
+        found = np.flatnonzero(bools[block])
+        np.add(found, block.start, out=out[end : end + len(found)], casting="unsafe")
+        end += len(found)
+    return out
+
+
+def _blocks(x: Any) -> Iterator[slice]:
+    """Stretches of a vector whose temporary arrays are small: large ones cost more than what fills them."""
+    return (slice(start, start + _BLOCK) for start in range(0, len(x), _BLOCK))
+
+
+def _by_hash(x: Any) -> Places:
+    """The same of strings."""
+    place: dict[bytes, int] = {}
+    places = np.array([place.setdefault(s, len(place)) for s in x.tolist()], np.int32)
+    _, first, counts = np.unique(places, return_index=True, return_counts=True)
+    return first.astype(np.int32), places, counts.astype(np.int32)
