@@ -14,7 +14,7 @@ from dualflow.schedule.statements import Statement, walk
 LONG: Final = 100
 """A function of more statements than these, those inside its choices and loops counted too, is cut."""
 PART: Final = 40
-"""So many statements a part has at most, unless it is one choice or loop."""
+"""So many statements a part has at most, unless it is one choice or loop. It is no more than ``LONG``."""
 FEW: Final = 3
 """So many statements are worth a function."""
 

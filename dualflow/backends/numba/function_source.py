@@ -222,7 +222,10 @@ class _FunctionWriter(CallWriter):
         return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
 
     def turns_of(self, loop: int) -> str:
-        return self._parameter(f"turn{loop}", _INDEX, self.outer.turns_of(loop))
+        name = f"turn{loop}"
+        if name in self.local:
+            return name
+        return self._parameter(name, _INDEX, self.outer.turns_of(loop))
 
     def begin_turns(self, loop: int) -> str:
         return self._begin(super().begin_turns(loop))

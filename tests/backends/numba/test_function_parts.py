@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
 from typing import Any
 
@@ -72,6 +74,35 @@ def test_each_part_stands_before_what_calls_it() -> None:
     text = source(steps)
     for name in lengths(text):
         assert text.index(f"def {name}(") == text.index(f"{name}(") - len("def ")
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("most", [4, 8, 12, 16, 20])
+def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_parts, "LONG", most)
+    monkeypatch.setattr(function_parts, "PART", most)
+    text = source(slopes)
+    tree, names = ast.parse(text), {*lengths(text), "slopes"}
+    known = {*dir(builtins), *made(tree)}
+    for function in (f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name in names):
+        own = {*made(function), *(a.arg for a in function.args.args)}
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        assert not read - own - known, function.name
+
+
+def made(tree: ast.Module | ast.FunctionDef) -> set[str]:
+    """The names that a module or function makes, but not those of the functions inside."""
+    found, pending = set(), list(ast.iter_child_nodes(tree))
+    for node in pending:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        pending += ast.iter_child_nodes(node)
+    return found
 
 
 @pytest.mark.usefixtures("cut")
