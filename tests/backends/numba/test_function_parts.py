@@ -82,7 +82,7 @@ def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(function_parts, "LONG", most)
     monkeypatch.setattr(function_parts, "PART", most)
     text = source(slopes)
-    tree, names = ast.parse(text), {*lengths(text), "slopes"}
+    tree, names = ast.parse(text), {*lengths(text), "_program"}
     known = {*dir(builtins), *made(tree)}
     for function in (f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name in names):
         own = {*made(function), *(a.arg for a in function.args.args)}
