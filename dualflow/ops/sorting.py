@@ -100,8 +100,8 @@ def _ascending_wide(x: Any, axis: int) -> Any:
     return np.moveaxis(both, -1, axis)
 
 
-class SortedPairs(NamedTuple):
-    """Integers in order, each a key above the position that it had.
+class Pairs(NamedTuple):
+    """Integers, each a key above a position, which sort together.
 
     Keys are integers that compare as the elements do; that of every nan is ``NAN_KEY``.
     """
@@ -110,23 +110,31 @@ class SortedPairs(NamedTuple):
     shift: int
 
     def keys(self) -> Any:
-        """The keys, in order."""
+        """The keys, in the order of the pairs."""
         both = self.both
         return both.view(np.uint32)[..., _KEY::2] if self.shift == 32 else both >> both.dtype.type(self.shift)
 
     def positions(self) -> Any:
-        """The positions that sort."""
+        """The positions, in the order of the pairs: those that sort, once these are sorted."""
         both = self.both
         if self.shift == 32:
             return both.view(np.uint32)[..., 1 - _KEY :: 2]
         return both & both.dtype.type((1 << self.shift) - 1)
 
 
-def sorted_pairs(x: Any, axis: int) -> SortedPairs | None:
+def sorted_pairs(x: Any, axis: int) -> Pairs | None:
     """Keys and positions of the elements, sorted along an axis; None where rows are short or elements wide.
 
     NumPy sorts numbers far faster than positions: so both are sorted together, as one number.
     """
+    found = pairs(x, axis)
+    if found is not None:
+        found.both.sort(axis)
+    return found
+
+
+def pairs(x: Any, axis: int) -> Pairs | None:
+    """Keys and positions of the elements as they stand; None where rows are short or elements wide."""
     size = x.shape[axis]
     found = _keys(x) if size >= _LONG and x.size else None
     if found is None:
@@ -142,8 +150,7 @@ def sorted_pairs(x: Any, axis: int) -> SortedPairs | None:
         halves = np.empty((*x.shape, 2), np.uint32)
         halves[..., _KEY], halves[..., 1 - _KEY] = keys, places
         both = halves.view(np.uint64)[..., 0]
-    both.sort(axis)
-    return SortedPairs(both, shift)
+    return Pairs(both, shift)
 
 
 def _keys(x: Any) -> tuple[Any, int] | None:
