@@ -11,7 +11,7 @@ from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, PartKind, PartReport
 from dualflow.graph.interpret import evaluate, observed
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.strings import WHY, holds_strings, with_strings
 from dualflow.graph.trail import Trail
@@ -88,11 +88,7 @@ def costs(compiled: Interpreted) -> CompileCosts:
 
 
 def _followed(graph: Graph, arrays: Sequence[Array], trail: Trail) -> list[Array]:
-    def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
-        trail.node = node
-        return trail.run(node, given)
-
-    with observed(run):
+    with observed(trail.follow):
         return evaluate(graph, arrays)
 
 

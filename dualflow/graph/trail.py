@@ -9,6 +9,7 @@ import numpy as np
 
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Node
+from dualflow.ops.forms import Loop
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +34,7 @@ class Trail:
         late: what a signal's handler raised when machine code had come to its end.
     """
 
-    __slots__ = ("_states", "done", "late", "make", "node", "of_memory")
+    __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
@@ -41,8 +42,19 @@ class Trail:
         self.make: Callable[[], BaseException] | None = None
         self.late: BaseException | None = None
         self.of_memory = False
+        self._in_loop = False
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]
+
+    def follow(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The outputs of ``node``, which is what runs, as :meth:`run` gives them; so are nodes inside it."""
+        if self._in_loop:
+            return self.run(node, arrays)
+        self.node, self._in_loop = node, isinstance(node.op.form, Loop)
+        try:
+            return self.run(node, arrays)
+        finally:
+            self._in_loop = False
 
     def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """The outputs of ``node``, remembered if having them again would do something twice."""

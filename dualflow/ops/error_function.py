@@ -1,4 +1,4 @@
-"""The error function and its complement, vectorised.
+"""The error function, its complement and the normal distribution, vectorised.
 
 The rational approximations are those of fdlibm's ``s_erf.c`` (Sun Microsystems, 1993): within 1 ULP in
 float64, and 2 in the tails of erfc. Narrower floats are computed in float64.
@@ -6,6 +6,7 @@ float64, and 2 in the tails of erfc. Narrower floats are computed in float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
@@ -48,6 +49,9 @@ _HUGE: Final = (
      -2.24409524465858183362e01),
 )  # fmt: skip
 
+
+# -sqrt(1/2) as the sum of two numbers of 26 bits and a small one
+_TURN: Final = (-0.7071067839860916, 2.7995440410322203e-09, 4.833646656726457e-17)
 
 _BLOCK: Final = 1 << 14  # elements computed at a time, so that what is between stays in the cache
 
@@ -107,6 +111,10 @@ def erf(x: Array) -> Array:
 @_by_blocks
 def erfc(x: Array) -> Array:
     """``1 - erf(x)``, exact to the last places where that is near 0."""
+    return _complement(x)
+
+
+def _complement(x: Array) -> Array:
     ratio = x * _rational(_SMALL, x * x)
     half = (x >= 0.25) * 0.5  # arithmetic in place of np.where, which is slow where neighbours differ
     ratio += x - half
@@ -118,3 +126,25 @@ def erfc(x: Array) -> Array:
     large = np.where(size < 1.25, middle, _tail(np.clip(size, 1.25, 28.0)))
     found[beyond] = (1 - np.copysign(1, outer)) + np.copysign(large, outer)
     return found
+
+
+def ndtr(x: Any) -> Any:
+    """The chance that a normal value of mean 0 and variance 1 is below ``x``: ``erfc(-x / sqrt(2)) / 2``."""
+    return (_ndtr if np.asarray(x).itemsize == 8 else _narrow_ndtr)(x)
+
+
+@_by_blocks
+def _narrow_ndtr(x: Array) -> Array:
+    return np.asarray(0.5 * _complement(x * (_TURN[0] + _TURN[1])))
+
+
+@_by_blocks
+def _ndtr(x: Array) -> Array:
+    """Where erfc is small, its argument needs more places than it has: the rest enters by the slope."""
+    x = np.clip(x, -40.0, 40.0)
+    turned = x * (_TURN[0] + _TURN[1])
+    high = (x.view(np.int64) & -(1 << 27)).view(np.float64)  # its products are exact
+    low = x - high
+    rest = high * _TURN[0] - turned + high * _TURN[1] + low * _TURN[0] + (low * _TURN[1] + x * _TURN[2])
+    slope = 2 / math.sqrt(math.pi) * np.exp(-turned * turned)
+    return np.asarray(0.5 * (_complement(turned) - rest * slope))

@@ -13,6 +13,7 @@ from dualflow.core.dtypes import DType, as_dtype, is_narrow
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.ops.error_function import erf as erf
 from dualflow.ops.error_function import erfc as erfc
+from dualflow.ops.error_function import ndtr as ndtr
 
 exp, exp2, expm1 = np.exp, np.exp2, np.expm1
 log, log2, log10, log1p, logaddexp = np.log, np.log2, np.log10, np.log1p, np.logaddexp

@@ -84,8 +84,8 @@ class Op:
         effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
         strings: whether the kernel takes strings too; those of the forms that only move elements do.
         partly: ``partly(needed, **attrs)`` returns the attributes with which the op computes only the outputs
-            that are ``needed`` (a tuple of bools, some of them false), to the same bits; None where it
-            computes all.
+            that are ``needed`` (a tuple of bools, some of them false), to the same bits but where LAPACK has
+            a shorter way to these alone; None where it computes all.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The error function and its complement."""
+"""The error function, its complement, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dualflow.ops.exponential import exp
 from dualflow.ops.samples import numbers
 
 _SLOPE = 2 / math.sqrt(math.pi)
+_DENSITY = 1 / math.sqrt(2 * math.pi)
 
 erf = elementwise(
     "erf",
@@ -32,6 +33,17 @@ erfc = elementwise(
     eager=error_function.erfc,
     code=lambda m, x: m.erfc(x),
     vjp=lambda g, out, x: g * (-_SLOPE * exp(-square(x))),
+    samples=numbers(-3, 3),
+    cost=25,
+)
+
+ndtr = elementwise(
+    "ndtr",
+    """The chance that a normal value of mean 0 and variance 1 is below ``x``.""",
+    dtype=as_real_float,
+    eager=error_function.ndtr,
+    code=lambda m, x: m.ndtr(x),
+    vjp=lambda g, out, x: g * (_DENSITY * exp(-0.5 * square(x))),
     samples=numbers(-3, 3),
     cost=25,
 )

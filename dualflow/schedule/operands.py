@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -188,7 +187,7 @@ def with_copies(
         lies: the strides of values whose elements do not lie in order.
         strided_products: whether products read matrices of any strides; else only such as BLAS can.
     """
-    return _Resolver(strided_products, lies).run(nodes)
+    return _Resolver(lies, strided_products=strided_products).run(nodes)
 
 
 def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
@@ -198,13 +197,13 @@ def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
     return by_rows or (down == 1 and (across >= rows or columns == 1))
 
 
-@dataclass(slots=True, eq=False)
 class _Resolver:
-    strided_products: bool
-    lies: Mapping[Value, tuple[int, ...]]
-    steps: list[StridedNode] = field(default_factory=list)
-    resolved: dict[Value, Value] = field(default_factory=dict)
-    strides: dict[Value, tuple[int, ...]] = field(default_factory=dict)
+    def __init__(self, lies: Mapping[Value, tuple[int, ...]], *, strided_products: bool) -> None:
+        self.strided_products = strided_products
+        self.lies = lies
+        self.steps: list[StridedNode] = []
+        self.resolved: dict[Value, Value] = {}
+        self.strides: dict[Value, tuple[int, ...]] = {}
 
     def run(self, nodes: Iterable[Node]) -> list[StridedNode]:
         for node in nodes:

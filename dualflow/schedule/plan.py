@@ -13,7 +13,7 @@ loop's results do, and is updated there as a variable is; a row of a stack is a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,7 +183,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
             what BLAS can't read is copied first.
         window_products: whether they read windows of a tensor where they lie.
     """
-    table = _Table(strided_products, window_products)
+    table = _Table(strided_products=strided_products, window_products=window_products)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -206,7 +206,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
 
 def footprint(graph: Graph, *, strided_products: bool, window_products: bool) -> Footprint:
     """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments."""
-    table = _Table(strided_products, window_products)
+    table = _Table(strided_products=strided_products, window_products=window_products)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     origin: dict[Value, Value] = {}
@@ -228,16 +228,16 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
     )
 
 
-@dataclass(slots=True, eq=False)
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
-    strided_products: bool
-    window_products: bool
-    constants: list[np.ndarray[Any, Any]] = field(default_factory=list)
-    temporaries: list[TensorSpec] = field(default_factory=list)
-    slots: int = 0
-    loops: int = 0
+    def __init__(self, *, strided_products: bool, window_products: bool) -> None:
+        self.strided_products = strided_products
+        self.window_products = window_products
+        self.constants: list[np.ndarray[Any, Any]] = []
+        self.temporaries: list[TensorSpec] = []
+        self.slots = 0
+        self.loops = 0
 
     def slot(self) -> int:
         self.slots += 1

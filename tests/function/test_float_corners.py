@@ -62,13 +62,13 @@ def test_a_scalar_to_the_power_of_a_half() -> None:
     assert (df.constant([-4 + 0j]) ** 0.5).numpy()[0] == pytest.approx(2j)
 
 
-# gelu, whose small values are erfc's: 1 + erf(x) has none of their digits.
+# gelu, whose small values need the tail of the normal distribution: 1 + erf(x) has none of their digits.
 
 SMALL = {x: 0.5 * x * math.erfc(-x * math.sqrt(0.5)) for x in (-12.0, -6.0, -3.0, -1.0, 0.5, 3.0)}
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
-@pytest.mark.parametrize(("dtype", "within"), [(df.float32, 2e-5), (df.float64, 1e-13)], ids=str)
+@pytest.mark.parametrize(("dtype", "within"), [(df.float32, 6e-7), (df.float64, 1e-13)], ids=str)
 def test_gelu_keeps_its_small_values(mode: Any, dtype: df.DType, within: float) -> None:
     found = mode(df.nn.gelu)(df.constant(list(SMALL), dtype)).numpy()
     np.testing.assert_allclose(found, list(SMALL.values()), rtol=within)

@@ -173,6 +173,37 @@ def test_an_interrupted_loop_leaves_what_was_assigned_before_it(program, calls):
     f(df.constant(0))
 
 
+def data_sized(s, n, i):
+    s.n.assign_add(1)
+    s.v.assign(s.v * 2.0)
+    ones = df.boolean_mask(df.ones([n]), df.ones([n]) > 0.5)
+    if i > 0:
+        i = forever(i)
+    s.w.assign(s.w + df.cast(i, df.float32) + df.reduce_sum(ones))
+
+
+@pytest.mark.parametrize("calls", [0, 1], ids=["at first", "later"])
+def test_one_interrupt_ends_a_function_that_numpy_runs_whole(calls):
+    s = World()
+    f = df.function(lambda n, i: data_sized(s, n, i), backend="numpy")
+    for _ in range(calls):
+        f(df.constant(3), df.constant(0))
+    s.v.assign([1.0, 2.0]), s.w.assign([3.0, 4.0]), s.n.assign(0)
+    seen = []
+
+    def once(frame):
+        while frame is not None and frame.f_code.co_name != "_run_while":
+            frame = frame.f_back
+        if frame is None or seen:
+            return False
+        seen.append("a signal in the loop")
+        return True
+
+    with interrupting(once), pytest.raises(KeyboardInterrupt):
+        f(df.constant(3), df.constant(1))
+    assert s.state() == [[2.0, 4.0], [3.0, 4.0], 1]
+
+
 def test_an_interrupted_call_of_python_leaves_what_was_assigned_before_it():
     s = World()
 

@@ -1,11 +1,12 @@
-"""erf and erfc against the C library, in units of the last place."""
+"""erf, erfc and the normal distribution against the C library, in units of the last place."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dualflow.ops.error_function import erf, erfc
+from dualflow.ops.error_function import erf, erfc, ndtr
 
 SPREAD = np.concatenate(
     [
@@ -28,6 +29,8 @@ def test_within_a_few_units_of_the_last_place(ours, theirs, places):
 def test_narrow_floats_are_rounded_once(dtype):
     x = SPREAD.astype(dtype)
     np.testing.assert_array_equal(erf(x), np.array([math.erf(v) for v in x]).astype(dtype))
+    below = np.array([math.erfc(float(v) * -math.sqrt(0.5)) / 2 for v in x])
+    np.testing.assert_array_equal(ndtr(x), below.astype(dtype))
 
 
 def test_limits_signs_and_nan():
@@ -35,3 +38,13 @@ def test_limits_signs_and_nan():
     np.testing.assert_array_equal(erf(x), [1.0, -1.0, np.nan, 0.0, -0.0])
     np.testing.assert_array_equal(np.signbit(erf(x)), [False, True, False, False, True])
     np.testing.assert_array_equal(erfc(x), [0.0, 2.0, np.nan, 1.0, 1.0])
+    np.testing.assert_array_equal(ndtr(x), [1.0, 0.0, np.nan, 0.5, 0.5])
+
+
+def test_the_normal_distribution_keeps_its_places_far_out():
+    root = math.sqrt(2)
+    shares = np.array([1.0, 5.0, 9.0, 20.0, 26.0])  # of which x, a multiple of sqrt(2), is not exact
+    x = -root * shares
+    rest = np.array([float(Fraction(v) ** 2 / 2 - Fraction(s) ** 2) for v, s in zip(x, shares, strict=True)])
+    expected = np.array([math.erfc(s) / 2 for s in shares]) * np.exp(-rest)
+    np.testing.assert_array_max_ulp(ndtr(x), expected, 4)

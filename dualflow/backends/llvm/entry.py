@@ -176,7 +176,6 @@ class EntryFunction(NamedTuple):
     status: EmittedValue
 
 
-@dataclass(slots=True, eq=False)
 class Entry:
     """Writes the calls of one entry.
 
@@ -187,12 +186,13 @@ class Entry:
         first: the head of the first stretch.
     """
 
-    unit: Unit
-    name: str
-    function: EntryFunction | None = None
-    first: int | None = None
-    _last: int = 0
-    _behind: tuple[object, int] | None = None
+    def __init__(self, unit: Unit, name: str) -> None:
+        self.unit = unit
+        self.name = name
+        self.function: EntryFunction | None = None
+        self.first: int | None = None
+        self._last = 0
+        self._behind: tuple[object, int] | None = None
 
     @property
     def b(self) -> Builder:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from dualflow.backends.llvm import run_time_sizes
 from dualflow.backends.llvm.check_values import CheckValues
@@ -71,15 +70,21 @@ def _is_step(statement: Statement) -> bool:
     return isinstance(statement, _STEPS)
 
 
-@dataclass(slots=True, eq=False)
 class _Control:
-    """Writes statements, and what stands around them."""
+    """Writes statements, and what stands around them.
 
-    entry: Entry
-    turns: EmittedValue | None = None
-    room: EmittedValue | None = None
-    outermost: Node | None = None
-    """The loop that is being written, of several the outermost."""
+    Attributes:
+        entry: what they are written to.
+        turns: the numbers of turns that loops have made.
+        room: for how many turns their stacks that grow have room.
+        outermost: the loop that is being written, of several the outermost.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.turns: EmittedValue | None = None
+        self.room: EmittedValue | None = None
+        self.outermost: Node | None = None
 
     def begin(self, program: Sequence[Statement]) -> None:
         """Make the table that rows move in, if there are loops."""

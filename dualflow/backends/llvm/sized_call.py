@@ -114,5 +114,5 @@ def run_host_kernel(node: Node, given: Sequence[Array], trail: Trail | None) -> 
     """What a node's own kernel makes; ``trail`` remembers what must not run twice."""
     if trail is None:
         return run_node(node, given)
-    with observed(trail.run):
-        return trail.run(node, given)
+    with observed(trail.follow):
+        return trail.follow(node, given)

@@ -209,9 +209,8 @@ def _host(node: Node) -> Callable[..., list[Array]]:
         trail = _trail.get()
         if trail is None:
             return run_node(node, given)
-        trail.node = node
-        with observed(trail.run):
-            return trail.run(node, given)
+        with observed(trail.follow):
+            return trail.follow(node, given)
 
     def run(*given: Array) -> list[Array]:
         with span("host", node.op.name, node.origin):

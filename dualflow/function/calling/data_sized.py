@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import effect_of
 from dualflow.graph.interpret import evaluate
-from dualflow.graph.ir import Graph, Node, Update
+from dualflow.graph.ir import BodySpec, Graph, Node, Update
 from dualflow.ops.forms import Element, Loop, Opaque, Sized
 from dualflow.ops.record import Effect, Op
 
@@ -36,30 +38,55 @@ def sized_by_data(graph: Graph) -> Node | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class WholeSpec(BodySpec):
+    """A graph that runs as one node.
+
+    Attributes:
+        body: the graph.
+        effect: what running it does beside its results.
+    """
+
+    body: Graph
+    effect: Effect | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effect", effect_of([self.body]))
+
+    @property
+    def bodies(self) -> tuple[tuple[str, Graph], ...]:
+        return (("body", self.body),)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def with_bodies(self, change: Callable[[Graph], Graph]) -> WholeSpec:
+        return WholeSpec(change(self.body))
+
+
 def as_one_node(graph: Graph, cause: Node) -> Graph:
     """``graph`` as one node, which runs it op by op through NumPy on account of ``cause``."""
     body = Graph(graph.name, graph.inputs, graph.nodes, graph.results)
     where = f" in line {cause.origin.line}" if cause.origin is not None else ""
-    reason = f"the size of what {cause.op.name}{where} makes depends on data"
-    node = Node(
-        _all_ops(reason, effect_of([body])), graph.inputs, {"body": body}, [v.spec for v in graph.results]
-    )
+    op = _all_ops(f"the size of what {cause.op.name}{where} makes depends on data")
+    node = Node(op, graph.inputs, {"whole": WholeSpec(body)}, [v.spec for v in graph.results])
     count = len(graph.outputs)
     updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
     return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))
 
 
 class _AllOps(Op):
-    """The op of such a node, which each has its own of: pickled as its reason and effect."""
+    """The op of such a node, which each has its own of: pickled as its reason."""
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert isinstance(self.form, Opaque), "NumPy runs it"
-        return _all_ops, (self.form.reason, self.effect)
+        return _all_ops, (self.form.reason,)
 
 
-def _all_ops(reason: str, effect: Effect | None) -> Op:
+def _all_ops(reason: str) -> Op:
     return _AllOps(
         name="all_ops",
         doc="A graph, op by op.",
@@ -67,13 +94,13 @@ def _all_ops(reason: str, effect: Effect | None) -> Op:
         kernel=_run,
         form=Opaque(reason),
         outputs=None,
-        effect=effect,
+        effect=Effect.INSIDE,
     )
 
 
-def _infer(*specs: TensorSpec, body: Graph) -> tuple[TensorSpec, ...]:
-    return tuple(v.spec for v in body.outputs)
+def _infer(*specs: TensorSpec, whole: WholeSpec) -> tuple[TensorSpec, ...]:
+    return tuple(v.spec for v in whole.body.outputs)
 
 
-def _run(*arrays: Array, body: Graph) -> tuple[Array, ...]:
-    return tuple(evaluate(body, arrays))
+def _run(*arrays: Array, whole: WholeSpec) -> tuple[Array, ...]:
+    return tuple(evaluate(whole.body, arrays))

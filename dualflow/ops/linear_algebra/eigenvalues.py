@@ -77,6 +77,10 @@ def _eigh_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tu
     return (conj(lower_half(full + matrix_transpose(full, conjugate=True))),)
 
 
+def _values_alone(needed: Any, compute_v: bool) -> dict[str, Any] | None:
+    return {"compute_v": False} if needed == (True, False) else None
+
+
 EIGH = register(
     Op(
         name="eigh",
@@ -87,6 +91,7 @@ EIGH = register(
         rows=LEADING,
         pullback=_eigh_pullback,
         outputs=None,
+        partly=_values_alone,
         samples=(
             Sample((Domain(shape=(3, 3), values=_SYMMETRIC),), {"compute_v": True}),
             Sample((Domain(shape=(1, 3, 3), values=[_SYMMETRIC]),), {"compute_v": False}),

@@ -131,9 +131,10 @@ def lapack_solve(a: Any, b: Any) -> Any:
             of_a = at[len(batch) - a.ndim + 2 :]
             place = tuple(i if d > 1 else 0 for i, d in zip(of_a, a.shape, strict=False))
             if place not in found:
-                found = {place: _eliminated(columns(a[place]))}
+                # Rows are the columns of the transpose, whose factors are no less good.
+                found = {place: _eliminated(np.array(a[place], order="C").T)}
             factors, exchanged, info = found[place]
             if info:
                 raise np.linalg.LinAlgError
-            call("getrs", a.dtype, "N", size, width, factors, size, exchanged, out[at], size)
+            call("getrs", a.dtype, "T", size, width, factors, size, exchanged, out[at], size)
     return out

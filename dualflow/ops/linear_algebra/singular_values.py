@@ -106,6 +106,10 @@ def _turned(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
     return along, rest
 
 
+def _values_alone(needed: Any, compute_uv: bool, full_matrices: bool) -> dict[str, Any] | None:
+    return {"compute_uv": False, "full_matrices": False} if needed == (True, False, False) else None
+
+
 SVD = register(
     Op(
         name="svd",
@@ -116,6 +120,7 @@ SVD = register(
         rows=LEADING,
         pullback=_pullback,
         outputs=None,
+        partly=_values_alone,
         samples=(
             Sample((Domain(-3, 3, "f", (4, 3)),), {"compute_uv": True, "full_matrices": False}),
             Sample((Domain(-3, 3, "f", (2, 2, 4)),), {"compute_uv": True, "full_matrices": False}),

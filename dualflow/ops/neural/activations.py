@@ -22,7 +22,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain
-from dualflow.ops.special import erfc
+from dualflow.ops.special import ndtr
 from dualflow.ops.trigonometric import tanh
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 def _gelu(x: Any, approximate: bool) -> Any:
     if approximate:
         return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * erfc(x * -math.sqrt(0.5))  # 1 + erf would lose the small values
+    return x * ndtr(x)
 
 
 def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:

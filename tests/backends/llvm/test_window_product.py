@@ -53,11 +53,14 @@ def multiply(
     b, out = (MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (y, c))
     sizes = (c.shape[0], c.shape[1], y.shape[0])
     table = made.window_table(sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **given)
-    scratch = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
+    needed = made.scratch_bytes(table, 1)
+    scratch = np.full(needed + 128, 7, np.uint8)
     integers = np.array(table, np.int64)
-    address = scratch.ctypes.data + -scratch.ctypes.data % 64
+    before = -scratch.ctypes.data % 64
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(made).address(made.routine))
-    function(*[array.ctypes.data for array in (integers, x, y, c)], address, None, None)
+    pointers = [array.ctypes.data for array in (integers, x, y, c)]
+    function(*pointers, scratch.ctypes.data + before, None, None)
+    assert (scratch[before + needed :] == 7).all(), "it writes past the scratch memory that it asked for"
 
 
 @st.composite
@@ -87,6 +90,9 @@ def lying(*rows: tuple[int, ...], channels: int) -> SlidingWindows:
 @example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=300), 2, 5, True, np.float32, False, 2)
 @example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=300), 2, 5, False, np.float32, True, 2)
 @example(lying((40, 0, 40, 1, 1, 1), (40, 0, 20, 2, 1, 1), channels=3), 1, 1, False, np.float64, False, 2)
+@example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=70), 2, 1, True, np.float32, False, 2)
+@example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=70), 2, 1, False, np.float32, False, 2)
+@example(lying((30, 30, 3, 30, 3, 15), (5, 0, 5, 1, 1, 1), channels=99), 2, 40, True, np.float32, True, 1)
 def test_windows_multiply_as_the_matrix_of_them(
     lie: SlidingWindows, batch: int, columns: int, by_window: bool, dtype: Any, keep: bool, blocks_for: int
 ) -> None:

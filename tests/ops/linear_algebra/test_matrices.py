@@ -373,3 +373,20 @@ def test_the_gradient_of_r_alone() -> None:
     for found in (of_r(x), df.function(of_r)(x)):  # the sum is that of the squares of x
         close(found[0], (x.numpy() ** 2).sum(), "float64")
         close(found[1], 2 * x.numpy(), "float64")
+
+
+@pytest.mark.parametrize("decompose", [L.eigh, L.svd], ids=["eigh", "svd"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("size", [5, 70])
+def test_a_graph_computes_values_alone_where_nobody_reads_vectors(
+    decompose: Any, dtype: str, size: int
+) -> None:
+    x = drawn(dtype, size, size)
+    symmetric = df.constant(x + np.conj(x.T))
+    f = df.function(lambda x: decompose(x)[0])
+    optimised = optimise(f.get_concrete_function(symmetric).graph, CompileOptions()).nodes
+    assert len(optimised[0].outputs) == 1
+    found, expected = f(symmetric), decompose(symmetric)
+    close(found, expected[0].numpy(), dtype)
+    for a, b in zip(df.function(decompose)(symmetric), expected, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -110,6 +110,29 @@ def test_as_many_values_belong_where_numpy_finds_them(side, dtype, more):
     np.testing.assert_array_equal(found, row.searchsorted(values, side))
 
 
+MORE = 1 << 14
+WIDE = {
+    "float64": RNG.normal(size=(2, MORE)),
+    "tied float64": RNG.normal(size=(2, MORE)).round(1),
+    "special float64": RNG.choice(np.array([np.nan, -np.nan, np.inf, 0.0, -0.0, -1.0]), (2, MORE)),
+    "zeros of both signs": RNG.choice(np.array([0.0, -0.0, 1.0, -np.inf]), (2, MORE)),
+    "any int64": RNG.integers(-(1 << 63), (1 << 63) - 1, (2, MORE), np.int64),
+    "tied int64": RNG.integers(-4, 4, (2, MORE)) * (1 << 60),
+    "any uint64": RNG.integers(0, (1 << 64) - 1, (2, MORE), np.uint64),
+    "sorted": np.sort(RNG.normal(size=(2, MORE)))[:, ::-1],
+    "one value": np.full((2, MORE), 1 << 60),
+    "nothing": np.zeros((0, MORE)),
+}
+
+
+@pytest.mark.parametrize("direction", ["ASCENDING", "DESCENDING"])
+@pytest.mark.parametrize("name", WIDE)
+def test_equal_elements_of_64_bits_keep_their_order(name, direction):
+    for x, axis in ((WIDE[name], 1), (WIDE[name].T, 0)):
+        places = stable(x, axis, direction == "DESCENDING")
+        np.testing.assert_array_equal(df.argsort(x, axis, direction), places)
+
+
 MANY = (1 << 15) + 1500
 VECTORS = {name: rows[0] for name, rows in ROWS.items()} | {
     "many integers of which few are missing": RNG.integers(-MANY // 2, MANY // 2 - 9, MANY),

@@ -10,6 +10,7 @@ from dualflow.backends.llvm.maths import (
     exponential,
     inverse_trigonometry,
     logarithm,
+    normal_distribution,
     power,
     trigonometry,
 )
@@ -38,6 +39,7 @@ class Maths:
     sinh, cosh            1.7, 1.7    acosh                 2.3, 2.0    atan                  1.2, 1.4
     tanh                  1.4, 1.4    atanh                 2.2, 2.0    atan2                 1.5, 1.5
     erf                   1.1, 1.1    erfc                  4.0, 3.6    pow                   0.6, 1.2
+    ndtr                  3.2, 3.1
     ====================  ==========  ====================  ==========  ====================  ==========
 
     Everything is inline vector code, but sin, cos and tan beyond 2**16 (2**30 in float64) and fmod, mod and
@@ -157,6 +159,10 @@ class Maths:
     def erfc(self, x: EmittedValue) -> EmittedValue:
         """``1 - erf(x)``, with all its digits where it is small."""
         return self._function("erfc", error_function.erfc, x)
+
+    def ndtr(self, x: EmittedValue) -> EmittedValue:
+        """The chance that a normal value of mean 0 and variance 1 is below ``x``."""
+        return self._function("ndtr", normal_distribution.ndtr, x)
 
     # Powers, and division that rounds down
 

@@ -20,7 +20,9 @@ from typing import NamedTuple
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
-from dualflow.backends.llvm.product.gemm_windows import emit_windows, window_numbers
+from dualflow.backends.llvm.product.gemm_windows import emit_pieces
+from dualflow.backends.llvm.product.window_layout import copied_windows
+from dualflow.backends.llvm.product.window_places import emit_places, emit_windows, list_lengths
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
@@ -76,8 +78,8 @@ class Gemm(NamedTuple):
     It writes ``c = scale * (a @ b) + keep * c``. The table is what :meth:`table` lists; ``scratch`` is
     aligned to 64 bytes and has :meth:`scratch_bytes`; where ``pfor`` is null the caller does all the work.
 
-    Where the matrix ``a`` is ``windows`` of a tensor, it is given the tensor, and each block copies its part
-    of the windows into scratch memory.
+    Where the matrix ``a`` is ``windows`` of a tensor, it is given the tensor, and each block copies its
+    windows, or the lines on which they lie, into scratch memory.
 
     >>> float32 = Gemm("f", 512)
     >>> rows = MatrixStrides(3, 1), MatrixStrides(4, 1), MatrixStrides(4, 1)
@@ -103,6 +105,11 @@ class Gemm(NamedTuple):
     def wide(self) -> Tile:
         """The tile whose sums, row of B and element of A fit the registers."""
         return Tile(6, 2) if self.bits == 256 else Tile(4, 4)
+
+    @property
+    def medium(self) -> Tile | None:
+        """A tile of half that width, for windows: convolutions of 32 channels are many."""
+        return Tile(8, 2) if self.windows and self.bits == 512 else None
 
     @property
     def routine(self) -> str:
@@ -163,12 +170,16 @@ class Gemm(NamedTuple):
             b = MatrixStrides(b.row, 1)
         cut = self.window_blocks((typical(rows), typical(columns), typical(inner)), threads, by_window)
         length, count = (cut.depth, cut.rows) if by_window else (cut.rows, cut.depth)
-        copy_row = self._copy_row(length)
-        slot = cut.depth * self.wide.vectors * self.lanes + count * copy_row
+        parts = -(-typical(inner) // cut.depth) if by_window else 1
+        copied = copied_windows(
+            lie, (count, length), parts, self._copy_row, whole_lines=columns != 1 or not by_window
+        )
+        slot = cut.depth * self.wide.vectors * self.lanes + copied.room
         below, beside = -(-rows // cut.rows), -(-columns // cut.columns)
         numbers = [rows, columns, inner, 0, 0, b.row, b.column, c.row, int(keep)]
         numbers += [bits_of(self.char, scale), 0, cut.rows, cut.columns, cut.depth]
-        return [*numbers, below, below * beside, copy_row, slot, *window_numbers(lie, by_window)]
+        numbers += [below, below * beside, copied.apart, slot, int(by_window), *copied.numbers()]
+        return numbers
 
     def window_blocks(self, sizes: tuple[int, int, int], threads: int, by_window: bool) -> GemmBlocking:
         """How a product of windows is cut: never by columns, for every block copies windows.
@@ -213,15 +224,21 @@ class Gemm(NamedTuple):
         """The module of LLVM IR."""
         element, lanes = self.element, self.lanes
         module = LlvmModule(self.bits)
-        emit_tiles(module, "wide", self.wide, element, lanes, packing=True)
-        emit_tiles(module, "narrow", NARROW, element, lanes)
-        emit_dot(module, "dot", DOTS, element, lanes)
+        windows = self.windows
+        emit_tiles(module, "wide", self.wide, element, lanes, packing=True, windows=windows)
+        if self.medium:
+            emit_tiles(module, "medium", self.medium, element, lanes, windows=windows)
+        emit_tiles(module, "narrow", NARROW, element, lanes, windows=windows)
+        emit_dot(module, "dot", DOTS, element, lanes, windows=windows)
         emit_pack(module, "pack", element, lanes)
-        if self.windows:
-            emit_windows(module, "windows", element, lanes)
+        if windows:
+            emit_pieces(module, "pieces", element, lanes)
+            emit_places(module, "places")
+            emit_windows(module, "windows")
         else:
             emit_copy(module, "copy", element, lanes)
-        emit_blocks(module, "blocks", self.wide, element, lanes, windows=self.windows)
+        lists = list_lengths(MOST_COPIED_ROWS, DEPTH) if windows else None
+        emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
         emit_entry(module, self.routine, "blocks")
         return module.text()
 

@@ -34,11 +34,18 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
 
 
 def emit_blocks(
-    module: LlvmModule, name: str, wide: Tile, element: Type, lanes: int, *, windows: bool
+    module: LlvmModule,
+    name: str,
+    tiles: tuple[Tile, Tile | None],
+    element: Type,
+    lanes: int,
+    *,
+    windows: tuple[int, int] | None,
 ) -> None:
-    """The body of the parallel loop: blocks ``low`` to ``high`` of C.
+    """The body of the parallel loop: blocks ``low`` to ``high`` of C, by the wide tile and smaller ones.
 
-    Where A is ``windows`` of a tensor, every block copies its part of them.
+    Where A is windows of a tensor, every block copies its part of it; ``windows`` are the lengths of the
+    lists of where they lie.
     """
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
     function = module.function(name, VOID, arguments, internal=True)
@@ -46,9 +53,10 @@ def emit_blocks(
     context, low, high, slot = function.args
     table, a, source, c, scratch = (b.load(context, i, PTR) for i in range(5))
     size = {which: field(b, table, which) for which in Field}
-    panel_width = wide.vectors * lanes
+    panel_width = tiles[0].vectors * lanes
     packed = b.offset(scratch, slot * size[Field.SLOT], element)
     copy = b.offset(packed, size[Field.BLOCK_DEPTH] * panel_width, element)
+    lists = [b.alloca(I64, length) for length in windows or ()]
     with b.loop(low, high) as turn:
         block = opaque(turn.index)
         across = block.quotient(size[Field.ROW_BLOCKS])
@@ -63,7 +71,8 @@ def emit_blocks(
             depth = smaller(size[Field.DEPTH] - start, size[Field.BLOCK_DEPTH])
             keep = (start > 0).select(1, size[Field.KEEP])
             if windows:
-                at_a, a_row, a_column = _windows(b, table, size, a, copy, (depth, rows, start, top))
+                b.call("windows", [table, a, copy, depth, rows, start, top, *lists])
+                at_a, a_row, a_column = _windows(b, table, size, copy)
             else:
                 at_a = b.offset(a, top * size[Field.A_ROW] + start * size[Field.A_COLUMN], element)
                 at_a, a_row, a_column = _copied(b, table, size, at_a, copy, (depth, rows))
@@ -88,8 +97,9 @@ def emit_blocks(
                     rows=rows,
                     columns=right - column,
                     keep=keep,
+                    lists=lists,
                 )
-                panel.next(column + piece.emit(wide, lanes))
+                panel.next(column + piece.emit(*tiles, lanes))
     b.ret()
 
 
@@ -113,18 +123,13 @@ def _copied(
 
 
 def _windows(
-    b: Builder,
-    table: EmittedValue,
-    size: dict[Field, EmittedValue],
-    tensor: EmittedValue,
-    copy: EmittedValue,
-    part: tuple[EmittedValue, ...],
+    b: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
 ) -> list[EmittedValue]:
-    """The same for a block of windows of a tensor."""
-    b.call("windows", [table, tensor, copy, *part])
+    """The same for a block of windows; lines have no such distances."""
     by_window, one = field(b, table, WindowField.BY_WINDOW).ne(0), b.constant(I64, 1)
-    distance = size[Field.COPY_ROW]
-    return [copy, by_window.select(distance, one), by_window.select(one, distance)]
+    distance, lines = size[Field.COPY_ROW], field(b, table, WindowField.LINES).ne(0)
+    distances = by_window.select(distance, one), by_window.select(one, distance)
+    return [copy, *[lines.select(0, n) for n in distances]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +150,17 @@ class _Panel:
     rows: EmittedValue
     columns: EmittedValue
     keep: EmittedValue
+    lists: list[EmittedValue]
 
-    def emit(self, wide: Tile, lanes: int) -> EmittedValue:
-        """Use the wide tile while columns fill more than half of it; returns the width of the tile."""
+    def emit(self, wide: Tile, medium: Tile | None, lanes: int) -> EmittedValue:
+        """Use the widest tile of which columns fill more than half; returns the width of the tile."""
         b = self.builder
-        full = wide.vectors * lanes
-        fills = self.columns > full // 2
-        width = fills.select(b.constant(I64, full), lanes)
+        width, other = b.constant(I64, lanes), b.address("narrow")
+        for tile, name in ((medium, "medium"), (wide, "wide")):
+            if tile is not None:
+                full = tile.vectors * lanes
+                fills = self.columns > full // 2
+                width, other = fills.select(full, width), fills.select(b.address(name), other)
         columns = smaller(self.columns, width)
         b_row = self.size[Field.B_ROW]
 
@@ -162,7 +171,9 @@ class _Panel:
         single = self.size[Field.COLUMNS].eq(1)
         panel = b.if_else(self.size[Field.B_COLUMN].eq(1) | single, lambda: [self.b, b_row], pack)
         straight = single & self.a_column.eq(1) & b_row.eq(1)
-        kernel = fills.select(b.address("wide"), straight.select(b.address("dot"), b.address("narrow")))
+        kernel = straight.select(b.address("dot"), other)
         lies = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
-        b.call_pointer(kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep])
+        b.call_pointer(
+            kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep, *self.lists]
+        )
         return width

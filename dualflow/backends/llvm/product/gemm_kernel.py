@@ -8,6 +8,7 @@ same place.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -38,22 +39,38 @@ class Field(IntEnum):
 
 
 class WindowField(IntEnum):
-    """What stands behind that where rows or columns of A are windows of a tensor; distances in elements.
+    """What stands behind that where A is windows of a tensor; distances in elements.
 
-    Each of the fields from ``COUNT`` on has three numbers, for the axes from the outermost in.
+    Pieces of the tensor are copied: windows, or whole lines. Each of the fields from ``COUNT`` on has three
+    numbers, for the axes from the outermost in; those of places have four distances.
     """
 
     BY_WINDOW = len(Field)  # 1 where windows are rows of A, 0 where they are columns
-    IMAGE = BY_WINDOW + 1  # distance from one element of the batch to the next
-    CHANNELS = BY_WINDOW + 2
-    SPAN = BY_WINDOW + 3  # neighbours on the last axis that a run of a window has
-    COUNT = BY_WINDOW + 4
-    SIZE = BY_WINDOW + 7
-    DISTANCE = BY_WINDOW + 10
-    STRIDE = BY_WINDOW + 13
-    BEFORE = BY_WINDOW + 16
-    LENGTH = BY_WINDOW + 19  # of a window, counted in runs
-    DILATION = BY_WINDOW + 22
+    LINES = BY_WINDOW + 1  # how many lines lie under a window; 0 where each window is copied by itself
+    IMAGE = BY_WINDOW + 2  # distance from one element of the batch to the next
+    CHANNELS = BY_WINDOW + 3
+    SPAN = BY_WINDOW + 4  # neighbours on the last axis that a run of a piece has
+    COUNT = BY_WINDOW + 5
+    SIZE = BY_WINDOW + 8
+    DISTANCE = BY_WINDOW + 11
+    STRIDE = BY_WINDOW + 14
+    BEFORE = BY_WINDOW + 17
+    LENGTH = BY_WINDOW + 20  # of a piece, counted in runs
+    DILATION = BY_WINDOW + 23
+    WINDOW_PLACES = BY_WINDOW + 26  # where windows begin in the copy: three sizes, four distances
+    ELEMENT_PLACES = BY_WINDOW + 33  # where an element lies, from the begin of its window
+
+
+class ColumnRun(IntEnum):
+    """A list of where A's columns lie: they lie in runs, whose columns are equally far apart.
+
+    The places of the runs' first columns stand from ``PLACES`` on.
+    """
+
+    FIRST = 0  # columns of the first run
+    EACH = auto()  # columns of the others
+    STEP = auto()  # the distance of a run's columns
+    PLACES = auto()
 
 
 class Tile(NamedTuple):
@@ -78,6 +95,8 @@ ARGUMENTS = (
     ("keep", I64),
 )
 """What every kernel takes: pointers to the first elements, and how many rows and columns of C to write."""
+LISTS = (("places", PTR), ("runs", PTR))
+"""What it takes besides where A is windows: where each row begins, and as :class:`ColumnRun` the columns."""
 
 
 def field(b: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
@@ -106,17 +125,25 @@ def opaque(value: EmittedValue) -> EmittedValue:
 
 
 def emit_tiles(
-    module: LlvmModule, name: str, tile: Tile, element: Type, lanes: int, *, packing: bool = False
+    module: LlvmModule,
+    name: str,
+    tile: Tile,
+    element: Type,
+    lanes: int,
+    *,
+    packing: bool = False,
+    windows: bool = False,
 ) -> None:
     """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
 
     A packing kernel also copies the rows of B to ``packed``, one right behind another and as wide as the
     tile, while the first rows of C are computed, and the other rows read the copy; where ``b`` is ``packed``,
-    the copy is there already.
+    the copy is there already. Where A is ``windows``, lists tell where its rows and columns lie.
     """
-    function = module.function(name, VOID, ARGUMENTS, internal=True)
+    function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     b = function.builder
-    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, keep = function.args
+    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, keep, *lists = function.args
+    onward = b.load(lists[1], ColumnRun.STEP, I64) if windows else a_column
     c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element).splat(lanes)
     vector = element.vector(lanes)
     spans = [j * lanes for j in range(tile.vectors)]
@@ -133,30 +160,39 @@ def emit_tiles(
         copy: bool,
     ) -> list[EmittedValue]:
         """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
-        zeros = [b.constant(vector, 0.0)] * (tile.rows * tile.vectors)
-        with b.loop(0, depth, carried=[at_a, line, packed, *zeros]) as step:
-            left, right, target, *terms = step.carried
-            parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
-            if copy:
-                for part, span in zip(parts, spans, strict=True):
-                    b.store(part, target, span)
-                target = b.offset(target, width, element)
-            spread = [b.load(left, place, element).splat(lanes) for place in across]
-            pairs = [(x, y) for x in spread for y in parts]
-            terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
-            onward = b.offset(left, a_column, element), b.offset(right, distance, element), target
-            step.next(*onward, *terms)
-        _, _, _, *totals = step.results
+
+        def run(first: EmittedValue, length: EmittedValue, begun: list[EmittedValue]) -> list[EmittedValue]:
+            """Go over columns of A at equal distances."""
+            with b.loop(0, length, carried=[first, *begun]) as step:
+                left, right, target, *terms = step.carried
+                parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
+                if copy:
+                    for part, span in zip(parts, spans, strict=True):
+                        b.store(part, target, span)
+                    target = b.offset(target, width, element)
+                spread = [b.load(left, place, element).splat(lanes) for place in across]
+                pairs = [(x, y) for x in spread for y in parts]
+                terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
+                step.next(b.offset(left, onward, element), b.offset(right, distance, element), target, *terms)
+            return step.results[1:]
+
+        begin = [line, packed, *[b.constant(vector, 0.0)] * (tile.rows * tile.vectors)]
+        _, _, *totals = (
+            _over_runs(b, at_a, depth, lists[1], element, begin, run) if windows else run(at_a, depth, begin)
+        )
         return totals
 
     with b.loop(0, rows, tile.rows) as turn:
         places = [smaller(rows - turn.index - 1, i) for i in range(tile.rows)]
-        across = [opaque(place * a_row) for place in places]
+        if windows:
+            across = [opaque(b.load(lists[0], turn.index + place, I64)) for place in places]
+        else:
+            across = [opaque(place * a_row) for place in places]
         down = [b.offset(c, opaque((turn.index + place) * c_row), element) for place in places]
         targets = [b.offset(row, span, element) for row in down for span in spans]
         for target in targets:  # they are there when their sums are
             b.prefetch(target)
-        at_a = b.offset(a, opaque(turn.index * a_row), element)
+        at_a = a if windows else b.offset(a, opaque(turn.index * a_row), element)
         if packing:
             totals = b.if_else(
                 turn.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
@@ -173,11 +209,34 @@ def emit_tiles(
     b.ret()
 
 
-def emit_dot(module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int) -> None:
+def _over_runs(
+    b: Builder,
+    at_a: EmittedValue,
+    depth: EmittedValue,
+    runs: EmittedValue,
+    element: Type,
+    begin: list[EmittedValue],
+    run: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
+) -> list[EmittedValue]:
+    """Call ``run(first, length, carried)`` for each of the runs in which A's columns lie."""
+    each = b.load(runs, ColumnRun.EACH, I64)
+    with b.while_loop([b.constant(I64, 0), b.load(runs, ColumnRun.FIRST, I64), runs, *begin]) as turn:
+        done, most, at, *carried = turn.carried
+        turn.test(done < depth)
+        length = smaller(depth - done, most)
+        first = b.offset(at_a, b.load(at, ColumnRun.PLACES, I64), element)
+        following = run(first, length, carried)
+        turn.next(done + length, each, b.offset(at, 1, I64), *following)
+    return turn.results[3:]
+
+
+def emit_dot(
+    module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int, *, windows: bool = False
+) -> None:
     """The same for one column, where neighbours in memory are neighbours in K in both A and B."""
-    function = module.function(name, VOID, ARGUMENTS, internal=True)
+    function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     b = function.builder
-    table, depth, a, a_row, _, source, _, _, c, rows, _, keep = function.args
+    table, depth, a, a_row, _, source, _, _, c, rows, _, keep, *_ = function.args
     c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element)
     vector = element.vector(lanes)
     zeros = [b.constant(vector, 0.0)] * rows_at_once
