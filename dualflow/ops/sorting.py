@@ -29,6 +29,8 @@ _VERY_LONG: Final = 1 << 14
 """From this size on elements of 64 bits are sorted twice rather than slowly."""
 _RUNS: Final = 64
 """So few stretches in order are merged faster than sorted."""
+_BLOCK: Final = 1 << 15
+"""So many elements of a vector become keys at once."""
 NAN_KEY: Final = np.uint32(0xFFFFFFFF)
 """The key of a nan, which no other float has."""
 _KEY: Final = 1 if sys.byteorder == "little" else 0
@@ -100,8 +102,8 @@ def _ascending_wide(x: Any, axis: int) -> Any:
     return np.moveaxis(both, -1, axis)
 
 
-class SortedPairs(NamedTuple):
-    """Integers in order, each a key above the position that it had.
+class Pairs(NamedTuple):
+    """Integers, each a key above a position, which sort together.
 
     Keys are integers that compare as the elements do; that of every nan is ``NAN_KEY``.
     """
@@ -110,50 +112,65 @@ class SortedPairs(NamedTuple):
     shift: int
 
     def keys(self) -> Any:
-        """The keys, in order."""
+        """The keys, in the order of the pairs."""
         both = self.both
         return both.view(np.uint32)[..., _KEY::2] if self.shift == 32 else both >> both.dtype.type(self.shift)
 
     def positions(self) -> Any:
-        """The positions that sort."""
+        """The positions, in the order of the pairs: those that sort, once these are sorted."""
         both = self.both
         if self.shift == 32:
             return both.view(np.uint32)[..., 1 - _KEY :: 2]
         return both & both.dtype.type((1 << self.shift) - 1)
 
 
-def sorted_pairs(x: Any, axis: int) -> SortedPairs | None:
+def sorted_pairs(x: Any, axis: int) -> Pairs | None:
     """Keys and positions of the elements, sorted along an axis; None where rows are short or elements wide.
 
     NumPy sorts numbers far faster than positions: so both are sorted together, as one number.
     """
+    found = pairs(x, axis)
+    if found is not None:
+        found.both.sort(axis)
+    return found
+
+
+def pairs(x: Any, axis: int) -> Pairs | None:
+    """Keys and positions of the elements as they stand; None where rows are short or elements wide."""
     size = x.shape[axis]
-    found = _keys(x) if size >= _LONG and x.size else None
+    found = _range(x) if size >= _LONG and x.size else None
     if found is None:
         return None
-    keys, reach = found
+    least, reach = found
     places = np.arange(size, dtype=np.uint32).reshape((size,) + (1,) * (x.ndim - 1 - axis))
     shift = (size - 1).bit_length()
     if reach.bit_length() + shift <= 32:
-        both = keys << np.uint32(shift)
+        both = _keys(x, least)
+        both <<= np.uint32(shift)
         both |= places
-    else:
-        shift = 32
-        halves = np.empty((*x.shape, 2), np.uint32)
-        halves[..., _KEY], halves[..., 1 - _KEY] = keys, places
-        both = halves.view(np.uint64)[..., 0]
-    both.sort(axis)
-    return SortedPairs(both, shift)
+        return Pairs(both, shift)
+    halves = np.empty((*x.shape, 2), np.uint32)
+    halves[..., 1 - _KEY] = places
+    # Temporary arrays are small and stay in a cache where a vector is taken in blocks.
+    step = _BLOCK if x.ndim == 1 else len(x)
+    for start in range(0, len(x), step):
+        halves[start : start + step, ..., _KEY] = _keys(x[start : start + step], least)
+    return Pairs(halves.view(np.uint64)[..., 0], 32)
 
 
-def _keys(x: Any) -> tuple[Any, int] | None:
-    """Integers of 32 bits without sign that compare as the elements do, and how large they may be."""
+def _range(x: Any) -> tuple[Any, int] | None:
+    """The least integer, and how large keys may be; None where these take more than 32 bits."""
     if x.dtype.kind in "iu" and x.dtype.itemsize > 2:
         least = x.min()
         reach = int(x.max()) - int(least)
-        return ((x - least).astype(np.uint32), reach) if reach < 1 << 32 else None
-    if x.dtype.kind != "f" or x.dtype.itemsize > 4:
-        return None
+        return (least, reach) if reach < 1 << 32 else None
+    return (None, int(NAN_KEY)) if x.dtype.kind == "f" and x.dtype.itemsize <= 4 else None
+
+
+def _keys(x: Any, least: Any) -> Any:
+    """Integers of 32 bits without sign that compare as the elements do; ``least`` is None of floats."""
+    if least is not None:
+        return (x - least).astype(np.uint32)
     single = np.add(x, np.float32(0), dtype=np.float32)  # one zero in the place of two
     bits, nans = single.view(np.int32), np.isnan(single)
     turned = bits >> 31
@@ -161,7 +178,7 @@ def _keys(x: Any) -> tuple[Any, int] | None:
     bits ^= turned
     keys = bits.view(np.uint32)
     keys[nans] = NAN_KEY
-    return keys, int(NAN_KEY)
+    return keys
 
 
 def _sort(x: Any, axis: int, descending: bool) -> Any:

@@ -99,6 +99,7 @@ def test_what_is_not_finite_spoils_its_row_alone(bad: float) -> None:
     assert not np.isfinite(found[1]).any()
 
 
+@pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
 def test_transforms_of_long_rows_are_native(compiled: Any) -> None:
     compiled["ifft"](df.constant(signal(SHORTEST)))
     assert "numpy" not in compiled["ifft"].status()
@@ -133,6 +134,7 @@ def test_the_gradient_is_a_transform() -> None:
     assert size_of(slope(x).numpy() - expected) < 3e-7 * size_of(expected)
 
 
+@pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
 def test_loops_and_what_stands_around_see_the_results() -> None:
     @df.function
     def smoothed(x: Any) -> Any:
@@ -145,6 +147,7 @@ def test_loops_and_what_stands_around_see_the_results() -> None:
     assert "numpy" not in smoothed.status()
 
 
+@pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
 def test_listings_name_the_transform(compiled: Any) -> None:
     compiled["fft"](df.constant(signal(SHORTEST)))
     listing = compiled["fft"].get_concrete_function(df.TensorSpec([SHORTEST], df.complex64)).kernels

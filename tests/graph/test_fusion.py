@@ -170,11 +170,13 @@ def test_a_scan_is_a_nest_of_its_own() -> None:
     assert kernels(lambda x: df.cumsum(df.zeros([4]) + df.range(4.0)), VECTOR)[-1] == "cumsum"
 
 
+@pytest.mark.llvm  # Numba's kernels hold no complex numbers
 def test_complex_numbers_are_computed_with_by_parts() -> None:
     (name,) = kernels(lambda x: (x + x) * x, spec(10, dtype=df.complex64))
     assert name == "real_of+imag_of+add_re+add_im+multiply_re+multiply_im+joined"
 
 
+@pytest.mark.llvm  # Numba's kernels hold no complex numbers
 def test_only_the_parts_that_are_read_are_computed() -> None:
     assert kernels(lambda x: df.math.real(x + x), spec(10, dtype=df.complex64)) == ["real_of+add_re+real"]
 

@@ -18,6 +18,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, StackRow
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
@@ -43,6 +44,8 @@ LANES = 16
 """So many turns of a lane loop the blocks of long sums are made for."""
 NO_KERNEL = "kernels for Numba hold no float16 and no complex numbers"
 """Why a loop nest runs through NumPy."""
+_BY_NUMPY = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
+"""The routines that the ops' own kernels stand for."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
 """The characters of the dtypes that Numba's arrays have."""
 
@@ -210,6 +213,7 @@ class CallWriter(ABC):
             case ChooseBranch() | RunTurns():
                 self.control(statement)
             case CallRoutine():
+                assert statement.kind in _BY_NUMPY, "sizes are known, and products read no windows"
                 self.host(statement)
 
     def _onto(self, launch: Launch | None) -> None:

@@ -129,7 +129,9 @@ class NumbaExecutable:
             scope[name] = kernel.kernel
             scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.threads)
         for function in source.functions:
-            scope[function.name] = getattr(module_of(function_file(function, source.shelf)), function.name)
+            for part in function.walk():  # what a module imports is there before it
+                module = module_of(function_file(part, source.shelf))
+            scope[function.name] = getattr(module, function.name)
             origins.add(_compile(scope[function.name], function.parameters))
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=list(CodeSource).index)

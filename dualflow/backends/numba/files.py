@@ -41,6 +41,9 @@ def function_file(function: FunctionSource, shelf: Shelf) -> str:
         for name, kernel in shelf.kernels.items()
         if name in function.kernels
     ]
+    imports += [
+        f"from {module_name(function_file(part, shelf))} import {part.name}" for part in function.parts
+    ]
     if function.routines:
         imports.append(f"from {module_name(routine_file())} import {', '.join(sorted(function.routines))}")
     return "\n".join([HEADER, *imports, *function.support.pieces(), "", function.text()])

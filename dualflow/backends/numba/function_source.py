@@ -3,16 +3,20 @@
 The function takes the buffers, sizes and numbers that it uses, so that other sizes are the same source. It
 leaves the number of a check that failed in ``status``, with what the check's error is made of in ``kept``
 arrays, and -1 where a signal has ended it: it asks Python for signals after so much work.
+
+A long function calls others for parts of what is inside it (``function_parts.py``). They take and leave what
+it does, and it returns where one of them has left something in the status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck
+from dualflow.backends.numba.function_parts import FEW, groups, is_long, length
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
@@ -55,6 +59,7 @@ class FunctionSource:
         checks: what each number in the status means.
         kept: the arrays for their errors, which the program makes.
         support: the primitives that it calls.
+        parts: the functions that it calls for parts of itself.
     """
 
     name: str
@@ -67,6 +72,13 @@ class FunctionSource:
     checks: tuple[ProgramCheck, ...]
     kept: tuple[Kept, ...]
     support: Support
+    parts: tuple[FunctionSource, ...]
+
+    def walk(self) -> Iterator[FunctionSource]:
+        """The functions that it calls, each behind those that it calls, and itself."""
+        for part in self.parts:
+            yield from part.walk()
+        yield self
 
     def text(self, *, noted: bool = False) -> str:
         """The function's source, with comments or without."""
@@ -77,20 +89,27 @@ class FunctionSource:
 
 def function_source(outer: CallWriter, control: ChooseBranch | RunTurns, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
-    return _FunctionWriter(outer).function(control, name)
+    return _FunctionWriter(outer, name).function((control,))
 
 
 class _FunctionWriter(CallWriter):
     """Writes one function.
 
     Attributes:
-        outer: the writer of the program, which says how it gives what the function takes.
+        outer: the writer of the program or of the function that calls this one, which says how it gives what
+            the function takes.
+        name: the function's.
         local: the names that the function makes itself.
+        checks_before: how many checks the functions around this one have before its own.
+        kept_before: how many arrays they have kept.
     """
 
-    def __init__(self, outer: CallWriter) -> None:
+    def __init__(self, outer: CallWriter, name: str, *, checks_before: int = 0, kept_before: int = 0) -> None:
         super().__init__(outer.shelf)
         self.outer = outer
+        self.name = name
+        self.checks_before = checks_before
+        self.kept_before = kept_before
         self.parameters: dict[str, tuple[Parameter, str]] = {}
         self.numbers: dict[int, str] = {}
         self.literals: dict[str, str] = {}
@@ -100,16 +119,20 @@ class _FunctionWriter(CallWriter):
         self.checks: list[ProgramCheck] = []
         self.kept: list[Kept] = []
         self.support = Support()
+        self.parts: list[FunctionSource] = []
+        self._is_long = False
 
-    def function(self, control: ChooseBranch | RunTurns, name: str) -> FunctionSource:
+    def function(self, program: Sequence[Statement]) -> FunctionSource:
+        self._is_long = is_long(program)
         self.lines.add(_BEGIN)
-        self._results(control)
-        self.control(control)
+        for statement in program:
+            self._results(statement)
+        self.statements(program)
         self._leave()
         self.parameters["status"] = Parameter("status", _INDEX, True), "status"
         parameters, given = zip(*self.parameters.values(), strict=True)
         return FunctionSource(
-            name,
+            self.name,
             parameters,
             given,
             self.lines,
@@ -119,15 +142,16 @@ class _FunctionWriter(CallWriter):
             tuple(self.checks),
             tuple(self.kept),
             self.support,
+            tuple(self.parts),
         )
 
-    def _results(self, control: ChooseBranch | RunTurns) -> None:
+    def _results(self, statement: Statement) -> None:
         """What later loops read: it is there wherever the function returns."""
-        for loop in walk((control,)):
+        for loop in walk((statement,)):
             if not isinstance(loop, RunTurns) or not loop.grown:
                 continue
             for row in loop.grown:
-                if any(row.stack.buffer == x.buffer for x in control.outputs):
+                if any(row.stack.buffer == x.buffer for x in statement.outputs):
                     self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
                     self.results += (self.begin_stack(row),)
                     self.begin_turns(loop.counter)
@@ -137,6 +161,37 @@ class _FunctionWriter(CallWriter):
 
     def _leave(self) -> None:
         self.lines.add(f"return {', '.join(self.results)}".rstrip())
+
+    # Parts
+
+    def statements(self, program: Sequence[Statement]) -> None:
+        """Some statements; a long function has others run them."""
+        if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunTurns)):
+            super().statements(program)
+            return
+        for group in groups(program):
+            if length(group) < FEW:
+                super().statements(group)
+            else:
+                self._part(group)
+
+    def _part(self, program: Sequence[Statement]) -> None:
+        """A call of a function that runs these statements."""
+        part = _FunctionWriter(
+            self,
+            f"{self.name}_{len(self.parts)}",
+            checks_before=self._checks_so_far,
+            kept_before=self.kept_before + len(self.kept),
+        ).function(program)
+        self.parts.append(part)
+        self.local.update(part.results)
+        self.checks += part.checks
+        for kept in part.kept:
+            self._keep(kept)
+        left = f"{', '.join(part.results)} = " if part.results else ""
+        self.lines.add(f"{left}{part.name}({', '.join(part.given)})")
+        with self.lines.block("if status[0]:"):
+            self._leave()
 
     # Operands
 
@@ -167,7 +222,10 @@ class _FunctionWriter(CallWriter):
         return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
 
     def turns_of(self, loop: int) -> str:
-        return self._parameter(f"turn{loop}", _INDEX, f"turn{loop}")
+        name = f"turn{loop}"
+        if name in self.local:
+            return name
+        return self._parameter(name, _INDEX, self.outer.turns_of(loop))
 
     def begin_turns(self, loop: int) -> str:
         return self._begin(super().begin_turns(loop))
@@ -184,15 +242,23 @@ class _FunctionWriter(CallWriter):
 
     # Calls
 
+    @property
+    def _checks_so_far(self) -> int:
+        """The number of the last check, among those of the functions around this one too."""
+        return self.checks_before + len(self.checks)
+
+    def _keep(self, kept: Kept) -> None:
+        self.kept.append(kept)
+        self._parameter(kept.name, kept.value.spec.dtype, kept.name, array=True)
+
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:
-                name = f"kept{len(self.kept)}"
-                self.kept.append(Kept(name, len(self.checks), value))
-                self._parameter(name, value.spec.dtype, name, array=True)
+                name = f"kept{self.kept_before + len(self.kept)}"
+                self._keep(Kept(name, self._checks_so_far, value))
                 self.lines.add(f"{name}[:] = {self._stretch(layout, value)}")
-            self.lines.add(f"status[0] = {len(self.checks)}")
+            self.lines.add(f"status[0] = {self._checks_so_far}")
             self._leave()
 
     def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
@@ -204,8 +270,9 @@ class _FunctionWriter(CallWriter):
         if not checks and not loops:
             return
         with self.lines.block("if status[0]:"):
-            if checks and self.checks:
-                self.lines.add(f"status[0] += {len(self.checks)}")
+            if checks and self._checks_so_far:
+                with self.lines.block("if status[0] > 0:") if loops else nullcontext():
+                    self.lines.add(f"status[0] += {self._checks_so_far}")
             self._leave()
         self.checks += checks
 

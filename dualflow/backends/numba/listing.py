@@ -70,8 +70,9 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
     """All that the program's function calls, in an order in which Python can run it."""
     yield f'"""{graph.name}, as dualflow compiled it. It needs NumPy and Numba."""\n'
     yield HEADER
-    routines = source.routines.union(*(f.routines for f in source.functions))
-    supports = [k.support for k in source.shelf.kernels.values()] + [f.support for f in source.functions]
+    functions = [part for function in source.functions for part in function.walk()]
+    routines = source.routines.union(*(f.routines for f in functions))
+    supports = [k.support for k in source.shelf.kernels.values()] + [f.support for f in functions]
     if "product" in routines:
         supports.append(routine_support())
     yield from dict.fromkeys(piece for support in supports for piece in support.pieces())
@@ -81,7 +82,7 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
         yield "\n".join(["", *_kernel(name, kernel, nodes)])
         if name in source.shared:
             yield kernel.shared(name)
-    yield from (f"\n{function.text(noted=True)}" for function in source.functions)
+    yield from (f"\n{function.text(noted=True)}" for function in functions)
     yield from (_host(number, call.node) for number, call in enumerate(source.hosts))
     if source.checks:
         yield _failures(source.checks)

@@ -311,7 +311,8 @@ def is_free(name: str) -> bool:
 
 _RESERVED = re.compile(
     r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
-    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|turn|row|kept|most|loop|choice|[trxcnb])\d+"
+    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|turn|row|kept|most|[trxcnb])\d+"
+    r"|(loop|choice)\d+(_\d+)*"
     r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
 

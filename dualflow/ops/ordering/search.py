@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.sorting import order
+from dualflow.ops.sorting import Pairs, order, pairs
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -49,9 +49,9 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     wide = rows.shape[-1] >= _WIDE <= values.shape[-1]
     as_many = values.shape[-1] >= rows.shape[-1] and rows.dtype.itemsize <= 4
     for at in np.ndindex(rows.shape[:-1]):
-        if wide and as_many:
-            _sort_together(rows[at], values[at], side, out[at])
-        elif wide:  # neighbours are found near each other, and so in a cache
+        if wide and as_many and _merged(rows[at], values[at], side, out[at]):
+            continue
+        if wide:  # neighbours are found near each other, and so in a cache
             ascending = order(values[at], 0, False)
             out[at][ascending] = rows[at].searchsorted(values[at][ascending], side)
         else:
@@ -59,13 +59,24 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     return out
 
 
-def _sort_together(row: Any, values: Any, side: str, out: Any) -> None:
-    """``out`` becomes where each value stands among the elements of the row, when all are sorted at once."""
+def _merged(row: Any, values: Any, side: str, out: Any) -> bool:
+    """Whether ``out`` has become where each value stands among the elements of a row, by merging both.
+
+    It has where pairs can be made of keys and positions. A stable sort merges what is in order already.
+    """
     count, left = len(values), side == "left"
-    found = order(np.concatenate([values, row] if left else [row, values]), 0, False)
+    both = pairs(np.concatenate([values, row] if left else [row, values]), 0)
+    if both is None:
+        return False
+    own = Pairs(both.both[:count] if left else both.both[len(row) :], both.shift)
+    own.both.sort()
+    which = own.positions().astype(np.intp)
+    both.both.sort(kind="stable")
+    found = both.positions()
     places = np.flatnonzero(found < count if left else found >= len(row))
-    which = found[places] if left else found[places] - found.dtype.type(len(row))
-    out[which] = places - np.arange(count)
+    places -= np.arange(count)
+    out[which if left else which - len(row)] = places
+    return True
 
 
 _SORTED = np.array([-40, -3, -3, 0, 5, 17, 40])

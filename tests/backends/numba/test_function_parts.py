@@ -1,0 +1,116 @@
+"""A long choice or loop is several functions, which give what one function gives."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.numba import function_parts
+
+PAIR = df.TensorSpec([2])
+
+
+def steps(x: Any) -> Any:
+    """A loop of unknown length with a loop, a choice and a check inside."""
+    while df.reduce_sum(x) < 60.0:
+        df.debugging.assert_less(df.reduce_max(x), 50.0, message="too large")
+        for row in df.constant([[1.0, 2.0], [3.0, 1.0]]):
+            x = x * row + df.reverse(x, [0])
+        x = x + 1.0 if x[0] > x[1] else df.reverse(x, [0])
+    return x
+
+
+def slopes(x: Any) -> Any:
+    """A stack that grows in a part, and the loop that reads it backwards."""
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        if y[0] < 10.0:
+            while df.reduce_sum(y) < 60.0:
+                df.debugging.assert_less(y[0], 20.0, message="too large")
+                y = y * df.reverse(y, [0]) + 1.0
+    return y, tape.gradient(y, x)
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions are long from a few calls on."""
+    monkeypatch.setattr(function_parts, "LONG", 8)
+    monkeypatch.setattr(function_parts, "PART", 4)
+
+
+def source(function: Any) -> str:
+    text: str = df.function(function, backend="numba").get_concrete_function(PAIR).source("numba")
+    return text
+
+
+def lengths(text: str) -> dict[str, int]:
+    """The lines of each choice and loop."""
+    bodies = re.findall(r"^def ((?:loop|choice)\w+)\(.*\n((?:    .*\n)+)", text, re.M)
+    return {name: body.count("\n") for name, body in bodies}
+
+
+def test_a_short_function_is_one() -> None:
+    assert list(lengths(source(steps))) == ["loop0"]
+
+
+@pytest.mark.usefixtures("cut")
+def test_parts_are_shorter_than_the_whole(request: pytest.FixtureRequest) -> None:
+    parts = lengths(source(steps))
+    request.getfixturevalue("monkeypatch").undo()
+    whole = lengths(source(steps))
+    assert len(parts) > 2 * len(whole)
+    assert max(parts.values()) < max(whole.values())
+
+
+@pytest.mark.usefixtures("cut")
+def test_each_part_stands_before_what_calls_it() -> None:
+    text = source(steps)
+    for name in lengths(text):
+        assert text.index(f"def {name}(") == text.index(f"{name}(") - len("def ")
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("most", [4, 8, 13, 16])
+def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_parts, "LONG", most)
+    monkeypatch.setattr(function_parts, "PART", most)
+    text = source(slopes)
+    tree, names = ast.parse(text), {*lengths(text), "_program"}
+    known = {*dir(builtins), *made(tree)}
+    for function in (f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name in names):
+        own = {*made(function), *(a.arg for a in function.args.args)}
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        assert not read - own - known, function.name
+
+
+def made(tree: ast.Module | ast.FunctionDef) -> set[str]:
+    """The names that a module or function makes, but not those of the functions inside."""
+    found, pending = set(), list(ast.iter_child_nodes(tree))
+    for node in pending:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        pending += ast.iter_child_nodes(node)
+    return found
+
+
+@pytest.mark.usefixtures("cut")
+def test_parts_compute_what_python_does() -> None:
+    """Integers, so that any way to compute them gives the same bits."""
+    function = df.function(slopes, backend="numba")
+    for x in (df.constant([1.0, 2.0]), df.constant([20.0, 0.0])):
+        for found, expected in zip(function(x), slopes(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    with pytest.raises(df.errors.InvalidArgumentError, match="too large"):
+        function(df.constant([3.0, 8.0]))
