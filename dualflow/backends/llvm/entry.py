@@ -7,7 +7,7 @@ a function, which is written from the first time on that its builder is asked fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,6 +64,7 @@ class Unit:
 
     Attributes:
         module: the entries that are functions.
+        begin: is told sources as they are written.
         params: the table of integers that they read, and
         messages: the checks that may fail.
         functions: what each step calls, by the place of its address in the table.
@@ -76,6 +77,7 @@ class Unit:
     threads: int
     memory_bytes: int
     module: LlvmModule
+    begin: Callable[[IrSource], None]
     params: list[int] = field(default_factory=lambda: [*BEGINNING])
     messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
     kernels: list[EmittedKernel] = field(default_factory=list)
@@ -100,6 +102,11 @@ class Unit:
         """Parameters that stand one behind another: the place of the first."""
         self.params.extend(numbers)
         return len(self.params) - len(numbers)
+
+    def calls(self, step: int, function: IrSource) -> None:
+        """Note what a step calls."""
+        self.functions[step + 2] = function
+        self.begin(function)
 
     def symbol_place(self, atom: Atom) -> int:
         """The place of the number that the run gives a symbol."""
@@ -270,7 +277,7 @@ class Entry:
         Returns the place of the function's address.
         """
         place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
-        self.unit.functions[place + 2] = function
+        self.unit.calls(place, function)
         return place + 2
 
     def move(self, copy: CopyMemory) -> None:

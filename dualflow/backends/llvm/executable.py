@@ -86,8 +86,14 @@ class Executable:
         own = choice.own()
         native = with_host_fallbacks(graph)
         self.plan: Plan = plan(native, strided_products=own, window_products=own)
-        self.program: Program = write(self.plan, options)
-        found, self.made = _libraries_of(self.program)
+        with jit.Ahead() as ahead:
+
+            def begin(source: IrSource) -> None:
+                if source not in _libraries:
+                    ahead.begin(source)
+
+            self.program: Program = write(self.plan, options, begin)
+            found, self.made = _libraries_of(self.program, ahead)
         self.libraries = tuple(dict.fromkeys(found[source] for source in self.program.sources))
         self._functions = {
             name: library.address(name) for source, library in found.items() for name in source.exports
@@ -261,7 +267,9 @@ class Executable:
             self._arenas.append(arena)
 
 
-def _libraries_of(program: Program) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
+def _libraries_of(
+    program: Program, ahead: jit.Ahead
+) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
     """The machine code of each of a program's sources, and what of it has been made for that."""
     made = None
     with unforkable():
@@ -270,7 +278,7 @@ def _libraries_of(program: Program) -> tuple[dict[IrSource, jit.Library], jit.Li
         if missing:
             symbols = {**interrupts.addresses(), **program.addresses}
             symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
-            made = jit.compile_sources(missing, symbols)
+            made = jit.compile_sources(missing, symbols, ahead)
             found |= dict.fromkeys(missing, made)
             _libraries.update(dict.fromkeys(missing, made))
         return found, made

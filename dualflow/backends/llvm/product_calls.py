@@ -42,7 +42,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
         function, table, scratch = blas_function(products.char), products.blas_table(), (0, 0)
         unit.addresses |= blas_symbols()
     place = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
-    unit.functions[place + 2] = function
+    unit.calls(place, function)
     unit.products.append(place + 2)
 
 

@@ -9,7 +9,7 @@ tells, a module too. A plan with host calls has an entry for each native part be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
@@ -80,10 +80,12 @@ class Program(NamedTuple):
     rooms: tuple[int, ...]
 
 
-def write(plan: Plan, options: CompileOptions) -> Program:
-    """The program of ``plan``."""
+def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
+    """The program of ``plan``; ``begin`` is told sources as they are written, some of them more than once."""
     module = LlvmModule(options.vector_bits or target.vector_bits())
-    unit = Unit(plan, threads.seats(options.threads), options.memory, module, sized=plan.sized)
+    unit = Unit(plan, threads.seats(options.threads), options.memory, module, begin, sized=plan.sized)
+    if any(call.kind is not CallKind.HOST for call in plan.calls):
+        begin(driver())
     parts = _parts(unit)
     shapes = [tuple([_place(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
     whole = None

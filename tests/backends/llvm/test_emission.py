@@ -49,6 +49,23 @@ def test_no_thread_stays() -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_modules_may_come_one_after_another() -> None:
+    with compiler.compilation(128) as begun:
+        for text in TEXTS:
+            begun.add(text)
+        made = begun.results()
+    assert [code.code for code in made] == codes(TEXTS)
+
+
+def test_what_is_given_up_leaves_no_thread_and_the_compiler_usable() -> None:
+    before = set(threading.enumerate())
+    with compiler.compilation(128) as begun:
+        for text in TEXTS:
+            begun.add(text)
+    assert set(threading.enumerate()) <= before
+    assert codes(TEXTS[:3]) == [compiler.build(text, 128).code for text in TEXTS[:3]]
+
+
 def test_there_are_no_more_threads_than_modules() -> None:
     assert emission.threads_for(1) == 1
     assert all(1 <= emission.threads_for(n) <= min(n, emission.MOST_THREADS) for n in range(1, 40))

@@ -62,6 +62,34 @@ def test_what_was_compiled_together_is_known_alone_and_in_other_company() -> Non
     assert all(loaded(*some).report.from_cache for some in ((2,), (5, 3), (3, 2, 5), (2, 3, 5)))
 
 
+def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
+    sources = [times(2), times(3)]
+    with jit.Ahead() as ahead:
+        ahead.begin(sources[0])
+        ahead.begin(sources[0])
+        library = jit.compile_sources(sources, {}, ahead)
+    assert library.compiled == tuple(sources)
+    assert UNARY(library.address("times2"))(3.0) == 6.0
+    assert loaded(2).report.from_cache
+
+
+def test_nothing_is_begun_ahead_that_is_stored() -> None:
+    loaded(2)
+    with jit.Ahead() as ahead:
+        ahead.begin(times(2))
+        assert ahead.results() == {}
+
+
+def test_a_damaged_object_that_was_not_begun_ahead_is_compiled_after_all(folder: Path) -> None:
+    key(2)
+    with jit.Ahead() as ahead:
+        ahead.begin(times(2))
+        for entry in folder.iterdir():
+            entry.write_bytes(b"damaged")
+        library = jit.compile_sources([times(2), times(3)], {}, ahead)
+    assert set(library.compiled) == {times(2), times(3)}
+
+
 def test_only_what_is_new_is_compiled() -> None:
     loaded(2, 3)
     known, new = loaded(5).report, loaded(2, 3, 7).report

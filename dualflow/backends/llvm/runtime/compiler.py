@@ -7,12 +7,13 @@ loads LLVM, so ``jit`` does it only when an object is not on disk.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.runtime import llvm_library
-from dualflow.backends.llvm.runtime.emission import emit_all, threads_for
+from dualflow.backends.llvm.runtime.emission import MOST_THREADS, Emission, threads_for
 from dualflow.backends.llvm.runtime.llvm_access import llvm_to_ourselves
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.requirement import require_llvm
@@ -51,8 +52,55 @@ def build(text: str, vector_bits: int) -> ObjectCode:
 
 def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     """Compile modules as :func:`build` does, on as many threads as are of use."""
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))  # no thread is left with a long one
+    with compilation(vector_bits, threads_for(len(texts))) as begun:
+        for i in order:
+            begun.add(texts[i])
+        found = dict(zip(order, begun.results(), strict=True))
+    return [found[i] for i in range(len(texts))]
+
+
+@contextlib.contextmanager
+def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compilation]:
+    """Modules that are compiled while more of them are written; LLVM is ours until the block ends."""
     with llvm_to_ourselves():
-        return _build_all(texts, vector_bits)
+        borrowed: list[Target] = []
+        free = _free_targets.setdefault(vector_bits, [])
+
+        def target() -> Target:
+            borrowed.append(free.pop() if free else _new_target(vector_bits))
+            return borrowed[-1]
+
+        try:
+            with Emission(target, threads_for(threads)) as emission:
+                yield Compilation(_the_machine(vector_bits), emission)
+        finally:
+            free += borrowed
+
+
+class Compilation:
+    """Modules under way."""
+
+    def __init__(self, machine: _Machine, emission: Emission) -> None:
+        self._machine, self._emission = machine, emission
+        self._stages: list[tuple[float, float]] = []
+
+    def add(self, text: str) -> None:
+        """Begin to compile one more module. Raises InternalError for text that LLVM refuses."""
+        start = time.perf_counter()
+        module = _parse(text)
+        parsed = time.perf_counter()
+        self._machine.passes.run(module)
+        self._stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
+        self._emission.put(module)
+
+    def results(self) -> list[ObjectCode]:
+        """The code of the modules, in the order in which they were added."""
+        made = self._emission.results()
+        return [
+            ObjectCode(emitted.code, *before, emitted.milliseconds)
+            for before, emitted in zip(self._stages, made, strict=True)
+        ]
 
 
 def optimised(text: str, vector_bits: int) -> str:
@@ -73,7 +121,7 @@ CPU: str = llvm_library.processor()
 FEATURES: str = llvm_library.processor_features()
 TRIPLE: str = llvm_library.process_triple()
 _machines: dict[int, _Machine] = {}
-_more_targets: dict[int, list[Target]] = {}
+_free_targets: dict[int, list[Target]] = {}
 
 
 class _Machine(NamedTuple):
@@ -93,14 +141,6 @@ def _the_machine(vector_bits: int) -> _Machine:
 def _new_target(vector_bits: int) -> Target:
     features = _without_wider(FEATURES, vector_bits)
     return Target.create(TRIPLE, CPU, features, CODEGEN_LEVEL, RELOCATION, CODE_MODEL)
-
-
-def _targets(vector_bits: int, count: int) -> list[Target]:
-    """So many code generators, made once: threads can't share one."""
-    more = _more_targets.setdefault(vector_bits, [])
-    while len(more) < count - 1:
-        more.append(_new_target(vector_bits))
-    return [_the_machine(vector_bits).target, *more[: count - 1]]
 
 
 _WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")
@@ -127,28 +167,6 @@ def _bits_of(feature: str) -> int:
 
 
 # The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
-
-
-def _build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
-    machine = _the_machine(vector_bits)
-    stages: list[tuple[float, float]] = []
-
-    def modules() -> Iterator[ParsedModule]:
-        for i in order:
-            start = time.perf_counter()
-            module = _parse(texts[i])
-            parsed = time.perf_counter()
-            machine.passes.run(module)
-            stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
-            yield module
-
-    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))  # no thread is left with a long one
-    made = emit_all(modules(), _targets(vector_bits, threads_for(len(texts))))
-    found = {
-        i: ObjectCode(emitted.code, *before, emitted.milliseconds)
-        for i, before, emitted in zip(order, stages, made, strict=True)
-    }
-    return [found[i] for i in range(len(texts))]
 
 
 def _optimised(text: str, machine: _Machine) -> str:

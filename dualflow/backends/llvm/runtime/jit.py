@@ -15,7 +15,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import llvmlite
 
@@ -122,11 +122,14 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
     return compile_sources([IrSource(text, tuple(exports))], symbols)
 
 
-def compile_sources(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> Library:
+def compile_sources(
+    sources: Sequence[IrSource], symbols: Mapping[str, int], ahead: Ahead | None = None
+) -> Library:
     """Compile sources as :func:`compile_text` does, and link them as one library; they may call each other.
 
     Each is an entry of the cache, so one that any graph has compiled is not compiled again. What they are
-    linked from is an entry too: the next process reads and links one object for all of them.
+    linked from is an entry too: the next process reads and links one object for all of them. ``ahead`` has
+    begun with some of them.
     """
     keys = [_key(source.text) for source in sources]
     key = keys[0] if len(keys) == 1 else _key("\n".join(keys))
@@ -141,15 +144,54 @@ def compile_sources(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> 
     _refuse_unknown_symbols(sources, symbols)
     compiled: dict[IrSource, ObjectCode] = {}
     if missing:
-        texts = [sources[i].text for i in missing]
-        for i, made in zip(missing, _compiler().build_all(texts, target.vector_bits()), strict=True):
+        begun = {} if ahead is None else ahead.results()
+        rest = [sources[i] for i in missing if sources[i] not in begun]
+        if rest:
+            texts = [source.text for source in rest]
+            begun |= zip(rest, _compiler().build_all(texts, target.vector_bits()), strict=True)
+        for i in missing:
+            made = compiled[sources[i]] = begun[sources[i]]
             object_cache.store(keys[i], made.code)
             codes[i] = made.code
-            compiled[sources[i]] = made
     together, refusal = _together([codes[i] for i in range(len(sources))])
     if len(keys) > 1 and len(together) == 1:
         object_cache.store(key, together[0])
     return _linked(sources, key, together, compiled, symbols, refusal)
+
+
+class Ahead:
+    """Compiles sources while more of them are written, in a ``with`` block; those on disk it leaves alone."""
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._sources: dict[IrSource, bool] = {}
+        self._begun: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._open.close()
+
+    def begin(self, source: IrSource) -> None:
+        """Begin with a source, unless that was done or its object is stored.
+
+        Raises InternalError for text that LLVM refuses.
+        """
+        if source in self._sources:
+            return
+        self._sources[source] = missing = not object_cache.has(_key(source.text))
+        if missing:
+            if self._begun is None:
+                self._begun = self._open.enter_context(_compiler().compilation(target.vector_bits()))
+            self._begun.add(source.text)
+
+    def results(self) -> dict[IrSource, ObjectCode]:
+        """What has been compiled; no more can begin."""
+        if self._begun is None:
+            return {}
+        begun = [source for source, missing in self._sources.items() if missing]
+        return dict(zip(begun, self._begun.results(), strict=True))
 
 
 def shipped_text(name: str) -> str:

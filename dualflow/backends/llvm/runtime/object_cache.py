@@ -94,6 +94,16 @@ def load(key: str) -> bytes | None:
     return payload
 
 
+def has(key: str) -> bool:
+    """Whether there is an entry under ``key``, which may be damaged.
+
+    >>> has("0" * 64)
+    False
+    """
+    where = _trusted_folder()
+    return where is not None and os.path.exists(os.path.join(where, key + _SUFFIX))
+
+
 def store(key: str, payload: bytes) -> None:
     """Keep ``payload`` under ``key`` for later processes, if the folder lets us.
 
