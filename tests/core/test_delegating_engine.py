@@ -8,7 +8,7 @@ from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import Engine
 
-OWN = {"unary", "binary", "apply", "leave", "unrecorded", "eager", "composite", "generated"}
+OWN = {"unary", "binary", "apply", "leave", "unrecorded", "eager", "composite", "generated", "part"}
 """What a delegating engine does itself: it prepares inputs, is told what NumPy is handed, sees each op."""
 
 
