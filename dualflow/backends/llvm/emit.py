@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.maths.namespace import Maths
@@ -106,6 +107,7 @@ class KernelEmitter:
         self._edges: dict[tuple[int, int], tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, slot = function.args
         self._given = read(self.b, context, slot, run)
+        self._addresses = Addresses(self._given.numbers, self._index, self._bound)
         self.m = _ElementMaths(self)
 
     def emit(self) -> None:
@@ -129,8 +131,10 @@ class KernelEmitter:
             self._turn(loop, turns, registers, stop)
         else:
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
+            self._addresses.begin_rows(loop)
             self._turn(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
             self._turn(loop, self.b.at_most_once(full, stop, self._values(registers)), registers, stop)
+            self._addresses.end_rows()
 
     def _turn(
         self,
@@ -427,23 +431,13 @@ class KernelEmitter:
 
     def _place(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
         """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
-        numbers, steps = self._given.numbers, None
-        index = None if place.offset is None else numbers[place.offset.place]
-        begins = {edge.loop: self._bound(edge) for edge in place.begins}
+        index, steps = self._addresses.index_of(place), None
         for loop, stride in place.terms:
-            term = self._index[loop] - begins[loop] if loop in begins else self._index[loop]
-            if stride is not None:
-                distance = numbers[stride.place]
-                term = term * distance
-                if loop == self.lane_loop:
-                    steps = self.b.iota(I64.vector(self.lanes)) * distance
-            index = term if index is None else index + term
+            if stride is not None and loop == self.lane_loop:
+                steps = self.b.iota(I64.vector(self.lanes)) * self._given.numbers[stride.place]
         if place.picked is not None:
-            position, distance = (
-                self._registers[place.picked[0].number],
-                self._given.numbers[place.picked[1].place],
-            )
-            picked = position * distance
+            position, distance = place.picked
+            picked = self._registers[position.number] * self._given.numbers[distance.place]
             index = picked if index is None else index + picked
         return self._given.pointers[place.buffer], self.zero if index is None else index, steps
 

@@ -286,6 +286,10 @@ class EmittedValue:
         operands = [o if isinstance(o, EmittedValue) else self._constant(o) for o in (factor, term)]
         return self.emitter.intrinsic("llvm.fma", self, *operands)
 
+    def frozen(self) -> EmittedValue:
+        """The same number, which LLVM's loop passes take as it is: they compute no other in its place."""
+        return self.emitter.emit(self.type, f"freeze {self.type.text} {self.text}")
+
     # Choosing and converting
 
     def select(self, yes: Operand, no: Operand) -> EmittedValue:
